@@ -1,0 +1,138 @@
+package path
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// maxNesting is the depth up to which containers are compared; it is the limit of encoding/json as well.
+const maxNesting = 10_000
+
+// Equal reports whether two JSON texts are the same value: numbers by exact value (1 is 1.0 and 1e0), strings with
+// their escapes resolved, objects whatever the order of their keys, and any white space. Text that is not JSON, or is
+// nested deeper than 10,000 containers, equals nothing.
+func Equal[T ~string | ~[]byte](a, b T) bool { return equalJSON([]byte(a), []byte(b)) }
+
+func equalJSON(a, b []byte) bool {
+	a, b = trimSpace(a), trimSpace(b)
+	if len(a) == 0 || len(b) == 0 || typeOf(a[0]) != typeOf(b[0]) {
+		return false
+	}
+	if bytes.Equal(a, b) {
+		return json.Valid(a)
+	}
+	if a[0] == '"' && bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+		return false // strings without escapes that differ
+	}
+	x, okX := decodeAll(a)
+	y, okY := decodeAll(b)
+	return okX && okY && equalTrees(x, y)
+}
+
+// trimSpace removes JSON's white space, which is less than Unicode's, around the text.
+func trimSpace(doc []byte) []byte { return bytes.Trim(doc, " \t\r\n") }
+
+// scalar is the JSON text of a number, a boolean or null in a decoded tree.
+type scalar []byte
+
+// decodeAll decodes a whole text into map[string]any, []any, string and scalar. Unlike encoding/json it keeps numbers
+// exact and the first of repeated keys.
+func decodeAll(doc []byte) (any, bool) {
+	tree, end, err := decode(doc, 0, maxNesting)
+	return tree, err == nil && end == len(doc)
+}
+
+func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
+	if nesting < 0 {
+		return nil, 0, &SyntaxError{Offset: i, Reason: "nested too deep"}
+	}
+	switch at(doc, i) {
+	case '{':
+		return decodeObject(doc, i, nesting)
+	case '[':
+		return decodeArray(doc, i, nesting)
+	}
+	if end, err = skipValue(doc, i); err != nil {
+		return nil, 0, err
+	}
+	if doc[i] != '"' {
+		return scalar(doc[i:end]), end, nil
+	}
+	s, err := unquote(doc[i:end])
+	return s, end, err
+}
+
+func decodeObject(doc []byte, i, nesting int) (tree any, end int, err error) {
+	object := map[string]any{}
+	i, done := enter(doc, i, '}')
+	for !done {
+		m, err := scanMember(doc, i)
+		if err != nil {
+			return nil, 0, err
+		}
+		key, err := m.key(doc)
+		if err != nil {
+			return nil, 0, err
+		}
+		value, end, err := decode(doc, m.value, nesting-1)
+		if err != nil {
+			return nil, 0, err
+		}
+		if _, repeated := object[string(key)]; !repeated {
+			object[string(key)] = value
+		}
+		if i, done, err = advance(doc, end, '}'); err != nil {
+			return nil, 0, err
+		}
+	}
+	return object, i, nil
+}
+
+func decodeArray(doc []byte, i, nesting int) (tree any, end int, err error) {
+	array := []any{}
+	i, done := enter(doc, i, ']')
+	for !done {
+		value, end, err := decode(doc, i, nesting-1)
+		if err != nil {
+			return nil, 0, err
+		}
+		array = append(array, value)
+		if i, done, err = advance(doc, end, ']'); err != nil {
+			return nil, 0, err
+		}
+	}
+	return array, i, nil
+}
+
+func equalTrees(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for key, value := range x {
+			other, ok := y[key]
+			if !ok || !equalTrees(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !equalTrees(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case scalar:
+		y, ok := b.(scalar)
+		return ok && typeOf(x[0]) == typeOf(y[0]) && (bytes.Equal(x, y) || typeOf(x[0]) == Number && equalNumbers(x, y))
+	default:
+		return a == b // strings
+	}
+}

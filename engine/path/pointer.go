@@ -1,0 +1,104 @@
+package path
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Pointer is a JSON pointer (RFC 6901), e.g. "/spec/nodeSets/1/count"; "" is the whole document. A pointer does not
+// tell an array index from a numeric key: which of the two a token means is up to the document.
+type Pointer string
+
+// ParsePointer checks that the text is a JSON pointer.
+func ParsePointer(text string) (Pointer, error) {
+	if i := invalidUTF8(text); i >= 0 {
+		return "", fmt.Errorf("parse JSON pointer %q: byte %d is not valid UTF-8", text, i)
+	}
+	if text != "" && text[0] != '/' {
+		return "", fmt.Errorf("parse JSON pointer %q: it must be empty or start with /", text)
+	}
+	for i := range len(text) {
+		if text[i] == '~' && (i+1 == len(text) || text[i+1] != '0' && text[i+1] != '1') {
+			return "", fmt.Errorf("parse JSON pointer %q: ~ at column %d must be written ~0, and / inside a key ~1",
+				text, column(text, i))
+		}
+	}
+	return Pointer(text), nil
+}
+
+// Tokens returns the keys and indexes of the pointer with their escapes resolved.
+func (p Pointer) Tokens() []string {
+	if p == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(string(p), "/"), "/")
+	for i, t := range tokens {
+		tokens[i] = unescapeToken(t)
+	}
+	return tokens
+}
+
+// Parent returns the pointer of the container that p's value is in. The parent of the whole document is itself.
+func (p Pointer) Parent() Pointer { return p[:max(strings.LastIndexByte(string(p), '/'), 0)] }
+
+// Last returns the last token, the key or index inside the parent, with its escapes resolved; "" for the whole document.
+func (p Pointer) Last() string {
+	return unescapeToken(string(p[strings.LastIndexByte(string(p), '/')+1:]))
+}
+
+// Append returns the pointer of the member or element named by the token, which is given without escapes.
+func (p Pointer) Append(token string) Pointer { return Pointer(appendToken([]byte(p), token)) }
+
+// IsPrefixOf reports whether p's value is q's value or contains it.
+func (p Pointer) IsPrefixOf(q Pointer) bool {
+	rest, ok := strings.CutPrefix(string(q), string(p))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// Path returns the plain path of the pointer. A token that is a number as RFC 6901 writes array indexes becomes an
+// index, although it may also be the key of an object: to read at a pointer, use Probe, which lets the document decide.
+func (p Pointer) Path() Path {
+	tokens := p.Tokens()
+	steps := make([]Step, len(tokens))
+	for i, t := range tokens {
+		steps[i] = Step{Kind: Field, Name: t}
+		if n, ok := arrayIndex(t); ok {
+			steps[i] = Step{Kind: Index, Index: n}
+		}
+	}
+	return newPath(steps)
+}
+
+// arrayIndex returns the index that the token is, by the grammar of RFC 6901, section 4.
+func arrayIndex(token string) (int, bool) {
+	if end := skipDigits([]byte(token), 0); token == "" || end < len(token) || token[0] == '0' && end > 1 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(token, 10, 64)
+	return int(n), err == nil && n <= math.MaxInt32
+}
+
+func appendToken[T string | []byte](pointer []byte, token T) []byte {
+	pointer = append(pointer, '/')
+	for i := range len(token) {
+		switch c := token[i]; c {
+		case '~':
+			pointer = append(pointer, "~0"...)
+		case '/':
+			pointer = append(pointer, "~1"...)
+		default:
+			pointer = append(pointer, c)
+		}
+	}
+	return pointer
+}
+
+func unescapeToken(token string) string {
+	if strings.IndexByte(token, '~') < 0 {
+		return token
+	}
+	// In this order, as RFC 6901 has it: ~01 is the key ~1, not a slash.
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}

@@ -1,0 +1,69 @@
+package path
+
+import "fmt"
+
+// Get returns the value that the path selects, or an absent one. Of several matches it returns the first, in the order
+// of the document, that exists. A document that is not JSON where the walk looks is an error that wraps *SyntaxError.
+func (p Path) Get(raw []byte) (Value, error) {
+	v := Value{at: p.String()}
+	err := p.All(raw, func(m Match) bool {
+		if m.Exists() {
+			v = m.Value()
+		}
+		return !m.Exists()
+	})
+	return v, err
+}
+
+// All yields every match of the path in the document until yield returns false, with the rules of Set.Extract: absent
+// values are matches too. A document that is not JSON is an error that wraps *SyntaxError; nothing is yielded then.
+func (p Path) All(raw []byte, yield func(Match) bool) error {
+	err := p.own().extract(raw, func(_ int, m Match) bool { return yield(m) })
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p, err)
+	}
+	return nil
+}
+
+// own returns the set of this path alone.
+func (p Path) own() *Set {
+	if p.c == nil {
+		return NewSet(p)
+	}
+	p.c.once.Do(func() { p.c.set = NewSet(p) })
+	return p.c.set
+}
+
+// Presence is what a document holds at a pointer, and how much of the way to it exists: what has to be known to put
+// things back exactly as they were.
+type Presence struct {
+	// Value is the value at the pointer, or an absent one.
+	Value Value
+	// Depth is the number of leading tokens of the pointer that exist in the document.
+	Depth int
+	// Sole is the number of consecutive containers, from the value's parent upwards (the document counts as well), that
+	// are objects with no other member than the one that leads to the value. It is 0 if the value is absent.
+	Sole int
+}
+
+// Probe reads the document at the pointer. A numeric token is an index where the document has an array and a key where
+// it has an object. A document that is not JSON is an error that wraps *SyntaxError.
+func Probe(raw []byte, pointer Pointer) (Presence, error) {
+	root := &node{}
+	end := root
+	for _, token := range pointer.Tokens() {
+		e := edge{name: token, keyed: true, to: &node{}}
+		e.index, e.array = arrayIndex(token)
+		end.edges = append(end.edges, e)
+		end = e.to
+	}
+	end.leaves = []int{0}
+	root.seal()
+
+	w := &walk{set: &Set{root: root}}
+	if err := w.run(raw); err != nil {
+		return Presence{}, fmt.Errorf("read %s: %w", pointer, err)
+	}
+	m := w.match(w.found[0])
+	return Presence{Value: Value{raw: string(m.Raw), at: string(pointer)}, Depth: m.Depth, Sole: m.Sole}, nil
+}

@@ -1,0 +1,148 @@
+package path
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestGet(t *testing.T) {
+	const doc = `{"a":{"b":3},"l":[{"k":"x"},{"k":"y","v":null},{"k":"y","v":7}],"q":"\u0041"}`
+	tests := []struct{ path, raw, at string }{
+		{"$", doc, "$"},
+		{".a.b", "3", ".a.b"},
+		{".a.c", "", ".a.c"},
+		{".l[1].k", `"y"`, ".l[1].k"},
+		{".l[*].v", "null", "/l/1/v"},
+		{`.l[?(@.k=="y")].w`, "", `.l[?(@.k=="y")].w`},
+		{`.l[?(@.v==7)].k`, `"y"`, "/l/2/k"},
+		{".q", `"\u0041"`, ".q"},
+	}
+	for _, test := range tests {
+		t.Run(test.path, func(t *testing.T) {
+			v, err := MustParse(test.path).Get([]byte(doc))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Raw() != test.raw || v.At() != test.at || v.Exists() != (test.raw != "") {
+				t.Errorf("got %s at %s, want %q at %s", v, v.At(), test.raw, test.at)
+			}
+		})
+	}
+}
+
+// A value must not change, nor keep the document, when the caller reuses the document's buffer.
+func TestGetCopies(t *testing.T) {
+	doc := []byte(`{"a":"before"}`)
+	v, err := MustParse(".a").Get(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(doc, `{"a":"after!"}`)
+	if text, err := v.Text(); text != "before" || err != nil {
+		t.Errorf("value became %q, %v", text, err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	broken := []byte(`{"a":{"b":1}`)
+	_, get := MustParse(".a.c").Get(broken)
+	_, probe := Probe(broken, "/a/c")
+	all := MustParse(".a[*]").All(broken, func(Match) bool { t.Error("All yields a match of a broken document"); return true })
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{get, "read .a.c: invalid JSON at byte 12: expected a comma or }"},
+		{probe, "read /a/c: invalid JSON at byte 12: expected a comma or }"},
+		{all, "read .a[*]: invalid JSON at byte 12: expected a comma or }"},
+	} {
+		var syntax *SyntaxError
+		if !errors.As(test.err, &syntax) || test.err.Error() != test.want {
+			t.Errorf("error %v, want %s", test.err, test.want)
+		}
+	}
+}
+
+func TestAllStops(t *testing.T) {
+	var got []Pointer
+	err := MustParse("[*].a").All([]byte(`[{"a":1},{},{"a":3}]`), func(m Match) bool {
+		got = append(got, m.Pointer())
+		return m.Exists()
+	})
+	if diff := cmp.Diff([]Pointer{"/0/a", "/1/a"}, got); err != nil || diff != "" {
+		t.Errorf("error %v, pointers (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	const doc = `{"metadata":{"annotations":{"app/x":"1"}},"data":{"0":{"k":1}},"list":[{"k":{"only":true}}],"n":null}`
+	tests := []struct {
+		pointer     Pointer
+		raw         string
+		depth, sole int
+	}{
+		{"", doc, 0, 0},
+		{"/metadata/annotations/app~1x", `"1"`, 3, 2},
+		{"/metadata/annotations/app~1y", "", 2, 0},
+		{"/metadata/labels/a/b", "", 1, 0},
+		{"/spec/replicas", "", 0, 0},
+		{"/data/0/k", "1", 3, 2},
+		{"/list/0/k/only", "true", 4, 2},
+		{"/list/00/k", "", 1, 0},
+		{"/list/1/k", "", 1, 0},
+		{"/list/-", "", 1, 0},
+		{"/n", "null", 1, 0},
+		{"/n/x", "", 1, 0},
+	}
+	for _, test := range tests {
+		t.Run(string(test.pointer), func(t *testing.T) {
+			p, err := Probe([]byte(doc), test.pointer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Value.Raw() != test.raw || p.Depth != test.depth || p.Sole != test.sole {
+				t.Errorf("got %s, depth %d, sole %d; want %q, %d, %d", p.Value, p.Depth, p.Sole, test.raw, test.depth, test.sole)
+			}
+		})
+	}
+}
+
+// Whatever a path matches, probing the match's pointer tells the same, and so does the path made of the pointer
+// (unless the pointer goes through the numeric key of an object).
+func TestProbeAgreesWithExtract(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc := []byte(documents(4, true).Draw(t, "document"))
+		tree, err := refDecode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = paths().Draw(t, "path").All(doc, func(m Match) bool {
+			pointer := m.Pointer()
+			if !m.Exists() && strings.ContainsAny(string(pointer), "01") {
+				return true // the path may say key where the document has an index
+			}
+			p, err := Probe(doc, pointer)
+			if err != nil || p.Value.Raw() != string(m.Raw) || p.Depth != m.Depth || p.Sole != m.Sole {
+				t.Fatalf("Extract: %s: %q, depth %d, sole %d; Probe: %s, %d, %d, %v",
+					pointer, m.Raw, m.Depth, m.Sole, p.Value, p.Depth, p.Sole, err)
+			}
+			plain := pointer.Path()
+			if back, err := plain.Pointer(); back != pointer || err != nil {
+				t.Fatalf("%s became the path %s, whose pointer is %s, %v", pointer, plain, back, err)
+			}
+			if ref := refExtract(tree, []Path{plain}); m.Exists() && ref[0].Exists {
+				if v, err := plain.Get(doc); err != nil || v.Raw() != p.Value.Raw() {
+					t.Fatalf("Get(%s) is %s, %v; Probe says %s", plain, v, err, p.Value)
+				}
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

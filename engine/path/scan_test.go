@@ -1,0 +1,42 @@
+package path
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// skipString reads words; this reads bytes.
+func TestSkipStringAgreesWithBytes(t *testing.T) {
+	bytewise := func(doc []byte) (end int, escaped, ok bool) {
+		for i := 1; i < len(doc); i++ {
+			switch {
+			case doc[i] == '"':
+				return i + 1, escaped, true
+			case doc[i] == '\\':
+				escaped = true
+				i++
+			case doc[i] < ' ':
+				return 0, false, false
+			}
+		}
+		return 0, false, false
+	}
+	char := rapid.Custom(func(t *rapid.T) byte {
+		if rapid.IntRange(0, 9).Draw(t, "plain") > 0 {
+			return byte(rapid.IntRange(' ', 255).Draw(t, "char"))
+		}
+		return rapid.SampledFrom([]byte{'"', '\\', 0, 1, 0x1f, '!', '#', '[', ']', 0x7f, 0x80, 0xff}).Draw(t, "special")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		doc := append([]byte{'"'}, rapid.SliceOfN(char, 0, 40).Draw(t, "text")...)
+		if rapid.Bool().Draw(t, "closed") {
+			doc = append(doc, '"')
+		}
+		end, escaped, ok := bytewise(doc)
+		gotEnd, gotEscaped, err := skipString(doc, 0)
+		if gotEnd != end || gotEscaped != escaped || (err == nil) != ok {
+			t.Fatalf("%q: got %d, %v, %v; want %d, %v, %v", doc, gotEnd, gotEscaped, err, end, escaped, ok)
+		}
+	})
+}

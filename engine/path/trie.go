@@ -1,0 +1,99 @@
+package path
+
+// node is a place in the trie of compiled paths: all paths that share their first steps share its ancestors.
+type node struct {
+	edges   []edge
+	wild    *node
+	filters []filterEdge
+
+	// leaves are the paths that end here.
+	leaves []int
+	// absent are the paths that end here or below and reach their end by edges only: those that are reported as absent
+	// if the value this node stands for does not exist. Paths that still have elements to enumerate have no match then.
+	absent []int
+}
+
+// edge leads to one member or element. An edge made of a pointer token may be both a key and an index.
+type edge struct {
+	name  string
+	index int
+	keyed bool // name is a key of objects
+	array bool // index is an index of arrays
+	to    *node
+}
+
+type filterEdge struct {
+	step    Step
+	key     []Step
+	literal []byte
+	to      *node
+}
+
+// insert adds the path's steps to the trie below n.
+func (n *node) insert(steps []Step, path int) {
+	for _, s := range steps {
+		n = n.child(s)
+	}
+	n.leaves = append(n.leaves, path)
+}
+
+// child returns the node behind the step, which it makes if it is new.
+func (n *node) child(s Step) *node {
+	switch s.Kind {
+	case Field:
+		return n.edge(edge{name: s.Name, keyed: true})
+	case Index:
+		return n.edge(edge{index: s.Index, array: true})
+	case Wildcard:
+		if n.wild == nil {
+			n.wild = &node{}
+		}
+		return n.wild
+	}
+	for _, f := range n.filters {
+		if f.step.equal(s) {
+			return f.to
+		}
+	}
+	f := filterEdge{step: s, key: s.Filter.Key.steps(), literal: []byte(s.Filter.Literal), to: &node{}}
+	n.filters = append(n.filters, f)
+	return f.to
+}
+
+func (n *node) edge(want edge) *node {
+	for _, e := range n.edges {
+		if want.to = e.to; e == want {
+			return e.to
+		}
+	}
+	want.to = &node{}
+	n.edges = append(n.edges, want)
+	return want.to
+}
+
+// seal computes absent for n and everything below it.
+func (n *node) seal() {
+	n.absent = append(n.absent, n.leaves...)
+	for _, e := range n.edges {
+		e.to.seal()
+		n.absent = append(n.absent, e.to.absent...)
+	}
+	if n.wild != nil {
+		n.wild.seal()
+	}
+	for _, f := range n.filters {
+		f.to.seal()
+	}
+}
+
+// isLeaf reports whether nothing below the value is asked for.
+func (n *node) isLeaf() bool { return len(n.edges) == 0 && n.wild == nil && len(n.filters) == 0 }
+
+// holds reports whether the filter selects the element that starts at i.
+func (f *filterEdge) holds(doc []byte, i int) (bool, error) {
+	start, end, found, err := lookup(doc, i, f.key)
+	if err != nil || !found {
+		return false, err
+	}
+	return equalJSON(doc[start:end], f.literal) == (f.step.Filter.Op == Equals), nil
+}

@@ -1,0 +1,157 @@
+package path
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// ErrAbsent is wrapped by the errors of Value's accessors when there is no value.
+var ErrAbsent = errors.New("no such field")
+
+// Type is the JSON type of a Value.
+type Type string
+
+// The types of a Value. Absent is the type of a value that does not exist; it is not Null, which is a value.
+const (
+	Absent  Type = "absent"
+	Null    Type = "null"
+	Boolean Type = "boolean"
+	Number  Type = "number"
+	String  Type = "string"
+	Array   Type = "array"
+	Object  Type = "object"
+)
+
+// typeOf tells the type of a JSON text by its first byte.
+func typeOf(c byte) Type {
+	switch c {
+	case 'n':
+		return Null
+	case 't', 'f':
+		return Boolean
+	case '"':
+		return String
+	case '[':
+		return Array
+	case '{':
+		return Object
+	default:
+		return Number
+	}
+}
+
+// TypeError says that a value is not of the type it was read as.
+type TypeError struct {
+	// Path is the path or JSON pointer of the value.
+	Path string
+	// Want is what the reader asked for.
+	Want string
+	// Got is the value's JSON text, shortened.
+	Got string
+}
+
+// Error names the path, the type asked for and the value found.
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("read %s: want %s, got %s", e.Path, e.Want, e.Got)
+}
+
+// Value is one value of a document as raw JSON text. It is a copy and keeps no part of the document alive. The zero
+// Value is absent.
+type Value struct {
+	raw string
+	at  string
+}
+
+// NewValue makes a value of raw JSON text, which is not checked; at names it in errors. Empty text is an absent value.
+func NewValue(raw, at string) Value { return Value{raw: raw, at: at} }
+
+// Exists reports whether the document has the value. A null exists.
+func (v Value) Exists() bool { return v.raw != "" }
+
+// Raw returns the JSON text exactly as the document has it; "" if absent.
+func (v Value) Raw() string { return v.raw }
+
+// String returns the JSON text, or "<absent>", for messages.
+func (v Value) String() string {
+	if !v.Exists() {
+		return "<absent>"
+	}
+	return v.raw
+}
+
+// At returns the path or JSON pointer the value was read from.
+func (v Value) At() string { return v.at }
+
+// Type returns the JSON type.
+func (v Value) Type() Type {
+	if !v.Exists() {
+		return Absent
+	}
+	return typeOf(v.raw[0])
+}
+
+// Equal reports whether both values are absent or both exist and are equal as JSON, wherever they were read.
+func (v Value) Equal(w Value) bool {
+	if !v.Exists() || !w.Exists() {
+		return v.Exists() == w.Exists()
+	}
+	return Equal(v.raw, w.raw)
+}
+
+// Int64 returns the number exactly. JSON does not tell 3 from 3.0 or 3e0: all three are the integer 3. Fractions,
+// numbers outside int64 and other types are a *TypeError; an absent value is ErrAbsent.
+func (v Value) Int64() (int64, error) {
+	if err := v.check(Number, "an integer"); err != nil {
+		return 0, err
+	}
+	d, ok := parseDecimal(v.raw)
+	if !ok {
+		return 0, v.typeError("an integer")
+	}
+	n, ok := d.int64()
+	if !ok {
+		return 0, v.typeError("a 64-bit integer")
+	}
+	return n, nil
+}
+
+// Bool returns the boolean. Other types are a *TypeError; an absent value is ErrAbsent.
+func (v Value) Bool() (bool, error) {
+	if err := v.check(Boolean, "a boolean"); err != nil {
+		return false, err
+	}
+	return v.raw == "true", nil
+}
+
+// Text returns the decoded string. Other types are a *TypeError; an absent value is ErrAbsent.
+func (v Value) Text() (string, error) {
+	if err := v.check(String, "a string"); err != nil {
+		return "", err
+	}
+	s, err := unquote([]byte(v.raw))
+	if err != nil {
+		return "", v.typeError("a valid string")
+	}
+	return s, nil
+}
+
+func (v Value) check(t Type, want string) error {
+	switch v.Type() {
+	case t:
+		return nil
+	case Absent:
+		return fmt.Errorf("read %s: %w", v.at, ErrAbsent)
+	default:
+		return v.typeError(want)
+	}
+}
+
+func (v Value) typeError(want string) error {
+	const limit = 80 // bytes of the value in a message
+	got := v.raw
+	if len(got) > limit {
+		got = string(bytes.ToValidUTF8([]byte(got[:limit]), nil)) + "..."
+	}
+	return &TypeError{Path: v.at, Want: want, Got: got}
+}
