@@ -1,0 +1,81 @@
+package timeline_test
+
+import (
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// benchmarkTimelines are the typical timelines whose questions must cost microseconds at most and no allocation.
+func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
+	tb.Helper()
+	const zone = "Europe/Skopje"
+	workdays := []string{"Mon", "Tue", "Wed", "Thu", "Fri"}
+	nights := timeline.WindowSpec{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}
+	weekend := timeline.WindowSpec{Name: "weekend", Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00"}
+	patching := timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}
+	holidays := mustCalendar(tb, "holidays", timeline.CalendarSpec{
+		TimeZone: "Europe/Berlin",
+		Dates:    []timeline.DateSpec{{Date: "2026-04-03"}, {Start: "2026-12-27", End: "2026-12-31"}},
+		Yearly:   []timeline.YearlySpec{{Month: 1, Day: 1}, {Month: 5, Day: 1}, {Month: 12, Day: 25}, {Month: 12, Day: 26}},
+	})
+	daily := mustPair(tb, "0 8 * * 1-5", "0 20 * * 1-5", zone)
+	return map[string]timeline.Timeline{
+		"pair-utc":      mustPair(tb, "0 8 * * 1-5", "0 20 * * 1-5", "UTC"),
+		"pair-daily":    daily,
+		"pair-yearly":   mustPair(tb, "0 0 1 1 *", "0 0 1 7 *", zone),
+		"leap-day":      mustWindow(tb, timeline.WindowSpec{Cron: "0 0 29 2 *", Duration: 24 * time.Hour}, zone).Timeline,
+		"nights":        mustWindow(tb, nights, zone).Timeline,
+		"cron-window":   mustWindow(tb, patching, zone).Timeline,
+		"every-minute":  mustWindow(tb, timeline.WindowSpec{Cron: "* * * * *", Duration: time.Minute}, zone).Timeline,
+		"calendar":      holidays,
+		"three-windows": mustWindows(tb, zone, nights, weekend, patching),
+		"pair-holidays": timeline.Override(daily, timeline.Effect{During: holidays}),
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	benchmark(b, func(t timeline.Timeline, at time.Time) { t.Next(at) })
+}
+
+func BenchmarkPrevious(b *testing.B) {
+	benchmark(b, func(t timeline.Timeline, at time.Time) { t.Previous(at) })
+}
+
+func BenchmarkAt(b *testing.B) {
+	benchmark(b, func(t timeline.Timeline, at time.Time) { t.At(at) })
+}
+
+func benchmark(b *testing.B, ask func(timeline.Timeline, time.Time)) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, t := range benchmarkTimelines(b) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				ask(t, start.Add(time.Duration(i%100_000)*5*time.Minute))
+			}
+		})
+	}
+}
+
+func TestQuestionsDoNotAllocate(t *testing.T) {
+	at := time.Date(2026, 3, 29, 0, 30, 0, 0, time.UTC)
+	for name, line := range benchmarkTimelines(t) {
+		allocs := testing.AllocsPerRun(100, func() {
+			line.At(at)
+			line.Next(at)
+			line.Previous(at)
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations for At, Next and Previous together, want none", name, allocs)
+		}
+	}
+}
+
+func BenchmarkParseWindow(b *testing.B) {
+	spec := timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}
+	for b.Loop() {
+		timeline.ParseWindow(spec, time.UTC, nil)
+	}
+}

@@ -1,0 +1,214 @@
+package timeline_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A world is the ground truth for one zone over some months: every real minute with the reading of the zone's clock.
+// Everything is found by walking minutes, nothing by calculating with offsets.
+type world struct {
+	loc   *time.Location
+	start time.Time // the first minute
+	// clock is the civil minute shown at each real minute; a civil minute counts as if all days had 24 hours.
+	clock []int64
+	// shown is the first real minute at which each civil minute from civil on is shown, -1 if it never is.
+	shown []int
+	civil int64
+}
+
+func newWorld(loc *time.Location, start, end time.Time) *world {
+	w := &world{loc: loc, start: start}
+	for at := start; at.Before(end); at = at.Add(time.Minute) {
+		local := at.In(loc)
+		y, m, d := local.Date()
+		w.clock = append(w.clock, civilMinute(y, m, d, local.Hour(), local.Minute()))
+	}
+	w.civil = slices.Min(w.clock)
+	w.shown = make([]int, slices.Max(w.clock)-w.civil+1)
+	for i := range w.shown {
+		w.shown[i] = -1
+	}
+	for i, c := range w.clock {
+		if w.shown[c-w.civil] < 0 {
+			w.shown[c-w.civil] = i
+		}
+	}
+	return w
+}
+
+func civilMinute(y int, m time.Month, d, hour, minute int) int64 {
+	return time.Date(y, m, d, hour, minute, 0, 0, time.UTC).Unix() / 60
+}
+
+// when returns the real minute at which the edge named by the civil minute happens: the first at which it is shown, and
+// if a gap skips it, the first at which the next civil minute that is shown is.
+func (w *world) when(civil int64) int {
+	for c := max(civil-w.civil, 0); c < int64(len(w.shown)); c++ {
+		if w.shown[c] >= 0 {
+			return w.shown[c]
+		}
+	}
+	return len(w.clock)
+}
+
+func (w *world) at(minute int) time.Time { return w.start.Add(time.Duration(minute) * time.Minute) }
+
+// track is the state of a timeline at every real minute of a world, known from minute valid on.
+type track struct {
+	on    []bool
+	valid int
+}
+
+// cron opens a window of so many minutes at every firing.
+func (w *world) cron(expr string, length int) track {
+	matches := cronMatcher(expr)
+	fires := make([]bool, len(w.clock)+1)
+	for c := range w.shown {
+		if matches(w.civil + int64(c)) {
+			fires[w.when(w.civil+int64(c))] = true
+		}
+	}
+	if everyHourMatches(expr) { // such a cron fires again in a repeated hour
+		for i, c := range w.clock {
+			fires[i] = fires[i] || matches(c)
+		}
+	}
+	t := track{on: make([]bool, len(w.clock)), valid: length}
+	open := 0
+	for i := range t.on {
+		if fires[i] {
+			open = i + length
+		}
+		t.on[i] = i < open
+	}
+	return t
+}
+
+// pair turns on at each firing of up and off at each firing of down; on the same civil minute down is last.
+func (w *world) pair(up, down string) track {
+	ups, downs := cronMatcher(up), cronMatcher(down)
+	turn := make([]int, len(w.clock)+1) // 0 nothing, 1 on, 2 off
+	for i := range w.shown {
+		c := w.civil + int64(i)
+		if ups(c) {
+			turn[w.when(c)] = 1
+		}
+		if downs(c) {
+			turn[w.when(c)] = 2
+		}
+	}
+	t := track{on: make([]bool, len(w.clock)), valid: len(w.clock)} // unknown before the first firing
+	state := 0
+	for i := range t.on {
+		if turn[i] != 0 {
+			state = turn[i]
+		}
+		if state != 0 && t.valid == len(w.clock) {
+			t.valid = i + 1
+		}
+		t.on[i] = state == 1
+	}
+	return t
+}
+
+// days opens a window from one minute of the day to another, on each civil day that holds.
+func (w *world) days(holds func(time.Time) bool, from, to int) track {
+	t := track{on: make([]bool, len(w.clock)), valid: 2 * 24 * 60}
+	if to <= from {
+		to += 24 * 60
+	}
+	first := w.civil/(24*60) + 1
+	for day := first; day*24*60 < w.civil+int64(len(w.shown)); day++ {
+		if !holds(time.Unix(day*24*3600, 0).UTC()) {
+			continue
+		}
+		for i := w.when(day*24*60 + int64(from)); i < w.when(day*24*60+int64(to)); i++ {
+			t.on[i] = true
+		}
+	}
+	return t
+}
+
+func union(a, b track) track {
+	t := track{on: make([]bool, len(a.on)), valid: max(a.valid, b.valid)}
+	for i := range t.on {
+		t.on[i] = a.on[i] || b.on[i]
+	}
+	return t
+}
+
+func invert(a track) track {
+	t := track{on: make([]bool, len(a.on)), valid: a.valid}
+	for i := range t.on {
+		t.on[i] = !a.on[i]
+	}
+	return t
+}
+
+// changes lists the real minutes after valid at which the state differs from the minute before.
+func (t track) changes() []int {
+	var list []int
+	for i := t.valid + 1; i < len(t.on); i++ {
+		if t.on[i] != t.on[i-1] {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// cronMatcher reads a cron expression value by value, with the rule that a day matches either of two restricted day
+// fields. A field is restricted unless it is "*".
+func cronMatcher(expr string) func(civil int64) bool {
+	f := strings.Fields(expr)
+	minute, hour := fieldValues(f[0], 0, 59), fieldValues(f[1], 0, 23)
+	dom, mon, dow := fieldValues(f[2], 1, 31), fieldValues(f[3], 1, 12), fieldValues(f[4], 0, 6)
+	either := f[2] != "*" && f[4] != "*"
+	day, dayMatches := int64(-1), false
+	return func(civil int64) bool {
+		if !minute[civil%60] || !hour[civil/60%24] {
+			return false
+		}
+		if civil/1440 != day {
+			day = civil / 1440
+			date := time.Unix(day*86400, 0).UTC()
+			byDate, byWeekday := dom[date.Day()], dow[int(date.Weekday())]
+			dayMatches = mon[int(date.Month())] && (either && (byDate || byWeekday) || !either && byDate && byWeekday)
+		}
+		return dayMatches
+	}
+}
+
+func everyHourMatches(expr string) bool {
+	for _, on := range fieldValues(strings.Fields(expr)[1], 0, 23) {
+		if !on {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldValues(field string, low, high int) []bool {
+	values := make([]bool, high+1)
+	for _, part := range strings.Split(field, ",") {
+		span, stepText, stepped := strings.Cut(part, "/")
+		step := 1
+		if stepped {
+			step, _ = strconv.Atoi(stepText)
+		}
+		from, to := low, high
+		if span != "*" {
+			a, b, isRange := strings.Cut(span, "-")
+			from, _ = strconv.Atoi(a)
+			if to = from; isRange {
+				to, _ = strconv.Atoi(b)
+			}
+		}
+		for v := from; v <= to; v += step {
+			values[v] = true
+		}
+	}
+	return values
+}

@@ -1,0 +1,202 @@
+package timeline
+
+import "strings"
+
+// Not returns the timeline that is on exactly when t is off.
+func Not(t Timeline) Timeline {
+	return Timeline{root: &not{t.node()}, text: "not (" + t.String() + ")"}
+}
+
+// Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name.
+func Union(ts ...Timeline) Timeline {
+	if len(ts) == 0 {
+		return Timeline{}
+	}
+	nodes := make([]node, len(ts))
+	texts := make([]string, len(ts))
+	for i, t := range ts {
+		nodes[i], texts[i] = t.node(), t.String()
+	}
+	return Timeline{root: newUnion(nodes, nodes), text: strings.Join(texts, "; ")}
+}
+
+// Windows returns the union of windows. Windows of weekdays in one zone are merged on the clock face, so that any
+// number of them costs no more than one.
+func Windows(ws []Window) Timeline {
+	if len(ws) == 0 {
+		return Timeline{}
+	}
+	named := make([]node, len(ws))
+	texts := make([]string, len(ws))
+	for i, w := range ws {
+		named[i], texts[i] = w.node(), w.String()
+	}
+	return Timeline{root: newUnion(mergeWeekly(named), named), text: strings.Join(texts, "; ")}
+}
+
+// Effect is what rules while a timeline, usually a calendar, is on.
+type Effect struct {
+	// During says when the effect rules.
+	During Timeline
+	// Active is the state that it imposes.
+	Active bool
+}
+
+// Override returns base with effects laid over it: while an effect's timeline is on, its state rules. Where effects
+// contradict each other Active wins, whatever their order, as more capacity wins everywhere.
+func Override(base Timeline, effects ...Effect) Timeline {
+	text := base.String()
+	var on, off []node
+	for _, e := range effects {
+		if e.Active {
+			on = append(on, e.During.node())
+			text += "; on during " + e.During.String()
+			continue
+		}
+		off = append(off, e.During.node())
+		text += "; off during " + e.During.String()
+	}
+	root := base.node()
+	if len(off) > 0 {
+		off = append(off, &not{root})
+		root = &not{newUnion(off, off)}
+	}
+	if len(on) > 0 {
+		on = append(on, root)
+		root = newUnion(on, on)
+	}
+	return Timeline{root: root, text: text}
+}
+
+type not struct{ inner node }
+
+func (n *not) state(at int64) (bool, string) {
+	on, label := n.inner.state(at)
+	return !on, label
+}
+
+func (n *not) look(at int64, d direction) (bool, int64) {
+	on, edge := n.inner.look(at, d)
+	return !on, edge
+}
+
+// union is on whenever one of its parts is.
+type union struct {
+	parts []node // merged where possible
+	named []node // what the names come from, in order of preference
+}
+
+func newUnion(parts, named []node) node {
+	if len(named) == 1 {
+		return named[0]
+	}
+	return settle(&union{parts: parts, named: named})
+}
+
+func (n *union) state(at int64) (bool, string) {
+	off := ""
+	for _, part := range n.named {
+		on, label := part.state(at)
+		if on {
+			return true, label
+		}
+		if off == "" {
+			off = label
+		}
+	}
+	return false, off
+}
+
+func (n *union) look(at int64, d direction) (bool, int64) {
+	nearest := d.farthest()
+	for _, part := range n.parts {
+		on, edge := part.look(at, d)
+		if on {
+			return true, n.extend(edge, d)
+		}
+		nearest = d.nearer(nearest, edge)
+	}
+	return false, nearest
+}
+
+// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than
+// twenty years of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as
+// weekdays by the wall clock and nights by elapsed hours, come near it.
+const maxLooks = 1 << 14
+
+// extend moves the edge of a run outwards for as long as another part is on beyond it.
+func (n *union) extend(edge int64, d direction) int64 {
+	idle := 0
+	for looks := 0; looks < maxLooks && isInstant(edge); looks++ {
+		on, farther := n.parts[looks%len(n.parts)].look(d.beyond(edge), d)
+		if on {
+			edge, idle = farther, 0
+			continue
+		}
+		if idle++; idle == len(n.parts) {
+			return edge
+		}
+	}
+	return d.farthest()
+}
+
+// mergeWeekly replaces the weekly windows of each zone by one.
+func mergeWeekly(nodes []node) []node {
+	spans := map[zone][]weekSpan{}
+	var zones []zone // in order of appearance
+	var parts []node
+	for _, n := range nodes {
+		w, isWall := n.(*wall)
+		if !isWall {
+			parts = append(parts, n)
+			continue
+		}
+		set, isWeekly := w.set.(*weekly)
+		if !isWeekly {
+			parts = append(parts, n)
+			continue
+		}
+		if _, seen := spans[w.zone]; !seen {
+			zones = append(zones, w.zone)
+		}
+		spans[w.zone] = append(spans[w.zone], set.spans...)
+	}
+	for _, z := range zones {
+		parts = append(parts, &wall{zone: z, set: newWeekly("", spans[z])})
+	}
+	return parts
+}
+
+const (
+	// steady is an instant after which every zone follows yearly rules: 2100-01-01T00:00:00Z. The last tabulated
+	// transition of the zone database is in 2087 (Africa/Casablanca).
+	steady = int64(4102444800)
+	// gregorianSeconds is the length of the Gregorian cycle, after which everything that follows rules repeats.
+	gregorianSeconds = 146097 * daySeconds
+)
+
+// settled is a node whose last run never ends. Remembering that saves every later question the way there.
+type settled struct {
+	node
+	from int64 // always: the node has never been off
+}
+
+// settle finds out whether the node ends in a run without end.
+func settle(n node) node {
+	on, end := n.look(steady, forward)
+	if !on || end < latest {
+		return n
+	}
+	_, from := n.look(steady, backward)
+	return &settled{node: n, from: from}
+}
+
+func (n *settled) look(at int64, d direction) (bool, int64) {
+	if at < n.from {
+		return n.node.look(at, d)
+	}
+	if d == forward {
+		return true, forever
+	}
+	return true, n.from
+}

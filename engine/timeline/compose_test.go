@@ -1,0 +1,225 @@
+package timeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/timeline"
+)
+
+func TestCalendar(t *testing.T) {
+	holidays := mustCalendar(t, "holidays", timeline.CalendarSpec{
+		TimeZone: "Europe/Berlin",
+		Dates: []timeline.DateSpec{
+			{Date: "2026-12-24"},
+			{Start: "2026-12-27", End: "2026-12-31", Name: "between the years"},
+			{Start: "2026-12-28", End: "2026-12-29", Name: "hidden behind the first"},
+		},
+		Yearly: []timeline.YearlySpec{
+			{Month: 1, Day: 1, Name: "New Year"}, {Month: 2, Day: 29, Name: "leap day"},
+			{Month: 12, Day: 25, Name: "Christmas"}, {Month: 12, Day: 26, Name: "Christmas"},
+		},
+	})
+	check(t, holidays, []moment{
+		{"2026-12-23T22:59:59Z", false, "2026-01-01T23:00:00Z", "2026-12-23T23:00:00Z", ""},
+		{"2026-12-24T12:00:00Z", true, "2026-12-23T23:00:00Z", "2027-01-01T23:00:00Z", "holidays"},
+		{"2026-12-25T12:00:00Z", true, "2026-12-23T23:00:00Z", "2027-01-01T23:00:00Z", "holidays: Christmas"},
+		{"2026-12-28T12:00:00Z", true, "2026-12-23T23:00:00Z", "2027-01-01T23:00:00Z", "holidays: between the years"},
+		{"2027-02-28T23:30:00Z", false, "2027-01-01T23:00:00Z", "2027-12-24T23:00:00Z", ""},
+		{"2028-02-29T12:00:00Z", true, "2028-02-28T23:00:00Z", "2028-02-29T23:00:00Z", "holidays: leap day"},
+	})
+
+	var everyDay []timeline.YearlySpec
+	for day := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2028; day = day.AddDate(0, 0, 1) {
+		everyDay = append(everyDay, timeline.YearlySpec{Month: int(day.Month()), Day: day.Day()})
+	}
+	check(t, mustCalendar(t, "all", timeline.CalendarSpec{Yearly: everyDay}), []moment{
+		{"2026-06-15T12:00:00Z", true, "", "", "all"},
+	})
+	check(t, mustCalendar(t, "none", timeline.CalendarSpec{}), []moment{{"2026-06-15T12:00:00Z", false, "", "", ""}})
+	check(t, mustCalendar(t, "past", timeline.CalendarSpec{Dates: []timeline.DateSpec{{Date: "2020-05-01"}}}), []moment{
+		{"2026-06-15T12:00:00Z", false, "2020-05-02T00:00:00Z", "", ""},
+	})
+}
+
+func TestWindowsThatTouchHaveNoEdgeBetween(t *testing.T) {
+	day := timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}
+	night := timeline.WindowSpec{Name: "night", From: "20:00", To: "08:00"}
+	lunch := timeline.WindowSpec{Name: "lunch", Cron: "0 20 * * 1", Duration: 2 * time.Hour}
+	alarm := timeline.WindowSpec{Name: "long night", Cron: "0 20 * * *", Duration: 13 * time.Hour}
+	short := timeline.WindowSpec{Name: "short night", Cron: "0 20 * * *", Duration: 12 * time.Hour}
+	range1 := timeline.WindowSpec{Name: "first", Start: "2026-06-01", End: "2026-06-10"}
+	range2 := timeline.WindowSpec{Name: "second", Start: "2026-06-11T00:00:00Z", End: "2026-06-12T00:00:00Z"}
+	tests := []struct {
+		reason  string
+		zone    string
+		specs   []timeline.WindowSpec
+		moments []moment
+	}{
+		{"two windows that make up the day, in a zone with summer time", "Europe/Skopje", []timeline.WindowSpec{day, night}, []moment{
+			{"2026-06-15T12:00:00Z", true, "", "", "day"},
+			{"2026-06-15T22:00:00Z", true, "", "", "night"},
+		}},
+		{"a hand-over from weekdays to a cron", "UTC", []timeline.WindowSpec{day, lunch}, []moment{
+			{"2026-06-15T20:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-15T22:00:00Z", "lunch"},
+		}},
+		{"a hand-over from dates to instants", "UTC", []timeline.WindowSpec{range1, range2}, []moment{
+			{"2026-06-11T12:00:00Z", true, "2026-06-01T00:00:00Z", "2026-06-12T00:00:00Z", "second"},
+			{"2026-06-12T00:00:00Z", false, "2026-06-12T00:00:00Z", "", ""},
+		}},
+		{"elapsed hours that always reach the wall clock's morning", "Europe/Skopje", []timeline.WindowSpec{day, alarm}, []moment{
+			{"2026-10-25T06:30:00Z", true, "", "", "long night"},
+		}},
+		{"elapsed hours that the twenty-fifth hour leaves short", "Europe/Skopje", []timeline.WindowSpec{day, short}, []moment{
+			{"2026-10-25T06:30:00Z", false, "2026-10-25T06:00:00Z", "2026-10-25T07:00:00Z", ""},
+			{"2026-10-25T07:00:00Z", true, "2026-10-25T07:00:00Z", "2027-10-31T06:00:00Z", "day"},
+		}},
+		{"the first window gives the name", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
+			{"2026-06-15T20:30:00Z", true, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
+		}},
+		{"no window", "UTC", nil, []moment{{"2026-06-15T20:30:00Z", false, "", "", ""}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) { check(t, mustWindows(t, tt.zone, tt.specs...), tt.moments) })
+	}
+}
+
+func TestOverride(t *testing.T) {
+	base := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "UTC")
+	closed := mustCalendar(t, "closed", timeline.CalendarSpec{
+		Dates: []timeline.DateSpec{{Date: "2026-06-16", Name: "outing"}, {Date: "2026-06-18"}},
+	})
+	release := mustCalendar(t, "release", timeline.CalendarSpec{Dates: []timeline.DateSpec{{Start: "2026-06-18", End: "2026-06-20"}}})
+	monday := moment{"2026-06-15T12:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-15T20:00:00Z", "upscale"}
+	outing := moment{"2026-06-16T12:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-17T08:00:00Z", "closed: outing"}
+	rest := []moment{
+		{"2026-06-17T21:00:00Z", false, "2026-06-17T20:00:00Z", "2026-06-18T00:00:00Z", "downscale"},
+		{"2026-06-18T12:00:00Z", true, "2026-06-18T00:00:00Z", "2026-06-21T00:00:00Z", "release"},
+		{"2026-06-21T12:00:00Z", false, "2026-06-21T00:00:00Z", "2026-06-22T08:00:00Z", "downscale"},
+	}
+	off, on := timeline.Effect{During: closed}, timeline.Effect{During: release, Active: true}
+	for _, effects := range [][]timeline.Effect{{off, on}, {on, off}} {
+		check(t, timeline.Override(base, effects...), append([]moment{monday, outing}, rest...))
+	}
+	check(t, timeline.Override(base), []moment{monday})
+}
+
+func TestNot(t *testing.T) {
+	night := mustWindow(t, timeline.WindowSpec{Name: "night", Days: []string{"Mon"}, From: "20:00", To: "08:00"}, "UTC")
+	check(t, timeline.Not(night.Timeline), []moment{
+		{"2026-06-15T21:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
+		{"2026-06-16T08:00:00Z", true, "2026-06-16T08:00:00Z", "2026-06-22T20:00:00Z", ""},
+	})
+	check(t, timeline.Not(timeline.Timeline{}), []moment{{"2026-06-16T08:00:00Z", true, "", "", ""}})
+	check(t, timeline.Union(), []moment{{"2026-06-16T08:00:00Z", false, "", "", ""}})
+}
+
+func TestStartsAndEnds(t *testing.T) {
+	w := mustWindow(t, timeline.WindowSpec{Name: "peak", Days: []string{"Mon", "Tue"}, From: "08:00", To: "11:00"}, "UTC")
+	tests := []struct{ at, nextStart, previousEnd string }{
+		{"2026-06-15T07:59:59Z", "2026-06-15T08:00:00Z", "2026-06-09T11:00:00Z"},
+		{"2026-06-15T08:00:00Z", "2026-06-16T08:00:00Z", "2026-06-09T11:00:00Z"},
+		{"2026-06-15T11:00:00Z", "2026-06-16T08:00:00Z", "2026-06-15T11:00:00Z"},
+		{"2026-06-17T11:00:00Z", "2026-06-22T08:00:00Z", "2026-06-16T11:00:00Z"},
+	}
+	for _, tt := range tests {
+		start, _ := w.NextStart(utc(t, tt.at))
+		end, _ := w.PreviousEnd(utc(t, tt.at))
+		if !start.Equal(utc(t, tt.nextStart)) || !end.Equal(utc(t, tt.previousEnd)) {
+			t.Errorf("at %s: next start %s and previous end %s, want %s and %s", tt.at, start, end, tt.nextStart, tt.previousEnd)
+		}
+	}
+	once := mustWindow(t, timeline.WindowSpec{Start: "2026-06-15", End: "2026-06-15"}, "UTC")
+	inside := utc(t, "2026-06-15T12:00:00Z")
+	if start, ok := once.NextStart(inside); ok {
+		t.Errorf("next start of a window that comes once, inside it: %s, want none", start)
+	}
+	if end, ok := once.PreviousEnd(inside); ok {
+		t.Errorf("previous end of a window that comes once, inside it: %s, want none", end)
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	w := mustWindow(t, timeline.WindowSpec{Name: "peak", Days: []string{"Mon", "Tue"}, From: "20:00", To: "08:00"}, "UTC")
+	var got []timeline.Interval
+	for i := range w.Intervals(utc(t, "2026-06-15T22:00:00Z"), utc(t, "2026-06-22T20:00:00Z")) {
+		got = append(got, i)
+	}
+	want := []timeline.Interval{
+		{Start: utc(t, "2026-06-15T20:00:00Z"), End: utc(t, "2026-06-16T08:00:00Z"), Name: "peak"},
+		{Start: utc(t, "2026-06-16T20:00:00Z"), End: utc(t, "2026-06-17T08:00:00Z"), Name: "peak"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("intervals of a week (-want +got):\n%s", diff)
+	}
+
+	count := 0
+	for range w.Intervals(utc(t, "2026-06-15T22:00:00Z"), time.Time{}) {
+		if count++; count == 1000 {
+			break
+		}
+	}
+	if count != 1000 {
+		t.Errorf("an unlimited walk stopped after %d intervals", count)
+	}
+
+	got = nil
+	for i := range timeline.Not(timeline.Timeline{}).Intervals(utc(t, "2026-06-15T22:00:00Z"), time.Time{}) {
+		got = append(got, i)
+	}
+	if diff := cmp.Diff([]timeline.Interval{{}}, got); diff != "" {
+		t.Errorf("intervals of always (-want +got):\n%s", diff)
+	}
+}
+
+func TestString(t *testing.T) {
+	const zone = "Europe/Skopje"
+	workdays := []string{"Fri", "Mon", "Tue", "Wed", "Thu"}
+	nights := timeline.WindowSpec{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}
+	tests := []struct {
+		got  timeline.Timeline
+		want string
+	}{
+		{timeline.Timeline{}, "never"},
+		{mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", zone), "up 0 8 * * 1-5, down 0 20 * * 1-5 Europe/Skopje"},
+		{mustWindow(t, nights, zone).Timeline, "window nights: Mon-Fri 20:00-08:00 Europe/Skopje"},
+		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, "").Timeline, "window daily 08:00-24:00 UTC"},
+		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, "").Timeline,
+			"window Tue,Sat,Sun 08:00-09:00 UTC"},
+		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, "").Timeline,
+			"window p: 0 2 * * 6 for 1h30m UTC"},
+		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").Timeline, "window 0 2 * * 6 for 4h UTC"},
+		{mustWindow(t, timeline.WindowSpec{Name: "y", Start: "2026-12-24", End: "2027-01-02"}, zone).Timeline,
+			"window y: 2026-12-24 to 2027-01-02 Europe/Skopje"},
+		{timeline.Override(mustWindow(t, nights, zone).Timeline,
+			timeline.Effect{During: mustCalendar(t, "holidays", timeline.CalendarSpec{})}),
+			"window nights: Mon-Fri 20:00-08:00 Europe/Skopje; off during calendar holidays UTC"},
+		{timeline.Not(timeline.Timeline{}), "not (never)"},
+	}
+	for _, tt := range tests {
+		if got := tt.got.String(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+	unnamed := mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "")
+	if unnamed.Name() != "0 2 * * 6 for 4h UTC" || mustWindow(t, nights, zone).Name() != "nights" {
+		t.Errorf("names are %q and %q", unnamed.Name(), mustWindow(t, nights, zone).Name())
+	}
+}
+
+func TestTheEndsOfTime(t *testing.T) {
+	line := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "Europe/Skopje")
+	if at, ok := line.Next(utc(t, "9999-12-31T23:00:00Z")); ok {
+		t.Errorf("next at the end of the year 9999 is %s, want none", at)
+	}
+	for _, before := range []time.Time{{}, utc(t, "1969-12-31T12:00:00Z")} {
+		if at, ok := line.Previous(before); ok {
+			t.Errorf("previous at %s is %s, want none", before, at)
+		}
+		if next, ok := line.Next(before); !ok || next.Year() != 1970 {
+			t.Errorf("next at %s is %s, %v, want one in 1970", before, next, ok)
+		}
+	}
+}

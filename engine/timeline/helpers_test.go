@@ -1,0 +1,76 @@
+package timeline_test
+
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// fataler is what testing.TB and *rapid.T share.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func mustZone(t fataler, name string) *time.Location {
+	t.Helper()
+	loc, err := timeline.LoadZone(name)
+	if err != nil {
+		t.Fatalf("load zone: %v", err)
+	}
+	return loc
+}
+
+func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Window {
+	t.Helper()
+	w, errs := timeline.ParseWindow(spec, mustZone(t, zone), nil)
+	if len(errs) > 0 {
+		t.Fatalf("parse window %+v: %v", spec, errs.ToAggregate())
+	}
+	return w
+}
+
+func mustWindows(t fataler, zone string, specs ...timeline.WindowSpec) timeline.Timeline {
+	t.Helper()
+	loc := mustZone(t, zone)
+	var ws []timeline.Window
+	for _, spec := range specs {
+		w, errs := timeline.ParseWindow(spec, loc, nil)
+		if len(errs) > 0 {
+			t.Fatalf("parse window %+v: %v", spec, errs.ToAggregate())
+		}
+		ws = append(ws, w)
+	}
+	return timeline.Windows(ws)
+}
+
+func mustPair(t fataler, up, down, zone string) timeline.Timeline {
+	t.Helper()
+	p, errs := timeline.Pair(up, down, mustZone(t, zone), nil)
+	if len(errs) > 0 {
+		t.Fatalf("pair %q %q: %v", up, down, errs.ToAggregate())
+	}
+	return p
+}
+
+func mustCalendar(t fataler, name string, spec timeline.CalendarSpec) timeline.Timeline {
+	t.Helper()
+	c, errs := timeline.ParseCalendar(name, spec, nil)
+	if len(errs) > 0 {
+		t.Fatalf("parse calendar %+v: %v", spec, errs.ToAggregate())
+	}
+	return c
+}
+
+// utc reads an RFC 3339 instant; the empty text is the zero time.
+func utc(t fataler, text string) time.Time {
+	t.Helper()
+	if text == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatalf("parse instant: %v", err)
+	}
+	return at.UTC()
+}

@@ -1,0 +1,119 @@
+package timeline
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Names of the two edges of a pair, as State.Name gives them.
+const (
+	Upscale   = "upscale"
+	Downscale = "downscale"
+)
+
+// Pair returns the timeline of a cron pair in a zone: on from a firing of upscale until the next firing of downscale,
+// that is, the state of whichever fired last. If both fire on the same minute, downscale wins. Repeated firings of one
+// cron change nothing. Errors name fldPath.upscale and fldPath.downscale.
+func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
+	var errs field.ErrorList
+	up, err := parseCron(upscale)
+	if err != nil {
+		errs = append(errs, field.Invalid(fldPath.Child(Upscale), upscale, err.Error()))
+	}
+	down, err := parseCron(downscale)
+	if err != nil {
+		errs = append(errs, field.Invalid(fldPath.Child(Downscale), downscale, err.Error()))
+	}
+	if len(errs) > 0 {
+		return Timeline{}, errs
+	}
+	return Timeline{
+		root: &wall{zone: zone{loc}, set: newPair(up, down)},
+		text: fmt.Sprintf("up %s, down %s %s", upscale, downscale, loc),
+	}, nil
+}
+
+// pair is the wall-clock set of a cron pair.
+type pair struct {
+	up, down *cron
+	// winning holds the firings of up, less whole days on which all of them tie with down.
+	winning *cron
+	// ties says that winning may still hold single firings that tie.
+	ties bool
+	// off says that every firing of up ties: the pair is never on.
+	off bool
+}
+
+func newPair(up, down *cron) *pair {
+	p := &pair{up: up, down: down, winning: up, ties: true}
+	if up.clockWithin(down) {
+		// On a day of both, every firing of up ties; on a day of up alone none does.
+		p.winning = &cron{minutes: up.minutes, hours: up.hours, days: daysWithout{set: up.days, other: down.days}}
+		p.ties = false
+		_, ok := dayFrom(p.winning.days, 0)
+		p.off = !ok
+	}
+	return p
+}
+
+func (p *pair) state(reading int64) (bool, string) {
+	if on, _ := p.last(reading); on {
+		return true, Upscale
+	}
+	return false, Downscale
+}
+
+func (p *pair) look(reading int64, d direction) (bool, int64) {
+	if p.off {
+		return false, d.farthest()
+	}
+	on, lastDown := p.last(reading)
+	var edge int64
+	var ok bool
+	switch {
+	case on && d == forward:
+		edge, ok = p.down.from(reading + 1)
+	case on:
+		edge, ok = p.up.from(lastDown + 1) // nothing ties between the last downscale and now
+	case d == forward:
+		edge, ok = p.winFrom(reading + 1)
+	default:
+		edge, ok = p.winUpTo(reading)
+		if ok {
+			edge, ok = p.down.from(edge + 1)
+		}
+	}
+	if !ok {
+		return on, d.farthest()
+	}
+	return on, edge
+}
+
+// last returns the state at the reading and the last firing of down. Both crons always have a last firing: they repeat
+// for ever in both directions.
+func (p *pair) last(reading int64) (on bool, lastDown int64) {
+	up, _ := p.up.upTo(reading)
+	down, _ := p.down.upTo(reading)
+	return up > down, down
+}
+
+// winFrom returns the first firing of up at or after the reading that does not tie. A day of up that reaches the loop
+// has at least one, so the loop stays within two such days.
+func (p *pair) winFrom(reading int64) (int64, bool) {
+	w, ok := p.winning.from(reading)
+	for ok && p.ties && p.down.fires(w) {
+		w, ok = p.winning.from(w + 1)
+	}
+	return w, ok
+}
+
+// winUpTo returns the last firing of up at or before the reading that does not tie.
+func (p *pair) winUpTo(reading int64) (int64, bool) {
+	w, ok := p.winning.upTo(reading)
+	for ok && p.ties && p.down.fires(w) {
+		w, ok = p.winning.upTo(w - 1)
+	}
+	return w, ok
+}

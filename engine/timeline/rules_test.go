@@ -1,0 +1,276 @@
+package timeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// moment is a question and its answer; empty instants are those of an unbounded state.
+type moment struct {
+	at     string
+	active bool
+	since  string
+	until  string
+	label  string
+}
+
+func check(t *testing.T, line timeline.Timeline, moments []moment) {
+	t.Helper()
+	for _, m := range moments {
+		want := timeline.State{Active: m.active, Since: utc(t, m.since), Until: utc(t, m.until), Name: m.label}
+		at := utc(t, m.at)
+		if diff := cmp.Diff(want, line.At(at)); diff != "" {
+			t.Errorf("%s at %s (-want +got):\n%s", line, m.at, diff)
+		}
+		if next, ok := line.Next(at); ok != (m.until != "") || !next.Equal(want.Until) {
+			t.Errorf("%s: next after %s is %s, %v, want %s", line, m.at, next, ok, m.until)
+		}
+		if previous, ok := line.Previous(at); ok != (m.since != "") || !previous.Equal(want.Since) {
+			t.Errorf("%s: previous at %s is %s, %v, want %s", line, m.at, previous, ok, m.since)
+		}
+	}
+}
+
+func TestPair(t *testing.T) {
+	tests := []struct {
+		reason         string
+		up, down, zone string
+		moments        []moment
+	}{
+		{
+			reason: "a working day", up: "0 8 * * 1-5", down: "0 20 * * 1-5", zone: "UTC",
+			moments: []moment{
+				{"2026-06-15T07:59:59Z", false, "2026-06-12T20:00:00Z", "2026-06-15T08:00:00Z", "downscale"},
+				{"2026-06-15T08:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-15T20:00:00Z", "upscale"},
+				{"2026-06-15T20:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "a yearly pair, many months after its edge", up: "0 0 1 1 *", down: "0 0 1 7 *", zone: "UTC",
+			moments: []moment{
+				{"2026-06-30T23:59:00Z", true, "2026-01-01T00:00:00Z", "2026-07-01T00:00:00Z", "upscale"},
+				{"2026-12-31T23:59:00Z", false, "2026-07-01T00:00:00Z", "2027-01-01T00:00:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "down is firing again and again: since the first of them", up: "*/30 8 * * 1", down: "0 * * * 2-6", zone: "UTC",
+			moments: []moment{
+				{"2026-06-15T12:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-16T00:00:00Z", "upscale"},
+				{"2026-06-20T12:30:00Z", false, "2026-06-16T00:00:00Z", "2026-06-22T08:00:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "a leap-day pair over a century without a leap day", up: "0 0 29 2 *", down: "0 0 1 3 *", zone: "UTC",
+			moments: []moment{
+				{"2096-02-29T12:00:00Z", true, "2096-02-29T00:00:00Z", "2096-03-01T00:00:00Z", "upscale"},
+				{"2100-02-28T12:00:00Z", false, "2096-03-01T00:00:00Z", "2104-02-29T00:00:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "a tie is down", up: "0 8 * * *", down: "0 8 * * 6,0", zone: "UTC",
+			moments: []moment{
+				{"2026-06-19T12:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-20T08:00:00Z", "upscale"},
+				{"2026-06-21T12:00:00Z", false, "2026-06-20T08:00:00Z", "2026-06-22T08:00:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "nothing but ties is down for ever", up: "0 8 * * 1", down: "0 8 * * *", zone: "Europe/Skopje",
+			moments: []moment{{"2026-06-15T12:00:00Z", false, "", "", "downscale"}},
+		},
+		{
+			reason: "ties in part of a day", up: "* 8 * * *", down: "0-58 8 * * *", zone: "UTC",
+			moments: []moment{
+				{"2026-06-15T08:30:00Z", false, "2026-06-15T08:00:00Z", "2026-06-15T08:59:00Z", "downscale"},
+				{"2026-06-15T08:59:30Z", true, "2026-06-15T08:59:00Z", "2026-06-16T08:00:00Z", "upscale"},
+			},
+		},
+		{
+			reason: "an edge in the gap happens at its end", up: "30 2 * * *", down: "0 20 * * *", zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-03-29T00:59:59Z", false, "2026-03-28T19:00:00Z", "2026-03-29T01:00:00Z", "downscale"},
+				{"2026-03-29T01:00:00Z", true, "2026-03-29T01:00:00Z", "2026-03-29T18:00:00Z", "upscale"},
+			},
+		},
+		{
+			reason: "an edge in the fold happens at its first occurrence only", up: "30 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-10-25T00:30:00Z", true, "2026-10-25T00:30:00Z", "2026-10-25T00:45:00Z", "upscale"},
+				{"2026-10-25T01:35:00Z", false, "2026-10-25T00:45:00Z", "2026-10-26T01:30:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "edges of one gap keep their order: the later is up", up: "45 2 * * *", down: "15 2 * * *", zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-03-29T01:00:00Z", true, "2026-03-28T01:45:00Z", "2026-03-30T00:15:00Z", "upscale"},
+			},
+		},
+		{
+			reason: "edges of one gap keep their order: the later is down", up: "15 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-03-29T01:00:00Z", false, "2026-03-28T01:45:00Z", "2026-03-30T00:15:00Z", "downscale"},
+			},
+		},
+		{
+			reason: "a night shift over the day that Apia skipped", up: "0 20 * * *", down: "0 8 * * *", zone: "Pacific/Apia",
+			moments: []moment{ // 29 December 20:00 (UTC-10) to 31 December 08:00 (UTC+14)
+				{"2011-12-30T11:00:00Z", true, "2011-12-30T06:00:00Z", "2011-12-30T18:00:00Z", "upscale"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) { check(t, mustPair(t, tt.up, tt.down, tt.zone), tt.moments) })
+	}
+}
+
+func TestWindow(t *testing.T) {
+	const hour = time.Hour
+	tests := []struct {
+		reason  string
+		spec    timeline.WindowSpec
+		zone    string
+		moments []moment
+	}{
+		{
+			reason: "an overnight window belongs to its start day: Friday's includes Saturday morning",
+			spec:   timeline.WindowSpec{Name: "late", Days: []string{"Fri"}, From: "20:00", To: "08:00"}, zone: "UTC",
+			moments: []moment{
+				{"2026-06-19T07:00:00Z", false, "2026-06-13T08:00:00Z", "2026-06-19T20:00:00Z", ""},
+				{"2026-06-20T07:59:59Z", true, "2026-06-19T20:00:00Z", "2026-06-20T08:00:00Z", "late"},
+				{"2026-06-20T08:00:00Z", false, "2026-06-20T08:00:00Z", "2026-06-26T20:00:00Z", ""},
+			},
+		},
+		{
+			reason: "days that touch at midnight are one window",
+			spec:   timeline.WindowSpec{Name: "we", Days: []string{"Sun", "Sat", "Mon"}, From: "00:00", To: "24:00"}, zone: "Asia/Kolkata",
+			moments: []moment{
+				{"2026-06-21T12:00:00Z", true, "2026-06-19T18:30:00Z", "2026-06-22T18:30:00Z", "we"},
+			},
+		},
+		{
+			reason: "every day and all day is always",
+			spec:   timeline.WindowSpec{Name: "on", From: "00:00", To: "24:00"}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-06-21T12:00:00Z", true, "", "", "on"}},
+		},
+		{
+			reason: "to midnight ends at midnight",
+			spec:   timeline.WindowSpec{Name: "e", Days: []string{"Mon"}, From: "22:00", To: "00:00"}, zone: "UTC",
+			moments: []moment{{"2026-06-15T23:00:00Z", true, "2026-06-15T22:00:00Z", "2026-06-16T00:00:00Z", "e"}},
+		},
+		{
+			reason: "seconds count",
+			spec:   timeline.WindowSpec{Name: "s", Days: []string{"Mon"}, From: "08:00:30", To: "08:00:45"}, zone: "UTC",
+			moments: []moment{{"2026-06-15T08:00:44Z", true, "2026-06-15T08:00:30Z", "2026-06-15T08:00:45Z", "s"}},
+		},
+		{
+			reason: "a window inside the gap does not open",
+			spec:   timeline.WindowSpec{Name: "g", From: "02:10", To: "02:50"}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-03-29T01:00:00Z", false, "2026-03-28T01:50:00Z", "2026-03-30T00:10:00Z", ""}},
+		},
+		{
+			reason: "a window that a gap cuts off starts at its end",
+			spec:   timeline.WindowSpec{Name: "g", From: "02:10", To: "04:00"}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-03-29T01:00:00Z", true, "2026-03-29T01:00:00Z", "2026-03-29T02:00:00Z", "g"}},
+		},
+		{
+			reason: "a window around the fold lasts an hour longer",
+			spec:   timeline.WindowSpec{Name: "f", From: "01:00", To: "04:00"}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-10-25T01:30:00Z", true, "2026-10-24T23:00:00Z", "2026-10-25T03:00:00Z", "f"}},
+		},
+		{
+			reason: "a gap at midnight moves the start of the day",
+			spec:   timeline.WindowSpec{Name: "d", Days: []string{"Sun"}, From: "00:00", To: "12:00"}, zone: "America/Santiago",
+			moments: []moment{{"2026-09-06T04:00:00Z", true, "2026-09-06T04:00:00Z", "2026-09-06T15:00:00Z", "d"}},
+		},
+		{
+			reason: "a cron window lasts its duration in elapsed time, also over the fold",
+			spec:   timeline.WindowSpec{Name: "p", Cron: "0 1 * * *", Duration: 3 * hour}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-10-25T01:30:00Z", true, "2026-10-24T23:00:00Z", "2026-10-25T02:00:00Z", "p"}},
+		},
+		{
+			reason: "a thirty-day window stays open for thirty days",
+			spec:   timeline.WindowSpec{Name: "m", Cron: "0 0 1 3 *", Duration: 30 * 24 * hour}, zone: "UTC",
+			moments: []moment{
+				{"2026-03-30T23:59:59Z", true, "2026-03-01T00:00:00Z", "2026-03-31T00:00:00Z", "m"},
+				{"2026-03-31T00:00:00Z", false, "2026-03-31T00:00:00Z", "2027-03-01T00:00:00Z", ""},
+			},
+		},
+		{
+			reason: "every minute for a minute is always open",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "* * * * *", Duration: time.Minute}, zone: "UTC",
+			moments: []moment{{"2026-06-15T12:00:30Z", true, "", "", "a"}},
+		},
+		{
+			reason: "every minute for a minute is always open, also where clocks are moved",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "* * * * *", Duration: time.Minute}, zone: "Europe/Skopje",
+			moments: []moment{{"2026-10-25T01:30:30Z", true, "", "", "a"}},
+		},
+		{
+			reason: "every minute for 59 seconds closes every minute",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "* * * * *", Duration: 59 * time.Second}, zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-10-25T01:30:30Z", true, "2026-10-25T01:30:00Z", "2026-10-25T01:30:59Z", "a"},
+				{"2026-10-25T01:30:59Z", false, "2026-10-25T01:30:59Z", "2026-10-25T01:31:00Z", ""},
+			},
+		},
+		{
+			reason: "a day every day is always open where no clock is moved",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "@daily", Duration: 24 * hour}, zone: "UTC",
+			moments: []moment{{"2026-06-15T12:00:00Z", true, "", "", "a"}},
+		},
+		{
+			reason: "a day every day leaves out the twenty-fifth hour",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "0 0 * * *", Duration: 24 * hour}, zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-10-25T22:30:00Z", false, "2026-10-25T22:00:00Z", "2026-10-25T23:00:00Z", ""},
+				{"2026-10-25T23:00:00Z", true, "2026-10-25T23:00:00Z", "2027-10-31T22:00:00Z", "a"},
+			},
+		},
+		{
+			reason: "a month of 31 days covers every month",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "0 0 1 * *", Duration: 31 * 24 * hour}, zone: "UTC",
+			moments: []moment{{"2026-06-15T12:00:00Z", true, "", "", "a"}},
+		},
+		{
+			reason: "a leap-day window of almost four years fails only the century's leap year",
+			spec:   timeline.WindowSpec{Name: "a", Cron: "0 0 29 2 *", Duration: 1461 * 24 * hour}, zone: "UTC",
+			moments: []moment{
+				{"2026-06-15T12:00:00Z", true, "", "2100-03-01T00:00:00Z", "a"},
+				{"2101-06-15T12:00:00Z", false, "2100-03-01T00:00:00Z", "2104-02-29T00:00:00Z", ""},
+			},
+		},
+		{
+			reason: "dates are local and the end is included",
+			spec:   timeline.WindowSpec{Name: "x", Start: "2026-12-24", End: "2027-01-02"}, zone: "Europe/Skopje",
+			moments: []moment{
+				{"2026-12-23T22:59:59Z", false, "", "2026-12-23T23:00:00Z", ""},
+				{"2026-12-23T23:00:00Z", true, "2026-12-23T23:00:00Z", "2027-01-02T23:00:00Z", "x"},
+				{"2027-01-02T23:00:00Z", false, "2027-01-02T23:00:00Z", "", ""},
+			},
+		},
+		{
+			reason: "instants mean themselves and the end is excluded",
+			spec:   timeline.WindowSpec{Name: "x", Start: "2026-12-24T10:00:00+01:00", End: "2026-12-24T12:00:00Z"}, zone: "America/New_York",
+			moments: []moment{
+				{"2026-12-24T11:59:59Z", true, "2026-12-24T09:00:00Z", "2026-12-24T12:00:00Z", "x"},
+				{"2026-12-24T12:00:00Z", false, "2026-12-24T12:00:00Z", "", ""},
+			},
+		},
+		{
+			reason: "a date that the zone skipped never comes",
+			spec:   timeline.WindowSpec{Name: "x", Start: "2011-12-30", End: "2011-12-30"}, zone: "Pacific/Apia",
+			moments: []moment{{"2011-12-30T10:00:00Z", false, "", "", ""}},
+		},
+		{
+			reason: "edges of the skipped day are one instant: its cron opens when the next day begins",
+			spec:   timeline.WindowSpec{Name: "x", Cron: "*/5 8-12 30 12 *", Duration: 5 * time.Minute}, zone: "Pacific/Apia",
+			moments: []moment{{"2011-12-30T10:04:00Z", true, "2011-12-30T10:00:00Z", "2011-12-30T10:05:00Z", "x"}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) { check(t, mustWindow(t, tt.spec, tt.zone).Timeline, tt.moments) })
+	}
+}

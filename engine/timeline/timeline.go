@@ -1,0 +1,201 @@
+// Package timeline answers every question about when. A Timeline is a function from instants to on or off, built from
+// windows, cron pairs and calendars; it says what holds at an instant, since when and until when, and when it next or
+// last changed. Answers are computed from the rules themselves (cron fields, the Gregorian calendar, the zone's
+// transitions), never by walking a bounded look-back, so a yearly pair or a 29 February window is as exact as a daily
+// one. A change is a change of the merged result: windows that touch or overlap have no edge between them. Intervals
+// are half-open, [start, end). The package has no clock: the instant is always an argument.
+//
+// Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant at which the zone's clock
+// shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
+// inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
+// their wall-clock order: the last of them decides. The one exception is a window whose cron names every hour of the
+// day: it has no hour that could be meant only once, so it repeats with the repeated hour.
+package timeline
+
+import (
+	"iter"
+	"time"
+)
+
+// Timeline is on or off at every instant. It is immutable and safe for concurrent use; the zero Timeline is never on.
+// Instants are resolved to whole seconds. Time begins with 1970 and ends with 9999.
+type Timeline struct {
+	root node
+	text string
+}
+
+// State is what holds at one instant.
+type State struct {
+	// Active says whether the timeline is on.
+	Active bool
+	// Since is the instant of the last change, at or before the instant asked for. Zero: since forever.
+	Since time.Time
+	// Until is the instant of the next change, after the instant asked for. Zero: for ever.
+	Until time.Time
+	// Name is the window, calendar entry or pair edge ("upscale", "downscale") responsible for the state; empty where
+	// nothing is, as between windows.
+	Name string
+}
+
+// Interval is one stretch of time in which a timeline is on: from Start until just before End.
+type Interval struct {
+	// Start is the first instant of the interval. Zero: it has no beginning.
+	Start time.Time
+	// End is the first instant after the interval. Zero: it has no end.
+	End time.Time
+	// Name is what is responsible for the state at Start.
+	Name string
+}
+
+// At returns the state that holds at the instant.
+func (t Timeline) At(at time.Time) State {
+	u := toSeconds(at)
+	n := t.node()
+	on, label := n.state(u)
+	_, until := n.look(u, forward)
+	_, since := n.look(u, backward)
+	return State{Active: on, Since: toTime(since), Until: toTime(until), Name: label}
+}
+
+// Next returns the first change of state strictly after the instant, and false if nothing ever changes again.
+func (t Timeline) Next(after time.Time) (time.Time, bool) {
+	_, edge := t.node().look(toSeconds(after), forward)
+	return toTime(edge), isInstant(edge)
+}
+
+// Previous returns the last change of state at or before the instant, and false if nothing had ever changed by then.
+func (t Timeline) Previous(at time.Time) (time.Time, bool) {
+	_, edge := t.node().look(toSeconds(at), backward)
+	return toTime(edge), isInstant(edge)
+}
+
+// NextStart returns the first instant strictly after the given one at which the timeline turns on.
+func (t Timeline) NextStart(after time.Time) (time.Time, bool) {
+	n := t.node()
+	on, edge := n.look(toSeconds(after), forward)
+	if on && isInstant(edge) {
+		_, edge = n.look(edge, forward)
+	}
+	return toTime(edge), isInstant(edge)
+}
+
+// PreviousEnd returns the last instant at or before the given one at which the timeline turned off.
+func (t Timeline) PreviousEnd(at time.Time) (time.Time, bool) {
+	n := t.node()
+	on, edge := n.look(toSeconds(at), backward)
+	if on && isInstant(edge) {
+		_, edge = n.look(edge-1, backward)
+	}
+	return toTime(edge), isInstant(edge)
+}
+
+// Intervals yields, in order, the intervals in which the timeline is on and which share an instant with [from, to).
+// They are whole: the first may start before from and the last may end after to. A zero to means no limit, for callers
+// that stop by themselves after the next n.
+func (t Timeline) Intervals(from, to time.Time) iter.Seq[Interval] {
+	return func(yield func(Interval) bool) {
+		n := t.node()
+		limit := forever
+		if !to.IsZero() {
+			limit = toSeconds(to)
+		}
+		for u := toSeconds(from); u < limit; {
+			on, end := n.look(u, forward)
+			if on {
+				_, start := n.look(u, backward)
+				_, label := n.state(u)
+				if isInstant(start) {
+					_, label = n.state(start)
+				}
+				if !yield(Interval{Start: toTime(start), End: toTime(end), Name: label}) {
+					return
+				}
+			}
+			if !isInstant(end) {
+				return
+			}
+			u = end
+		}
+	}
+}
+
+// String returns a short phrase for traces and messages, such as
+// "window nights: Mon-Fri 20:00-08:00 Europe/Skopje".
+func (t Timeline) String() string {
+	if t.root == nil {
+		return "never"
+	}
+	return t.text
+}
+
+func (t Timeline) node() node {
+	if t.root == nil {
+		return never{}
+	}
+	return t.root
+}
+
+// node is one rule of a timeline. Instants are seconds since the Unix epoch.
+type node interface {
+	// state says whether the rule is on at the instant, and who is responsible.
+	state(at int64) (on bool, label string)
+	// look returns the state at the instant together with the edge of its run in the given direction: forward the
+	// first instant after it with the other state, backward the first instant of the run itself.
+	look(at int64, d direction) (on bool, edge int64)
+}
+
+type never struct{}
+
+func (never) state(int64) (bool, string)              { return false, "" }
+func (never) look(_ int64, d direction) (bool, int64) { return false, d.farthest() }
+
+type direction int8
+
+const (
+	forward direction = iota
+	backward
+)
+
+// forever and always mark edges that do not exist. Time begins at the Unix epoch, which spares policies the local mean
+// times of the nineteenth century, and ends with the year 9999, the last that RFC 3339 can write: edges outside count as
+// not existing, and instants outside as the nearest inside.
+const (
+	forever = int64(1)<<62 - 1
+	always  = -forever
+
+	earliest = int64(0)            // 1970-01-01T00:00:00Z
+	latest   = int64(253402300800) // 10000-01-01T00:00:00Z
+)
+
+func (d direction) farthest() int64 {
+	if d == forward {
+		return forever
+	}
+	return always
+}
+
+func (d direction) nearer(a, b int64) int64 {
+	if d == forward {
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
+// beyond returns the last instant on the far side of an edge that is still next to it.
+func (d direction) beyond(edge int64) int64 {
+	if d == forward {
+		return edge
+	}
+	return edge - 1
+}
+
+func isInstant(u int64) bool { return u > earliest && u < latest }
+
+func toSeconds(t time.Time) int64 { return min(max(t.Unix(), earliest), latest) }
+
+func toTime(u int64) time.Time {
+	if !isInstant(u) {
+		return time.Time{}
+	}
+	return time.Unix(u, 0).UTC()
+}
