@@ -1,0 +1,152 @@
+package adapter
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+)
+
+// Keys are the annotation keys that policies need of a kind's objects.
+type Keys struct {
+	// Match lists keys in .metadata.annotations that selections match on.
+	Match []string
+	// Set lists keys that policies write where the adapter says annotations go.
+	Set []string
+}
+
+// Adapter is a compiled v1alpha1.AdapterSpec. It does not change and may be used concurrently. Objects made by Project are
+// understood by every Adapter with the same ProjectionID, and by no other.
+type Adapter struct {
+	name       string
+	gk         schema.GroupKind
+	versions   []string
+	components []component
+	suspend    []variant
+	hold       []variant
+	min, max   *bound
+	encoding   v1alpha1.Encoding
+	governs    *governs
+	ready      []predicate
+	annotate   path.Path
+	notes      map[string]*slot // by annotation key
+	pods       v1alpha1.Pods
+	// annotations is whether .metadata.annotations exists; nil where no JSON Patch is ever made.
+	annotations *slot
+	changes     *rule
+	uses        []Use
+	projection  *projection
+	interner    *Interner
+}
+
+// component is one replica count, or one per element where each is set.
+type component struct {
+	name     string
+	slot     *slot      // nil with each
+	each     *path.Path // the absolute path of the counts
+	absent   *int64     // what an absent count means; nil: nothing
+	minimum  int64
+	viaScale bool
+}
+
+// variant is one way to suspend or hold.
+type variant struct {
+	when []predicate
+	set  []write
+	// rollout is true where the writes restart pods.
+	rollout bool
+}
+
+// write is one field to set; an empty value removes it.
+type write struct {
+	slot  *slot
+	value string
+}
+
+// bound is one end of an autoscaler's range.
+type bound struct {
+	slot      *slot
+	absent    *int64
+	minimum   int64
+	unlimited *int64
+}
+
+// governs is where a reference to another object is.
+type governs struct {
+	apiVersion, kind, name *slot
+	assumed                *v1alpha1.KindRef
+}
+
+// Use is one path that an adapter uses, for checks against a schema.
+type Use struct {
+	// Field is where in the Adapter object the path stands, e.g. spec.scale[0].replicas.
+	Field string
+	// Path is absolute; paths under `each` are joined to it.
+	Path path.Path
+	// Write is true where the field is written, not only read.
+	Write bool
+	// Types are the JSON types that the adapter expects at the path; empty: any.
+	Types []path.Type
+}
+
+// Name is the name of the Adapter object.
+func (a *Adapter) Name() string { return a.name }
+
+// GroupKind is the kind that the adapter speaks of.
+func (a *Adapter) GroupKind() schema.GroupKind { return a.gk }
+
+// Versions are the API versions of the kind, in order of preference.
+func (a *Adapter) Versions() []string { return slices.Clone(a.versions) }
+
+// Capabilities lists what the adapter can do, in the order of the API's constants.
+func (a *Adapter) Capabilities() []v1alpha1.Capability {
+	var all []v1alpha1.Capability
+	for _, c := range []struct {
+		has  bool
+		name v1alpha1.Capability
+	}{
+		{len(a.components) > 0, v1alpha1.CapabilityScale},
+		{len(a.suspend) > 0, v1alpha1.CapabilitySuspend},
+		{len(a.hold) > 0, v1alpha1.CapabilityHold},
+		{a.min != nil || a.max != nil, v1alpha1.CapabilityBounds},
+		{true, v1alpha1.CapabilityAnnotate},
+		{a.pods.DeletionCost, v1alpha1.CapabilityDeletionCost},
+	} {
+		if c.has {
+			all = append(all, c.name)
+		}
+	}
+	return all
+}
+
+// Can says whether the adapter has a capability.
+func (a *Adapter) Can(c v1alpha1.Capability) bool { return slices.Contains(a.Capabilities(), c) }
+
+// UsesScale says whether a count is written through the /scale subresource, which needs RBAC of its own.
+func (a *Adapter) UsesScale() bool {
+	return slices.ContainsFunc(a.components, func(c component) bool { return c.viaScale })
+}
+
+// UsesPods says whether annotations are written to the kind's pods, which needs RBAC on pods.
+func (a *Adapter) UsesPods() bool { return a.pods.DeletionCost }
+
+// Pods says where the pod selector and template are; empty where the adapter names none.
+func (a *Adapter) Pods() v1alpha1.Pods { return a.pods }
+
+// CanGovern says whether objects of the kind own the replicas of other objects.
+func (a *Adapter) CanGovern() bool { return a.governs != nil }
+
+// ProjectionID changes exactly when an Object made by Project would look different: a watch restarts on it.
+func (a *Adapter) ProjectionID() string { return a.projection.id }
+
+// Uses lists every path of the adapter; those of one part of the spec are together.
+func (a *Adapter) Uses() []Use { return slices.Clone(a.uses) }
+
+// WithInterner gives the same adapter, keeping shared strings in the Interner given instead of one of its own.
+func (a *Adapter) WithInterner(in *Interner) *Adapter {
+	shared := *a
+	shared.interner = in
+	return &shared
+}

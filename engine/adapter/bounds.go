@@ -1,0 +1,85 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Floors are the lowest bounds that the kind accepts; nil where it has no such bound.
+func (a *Adapter) Floors() (low, high *int64) {
+	floor := func(b *bound) *int64 {
+		if b == nil {
+			return nil
+		}
+		n := b.minimum
+		return &n
+	}
+	return floor(a.min), floor(a.max)
+}
+
+// IsBound says whether a pointer is that of one of the kind's bounds.
+func (a *Adapter) IsBound(pointer string) bool {
+	return a.min != nil && a.min.slot.pointer == pointer || a.max != nil && a.max.slot.pointer == pointer
+}
+
+// Bounds are the bounds that an object has once a plan is carried out; nil where there is no such bound or no limit.
+func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
+	var b workload.Bounds
+	if a.min == nil && a.max == nil {
+		return b, nil
+	}
+	v := a.view(obj)
+	if !v.complete() {
+		return b, fmt.Errorf("read the bounds of %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)
+	}
+	w, err := v.wish(plan)
+	if err != nil {
+		return b, fmt.Errorf("read the bounds of %s: %w", a.refOf(obj), err)
+	}
+	decisions := v.decideAll(&w, plan)
+	if a.min != nil {
+		b.Min, b.MinFloor = v.boundAfter(a.min, decisions), a.min.minimum
+	}
+	if a.max != nil {
+		b.Max, b.MaxFloor = v.boundAfter(a.max, decisions), a.max.minimum
+	}
+	return b, nil
+}
+
+func (v *view) boundAfter(b *bound, decisions []decision) *int64 {
+	raw := v.current(b.slot).Raw
+	for i := range decisions {
+		if d := &decisions[i]; d.write && d.site == (site{siteSlot, b.slot.index}) {
+			raw = d.value
+		}
+	}
+	n, ok := v.a.readBound(b, raw)
+	if !ok || n == nil || b.unlimited != nil && *n == *b.unlimited {
+		return nil
+	}
+	return n
+}
+
+// Counts are the pointers of the kind's plain replica counts: the fields that a governor of its objects writes.
+func (a *Adapter) Counts() []path.Pointer {
+	var all []path.Pointer
+	for i := range a.components {
+		if s := a.components[i].slot; s != nil {
+			all = append(all, path.Pointer(s.pointer))
+		}
+	}
+	return all
+}
+
+// Refers says whether the manifest of an object of the kind, as JSON, names an object that it governs.
+func (a *Adapter) Refers(manifest []byte) bool {
+	obj, err := a.Project(manifest)
+	if err != nil {
+		return false
+	}
+	ref, ok := a.Governs(obj)
+	return ok && strings.TrimSpace(ref.Name) != ""
+}

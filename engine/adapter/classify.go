@@ -1,0 +1,227 @@
+package adapter
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Classify says what a change from one object to another means, as a set of actions; the empty set is a change of nothing.
+// No object before is a creation, none after a deletion. It compares as text first and reads only what differs; the order of keys
+// and the spelling of numbers make no difference, and null is the same as absent.
+func (a *Adapter) Classify(before, after []byte) workload.Change {
+	switch {
+	case len(before) == 0 && len(after) == 0:
+		return 0
+	case len(before) == 0:
+		return workload.ChangeCreate
+	case len(after) == 0:
+		return workload.ChangeDelete
+	}
+	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.changes}, a.changes.action)
+}
+
+// value is the JSON text of a result; empty for none and for null.
+func value(r gjson.Result) string {
+	if r.Type == gjson.Null {
+		return ""
+	}
+	return r.Raw
+}
+
+// differ says what the difference of two values means. rules are those that the value stands at, the most specific first;
+// inherited is the action of the deepest rule on the way.
+func differ(before, after string, rules []*rule, inherited workload.Change) workload.Change {
+	if before == after || inherited == 0 && !slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
+		return 0
+	}
+	inner := slices.DeleteFunc(slices.Clone(rules), (*rule).isLeaf)
+	if len(inner) == 0 {
+		return differAsWhole(before, after, rules, inherited)
+	}
+	switch kindOf(before) + kindOf(after) {
+	case "{{", "{\x00", "\x00{":
+		return differAsObject(before, after, inner, inherited)
+	case "[[", "[\x00", "\x00[":
+		return differAsList(before, after, inner, inherited)
+	}
+	if same(before, after) {
+		return 0
+	}
+	// One kind of value has become another: all that was inside went, all that is inside came.
+	return inherited | differInside(before, inner, inherited) | differInside(after, inner, inherited)
+}
+
+func differInside(container string, inner []*rule, inherited workload.Change) workload.Change {
+	switch kindOf(container) {
+	case "{":
+		return differAsObject(container, "", inner, inherited)
+	case "[":
+		return differAsList(container, "", inner, inherited)
+	}
+	return 0
+}
+
+// kindOf is { or [ for containers, \x00 for an absent value and s for any other.
+func kindOf(raw string) string {
+	switch {
+	case raw == "":
+		return "\x00"
+	case raw[0] == '{' || raw[0] == '[':
+		return raw[:1]
+	}
+	return "s"
+}
+
+func differAsWhole(before, after string, rules []*rule, inherited workload.Change) workload.Change {
+	for _, r := range rules {
+		if r.absent != "" {
+			before, after = orDefault(before, r.absent), orDefault(after, r.absent)
+			break
+		}
+	}
+	if same(before, after) {
+		return 0
+	}
+	return inherited
+}
+
+func orDefault(raw, absent string) string {
+	if raw == "" {
+		return absent
+	}
+	return raw
+}
+
+type pair struct{ key, value string }
+
+func membersOf(raw string) []pair {
+	var all []pair
+	gjson.Parse(raw).ForEach(func(k, v gjson.Result) bool {
+		all = append(all, pair{k.Str, value(v)})
+		return true
+	})
+	return all
+}
+
+// differAsObject compares members; an absent object has none. An object that comes or goes empty is a difference itself.
+func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
+	olds, news := membersOf(before), membersOf(after)
+	var all workload.Change
+	if (before == "" || after == "") && len(olds)+len(news) == 0 {
+		all = inherited
+	}
+	for i, m := range news {
+		all |= differMember(m.key, lookup(olds, m.key, i), m.value, inner, inherited)
+	}
+	for i, m := range olds {
+		if !has(news, m.key, i) {
+			all |= differMember(m.key, m.value, "", inner, inherited)
+		}
+	}
+	return all
+}
+
+// lookup finds the value of a key, which is likely at the place i.
+func lookup(all []pair, key string, i int) string {
+	if i < len(all) && all[i].key == key {
+		return all[i].value
+	}
+	for _, p := range all {
+		if p.key == key {
+			return p.value
+		}
+	}
+	return ""
+}
+
+func has(all []pair, key string, i int) bool {
+	return i < len(all) && all[i].key == key || slices.ContainsFunc(all, func(p pair) bool { return p.key == key })
+}
+
+func differMember(key, before, after string, inner []*rule, inherited workload.Change) workload.Change {
+	if before == after {
+		return 0
+	}
+	var rules []*rule
+	for _, r := range inner {
+		if n := r.fields[key]; n != nil {
+			rules = append(rules, n)
+		}
+	}
+	for _, r := range inner {
+		if r.wild != nil {
+			rules = append(rules, r.wild)
+		}
+	}
+	return differ(before, after, rules, actionOf(rules, inherited))
+}
+
+// actionOf is the action of the most specific rule that has one.
+func actionOf(rules []*rule, inherited workload.Change) workload.Change {
+	for _, r := range rules {
+		if r.set {
+			return r.action
+		}
+	}
+	return inherited
+}
+
+// differAsList compares elements by their place. A list that has grown or shrunk is a difference itself.
+func differAsList(before, after string, inner []*rule, inherited workload.Change) workload.Change {
+	olds, news := membersOf(before), membersOf(after)
+	var all workload.Change
+	if len(olds) != len(news) || len(olds)+len(news) == 0 {
+		all = inherited
+	}
+	at := func(elements []pair, i int) string {
+		if i < len(elements) {
+			return elements[i].value
+		}
+		return ""
+	}
+	for i := range max(len(olds), len(news)) {
+		all |= differElement(i, at(olds, i), at(news, i), inner, inherited)
+	}
+	return all
+}
+
+func differElement(i int, before, after string, inner []*rule, inherited workload.Change) workload.Change {
+	if before == after {
+		return 0
+	}
+	var rules []*rule
+	for _, r := range inner {
+		if n := r.indexes[i]; n != nil {
+			rules = append(rules, n)
+		}
+	}
+	for _, r := range inner {
+		for _, f := range r.filters {
+			if f.selects(before) || f.selects(after) {
+				rules = append(rules, f.to)
+			}
+		}
+	}
+	for _, r := range inner {
+		if r.wild != nil {
+			rules = append(rules, r.wild)
+		}
+	}
+	return differ(before, after, rules, actionOf(rules, inherited))
+}
+
+// selects says whether the filter holds for an element.
+func (f *filterRule) selects(element string) bool {
+	if element == "" {
+		return false
+	}
+	found, err := f.step.Filter.Key.Get([]byte(element))
+	if err != nil || !found.Exists() {
+		return false
+	}
+	return path.Equal(found.Raw(), f.step.Filter.Literal) == (f.step.Filter.Op == path.Equals)
+}

@@ -1,0 +1,308 @@
+package adapter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+)
+
+// maxSteps bounds the length of a path; no kind comes near.
+const maxSteps = 64
+
+// Compile checks a spec and makes the adapter. Every error names its field; with any error the adapter is nil. Whether
+// the name fits the kind, and whether the paths exist in its schema (see Uses), is checked elsewhere.
+func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field.ErrorList) {
+	spec = *spec.DeepCopy() // the adapter keeps parts of it
+	c := &compiler{
+		d: drafts{},
+		a: &Adapter{
+			name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
+			versions: spec.Target.Versions, notes: map[string]*slot{}, interner: NewInterner(),
+		},
+	}
+	at := field.NewPath("spec")
+	c.target(at.Child("target"), spec.Target)
+	template := c.pods(at.Child("pods"), spec.Pods)
+	c.scale(at.Child("scale"), spec.Scale)
+	c.a.suspend = c.variants(at.Child("suspend"), facetSuspend, spec.Suspend)
+	c.a.hold = c.variants(at.Child("hold"), facetHold, spec.Hold)
+	c.bounds(at.Child("bounds"), spec.Bounds)
+	c.governs(at, spec)
+	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
+	c.a.ready = c.predicates(at.Child("ready"), spec.Ready)
+	c.changes(at.Child("changes"), spec.Changes)
+	c.separate()
+	if len(c.errs) > 0 {
+		return nil, c.errs
+	}
+	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil), template)
+	return c.a, nil
+}
+
+// facet says which part of a spec writes a field.
+type facet string
+
+const (
+	facetScale    facet = "scale"
+	facetSuspend  facet = "suspend"
+	facetHold     facet = "hold"
+	facetBounds   facet = "bounds"
+	facetAnnotate facet = "annotate"
+)
+
+// compiler collects an adapter, its slots and its errors.
+type compiler struct {
+	a       *Adapter
+	d       drafts
+	errs    field.ErrorList
+	written []writtenPath
+	each    []eachPaths
+	// overrides are the lists of spec.changes.
+	overrides []override
+}
+
+type writtenPath struct {
+	at    *field.Path
+	facet facet
+	path  path.Path
+}
+
+func (c *compiler) invalid(at *field.Path, value any, format string, args ...any) {
+	c.errs = append(c.errs, field.Invalid(at, value, fmt.Sprintf(format, args...)))
+}
+
+func (c *compiler) required(at *field.Path, detail string) {
+	c.errs = append(c.errs, field.Required(at, detail))
+}
+
+// oneOf checks an enumeration; empty stands for the default.
+func oneOf[T ~string](c *compiler, at *field.Path, value T, allowed ...T) {
+	if value != "" && !slices.Contains(allowed, value) {
+		c.errs = append(c.errs, field.NotSupported(at, value, allowed))
+	}
+}
+
+func (c *compiler) notNegative(at *field.Path, n *int64) {
+	if n != nil && *n < 0 {
+		c.invalid(at, *n, "must be 0 or more")
+	}
+}
+
+func (c *compiler) use(at *field.Path, p path.Path, written bool, types ...path.Type) {
+	c.a.uses = append(c.a.uses, Use{Field: at.String(), Path: p, Write: written, Types: types})
+}
+
+// parse compiles a path that is not the whole object.
+func (c *compiler) parse(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
+	if text == "" {
+		c.required(at, "a path")
+		return path.Path{}, false
+	}
+	p, err := path.Parse(string(text))
+	if syntax := (*path.Error)(nil); errors.As(err, &syntax) {
+		c.invalid(at, text, "column %d: %s", syntax.Column, syntax.Reason)
+		return p, false
+	}
+	switch {
+	case err != nil:
+		c.invalid(at, text, "%v", err)
+	case p.Len() == 0:
+		c.invalid(at, text, "must name a field, not the whole object")
+	case p.Len() > maxSteps:
+		c.invalid(at, text, "must not have more than %d steps", maxSteps)
+	default:
+		return p, true
+	}
+	return p, false
+}
+
+// plain compiles a path that names one place.
+func (c *compiler) plain(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
+	p, ok := c.parse(at, text)
+	if ok && !p.IsPlain() {
+		c.invalid(at, text, "must name one place: no [*] and no filter")
+		return p, false
+	}
+	return p, ok
+}
+
+// writable compiles a plain path that may be written.
+func (c *compiler) writable(at *field.Path, f facet, text v1alpha1.Path) (path.Path, bool) {
+	p, ok := c.plain(at, text)
+	if !ok {
+		return p, false
+	}
+	if why := forbidden(p.Steps()); why != "" {
+		c.invalid(at, text, "%s", why)
+		return p, false
+	}
+	c.written = append(c.written, writtenPath{at, f, p})
+	return p, true
+}
+
+// forbidden says why a field must not be written; empty if it may be.
+func forbidden(steps []path.Step) string {
+	last := len(steps) - 1
+	switch {
+	case steps[0].Kind != path.Field:
+		return "must begin with a field"
+	case steps[last].Kind == path.Index:
+		return "must end in a field: a whole element of a list cannot be put back by its position"
+	case steps[0].Name == "apiVersion" || steps[0].Name == "kind" || steps[0].Name == "status":
+		return "." + steps[0].Name + " cannot be written"
+	case steps[0].Name != "metadata":
+		return ""
+	case last != 2 || steps[1].Name != "annotations" && steps[1].Name != "labels":
+		return "under .metadata only single annotations and labels can be written"
+	case strings.HasPrefix(steps[2].Name, v1alpha1.GroupVersion.Group+"/"):
+		return "flyball.dev/ annotations and labels cannot be written"
+	}
+	return ""
+}
+
+func (c *compiler) target(at *field.Path, t v1alpha1.AdapterTarget) {
+	if t.Kind == "" {
+		c.required(at.Child("kind"), "the kind's name, e.g. Deployment")
+	}
+	if len(t.Versions) == 0 {
+		c.required(at.Child("versions"), "at least one API version, e.g. v1")
+	}
+	for i, v := range t.Versions {
+		if slices.Contains(t.Versions[:i], v) {
+			c.errs = append(c.errs, field.Duplicate(at.Child("versions").Index(i), v))
+		}
+	}
+}
+
+func (c *compiler) pods(at *field.Path, p *v1alpha1.Pods) (template path.Path) {
+	if p == nil {
+		return template
+	}
+	c.a.pods = *p
+	if p.Selector != "" {
+		if selector, ok := c.plain(at.Child("selector"), p.Selector); ok {
+			c.use(at.Child("selector"), selector, false, path.Object)
+		}
+	}
+	if p.Template == "" {
+		return template
+	}
+	template, ok := c.plain(at.Child("template"), p.Template)
+	if ok {
+		c.use(at.Child("template"), template, false, path.Object)
+	}
+	return template
+}
+
+func (c *compiler) governs(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if spec.Governs == "" {
+		if spec.GovernsKind != nil {
+			c.required(at.Child("governs"), "governsKind needs it")
+		}
+		return
+	}
+	p, ok := c.plain(at.Child("governs"), spec.Governs)
+	if !ok {
+		return
+	}
+	if spec.GovernsKind != nil && spec.GovernsKind.Kind == "" {
+		c.required(at.Child("governsKind", "kind"), "the kind's name")
+	}
+	c.a.governs = &governs{
+		apiVersion: c.d.read(p.Field("apiVersion")), kind: c.d.read(p.Field("kind")), name: c.d.read(p.Field("name")),
+		assumed: spec.GovernsKind,
+	}
+	c.use(at.Child("governs"), p, false, path.Object)
+	c.use(at.Child("governs"), p.Field("name"), false, path.String)
+	if spec.GovernsKind == nil {
+		c.use(at.Child("governs"), p.Field("kind"), false, path.String)
+	}
+}
+
+func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []string) {
+	c.a.annotate = path.MustParse(".metadata.annotations")
+	if spec != nil {
+		p, ok := c.plain(at.Child("path"), spec.Path)
+		if !ok {
+			return
+		}
+		if why := forbidden(p.Field("key").Steps()); why != "" {
+			c.invalid(at.Child("path"), spec.Path, "%s", why)
+			return
+		}
+		c.a.annotate = p
+	}
+	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, c.a.annotate})
+	c.use(at.Child("path"), c.a.annotate, true, path.Object)
+	for _, key := range keys {
+		if key != v1alpha1.AnnotationLedger {
+			c.a.notes[key] = c.d.write(c.a.annotate.Field(key))
+		}
+	}
+}
+
+// separate refuses writes that lie one inside the other: what one of them remembers as the original would be the other's
+// doing. Variants of one facet are left out, since only one of them is in force and the next waits for it to go.
+func (c *compiler) separate() {
+	for i, w := range c.written {
+		for _, v := range c.written[:i] {
+			if c.mayMeet(v, w) {
+				continue
+			}
+			c.invalid(w.at, w.path.String(), "overlaps with %s of %s: one place must not be written twice", v.path, v.at)
+			break
+		}
+	}
+}
+
+func (c *compiler) mayMeet(v, w writtenPath) bool {
+	switch {
+	case !path.Overlap(v.path, w.path):
+		return true
+	case w.facet == facetAnnotate:
+		return !path.Covers(v.path, w.path) // its keys are siblings of single annotations that others write
+	case v.facet == w.facet:
+		return v.facet == facetSuspend || v.facet == facetHold
+	default:
+		return v.path.Equal(w.path) && !c.isScaled(v.path)
+	}
+}
+
+// isScaled says whether a path is written through /scale, which can carry nobody else's values.
+func (c *compiler) isScaled(p path.Path) bool {
+	return slices.ContainsFunc(c.a.components, func(part component) bool {
+		return part.viaScale && part.slot != nil && part.slot.path.Equal(p)
+	})
+}
+
+// finish seals what was collected.
+func (c *compiler) finish(match []string, template path.Path) {
+	a, listed := c.a, len(c.each) > 0
+	for _, s := range c.d {
+		s.rollout = s.rollout || s.written && !s.declared && template.Len() > 0 && path.Covers(template, s.path)
+		listed = listed || s.written && s.listed
+	}
+	if listed { // a JSON Patch has to know whether the map of the ledger is there
+		a.annotations = c.d.exists(path.MustParse(".metadata.annotations"))
+	}
+	a.changes = c.compileRules(template)
+	a.projection = c.d.seal(match, c.each, template)
+}
+
+// compact gives the JSON text without white space; null gives an empty text.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Compact(&b, raw) != nil || b.String() == "null" {
+		return ""
+	}
+	return b.String()
+}

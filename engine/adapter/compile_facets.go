@@ -1,0 +1,296 @@
+package adapter
+
+import (
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+)
+
+func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
+	names := map[string]bool{}
+	for i, spec := range specs {
+		here := at.Index(i)
+		oneOf(c, here.Child("via"), spec.Via, v1alpha1.ViaPatch, v1alpha1.ViaScale)
+		c.notNegative(here.Child("default"), spec.Default)
+		c.notNegative(here.Child("minimum"), &spec.Minimum)
+		if names[spec.Name] {
+			c.errs = append(c.errs, field.Duplicate(here.Child("name"), spec.Name))
+		}
+		names[spec.Name] = true
+		if spec.Via == v1alpha1.ViaScale && c.a.UsesScale() {
+			c.invalid(here.Child("via"), spec.Via, "an object has one /scale subresource, and another component uses it")
+		}
+		part := component{name: spec.Name, absent: spec.Default, minimum: spec.Minimum, viaScale: spec.Via == v1alpha1.ViaScale}
+		if spec.Each == "" {
+			c.single(here, spec, &part)
+		} else {
+			c.many(here, i, spec, &part)
+		}
+		c.a.components = append(c.a.components, part)
+	}
+}
+
+func (c *compiler) single(at *field.Path, spec v1alpha1.ScaleComponent, part *component) {
+	if spec.Name == "" {
+		c.required(at.Child("name"), "a name, unless each is set")
+	}
+	if spec.NameFrom != "" {
+		c.invalid(at.Child("nameFrom"), spec.NameFrom, "goes together with each")
+	}
+	if p, ok := c.writable(at.Child("replicas"), facetScale, spec.Replicas); ok {
+		part.slot = c.d.write(p)
+		part.slot.viaScale = part.viaScale
+		c.use(at.Child("replicas"), p, true, path.Number)
+	}
+}
+
+func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent, part *component) {
+	if spec.Via == v1alpha1.ViaScale {
+		c.invalid(at.Child("via"), spec.Via, "/scale has one count: it cannot be used with each")
+	}
+	each, okEach := c.parse(at.Child("each"), spec.Each)
+	named, okName := c.plain(at.Child("nameFrom"), spec.NameFrom)
+	count, okCount := c.plain(at.Child("replicas"), spec.Replicas)
+	if !okEach || !okName || !okCount {
+		return
+	}
+	steps := each.Steps()
+	if last := steps[len(steps)-1].Kind; last != path.Wildcard && last != path.Where {
+		c.invalid(at.Child("each"), spec.Each, "must end in [*] or a filter, which yields the elements of a list")
+		return
+	}
+	counts, names := each.Join(count), each.Join(named)
+	if why := forbidden(counts.Steps()); why != "" {
+		c.invalid(at.Child("replicas"), spec.Replicas, "%s", why)
+		return
+	}
+	c.written = append(c.written, writtenPath{at.Child("replicas"), facetScale, counts})
+	c.use(at.Child("each"), each, false, path.Object)
+	c.use(at.Child("nameFrom"), names, false, path.String)
+	c.use(at.Child("replicas"), counts, true, path.Number)
+	c.each = append(c.each, eachPaths{component: index, count: counts, named: names, relative: count.Len()})
+	part.each = &counts
+}
+
+func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) []variant {
+	var all []variant
+	for i, spec := range specs {
+		here := at.Index(i)
+		oneOf(c, here.Child("impact"), spec.Impact, v1alpha1.ImpactNone, v1alpha1.ImpactRollout)
+		if len(spec.Set) == 0 {
+			c.required(here.Child("set"), "at least one field to write")
+		}
+		v := variant{when: c.predicates(here.Child("when"), spec.When), rollout: spec.Impact == v1alpha1.ImpactRollout}
+		first := len(c.written)
+		for j, w := range spec.Set {
+			if set, ok := c.write(here.Child("set").Index(j), f, first, w); ok {
+				set.slot.declared = true
+				set.slot.rollout = set.slot.rollout || spec.Impact == v1alpha1.ImpactRollout
+				v.set = append(v.set, set)
+			}
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// write compiles one write of a variant; c.written[first:] are the earlier ones of the same variant.
+func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write) (write, bool) {
+	siblings := c.written[first:]
+	p, ok := c.writable(at.Child("path"), f, spec.Path)
+	if !ok {
+		return write{}, false
+	}
+	for _, other := range siblings {
+		if path.Overlap(other.path, p) {
+			c.invalid(at.Child("path"), spec.Path, "overlaps with %s of %s", other.path, other.at)
+			return write{}, false
+		}
+	}
+	raw := spec.Value.Raw // empty after a null was decoded
+	if len(raw) > 0 && !json.Valid(raw) {
+		c.invalid(at.Child("value"), string(raw), "is not JSON")
+		return write{}, false
+	}
+	value := compact(raw)
+	if hasInnerNull(value) {
+		c.invalid(at.Child("value"), string(raw), "must not have a null inside an object: a merge patch cannot write it")
+		return write{}, false
+	}
+	var types []path.Type
+	if v := path.NewValue(value, ""); v.Exists() {
+		types = []path.Type{v.Type()}
+	}
+	c.use(at.Child("path"), p, true, types...)
+	return write{slot: c.d.write(p), value: value}, true
+}
+
+// hasInnerNull says whether an object in the value, arrays left aside, has a null member.
+func hasInnerNull(value string) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(value), &members) != nil {
+		return false
+	}
+	for _, m := range members {
+		if string(m) == "null" || hasInnerNull(string(m)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) bounds(at *field.Path, spec *v1alpha1.Bounds) {
+	if spec == nil {
+		return
+	}
+	if spec.Min == nil && spec.Max == nil {
+		c.required(at, "min, max or both")
+	}
+	oneOf(c, at.Child("encoding"), spec.Encoding, v1alpha1.EncodingInteger, v1alpha1.EncodingString)
+	c.a.encoding = spec.Encoding
+	c.a.min = c.bound(at.Child("min"), spec.Min, spec.Encoding)
+	c.a.max = c.bound(at.Child("max"), spec.Max, spec.Encoding)
+}
+
+func (c *compiler) bound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding) *bound {
+	if spec == nil {
+		return nil
+	}
+	c.notNegative(at.Child("default"), spec.Default)
+	c.notNegative(at.Child("minimum"), &spec.Minimum)
+	c.notNegative(at.Child("unlimited"), spec.Unlimited)
+	p, ok := c.writable(at.Child("path"), facetBounds, spec.Path)
+	if !ok {
+		return nil
+	}
+	t := path.Number
+	if encoding == v1alpha1.EncodingString {
+		t = path.String
+	}
+	c.use(at.Child("path"), p, true, t)
+	return &bound{slot: c.d.write(p), absent: spec.Default, minimum: spec.Minimum, unlimited: spec.Unlimited}
+}
+
+// predicate is one compiled test. Exactly one of value, list and from is used, by op.
+type predicate struct {
+	op     v1alpha1.PredicateOp
+	slot   *slot
+	absent string // what an absent field means
+	value  string
+	list   []json.RawMessage
+	from   *slot
+}
+
+func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate) []predicate {
+	var all []predicate
+	for i, spec := range specs {
+		if p, ok := c.predicate(at.Index(i), spec); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate) (predicate, bool) {
+	known := len(c.errs)
+	p, ok := c.parse(at.Child("path"), spec.Path)
+	q := predicate{op: spec.Op}
+	if spec.Default != nil {
+		q.absent = c.literal(at.Child("default"), spec.Default.Raw)
+	}
+	if spec.Value != nil {
+		q.value = c.literal(at.Child("value"), spec.Value.Raw)
+	}
+	var from path.Path
+	if spec.ValueFrom != "" {
+		from, _ = c.parse(at.Child("valueFrom"), spec.ValueFrom)
+	}
+	c.operands(at, spec, &q)
+	if !ok || len(c.errs) > known {
+		return q, false
+	}
+	types := predicateTypes(&q, from)
+	c.use(at.Child("path"), p, false, types...)
+	if spec.Op == v1alpha1.OpExists || spec.Op == v1alpha1.OpNotExists {
+		q.slot = c.d.exists(p)
+		return q, true
+	}
+	q.slot = c.d.read(p)
+	if from.Len() > 0 {
+		q.from = c.d.read(from)
+		c.use(at.Child("valueFrom"), from, false, types...)
+	}
+	return q, true
+}
+
+// operands checks that an op has the operands it takes.
+func (c *compiler) operands(at *field.Path, spec v1alpha1.Predicate, q *predicate) {
+	ops := []v1alpha1.PredicateOp{v1alpha1.OpExists, v1alpha1.OpNotExists, v1alpha1.OpEq, v1alpha1.OpNe,
+		v1alpha1.OpLt, v1alpha1.OpLe, v1alpha1.OpGt, v1alpha1.OpGe, v1alpha1.OpIn}
+	if !slices.Contains(ops, spec.Op) {
+		c.errs = append(c.errs, field.NotSupported(at.Child("op"), spec.Op, ops))
+		return
+	}
+	if spec.Op == v1alpha1.OpExists || spec.Op == v1alpha1.OpNotExists {
+		if spec.Value != nil || spec.ValueFrom != "" || spec.Default != nil {
+			c.invalid(at.Child("op"), spec.Op, "takes no value, valueFrom or default")
+		}
+		return
+	}
+	if (spec.Value != nil) == (spec.ValueFrom != "") {
+		c.required(at.Child("value"), "exactly one of value and valueFrom")
+		return
+	}
+	if spec.Value == nil {
+		return
+	}
+	switch v := path.NewValue(q.value, ""); {
+	case isNumeric(spec.Op) && v.Type() != path.Number:
+		c.invalid(at.Child("value"), string(spec.Value.Raw), "%s compares numbers", spec.Op)
+	case spec.Op == v1alpha1.OpIn && json.Unmarshal([]byte(q.value), &q.list) != nil:
+		c.invalid(at.Child("value"), string(spec.Value.Raw), "In takes a list")
+	}
+}
+
+func (c *compiler) literal(at *field.Path, raw []byte) string {
+	if len(raw) > 0 && !json.Valid(raw) {
+		c.invalid(at, string(raw), "is not JSON")
+		return ""
+	}
+	value := compact(raw)
+	if value == "" {
+		c.invalid(at, "null", "null is no value: use Exists or NotExists")
+	}
+	return value
+}
+
+func isNumeric(op v1alpha1.PredicateOp) bool {
+	return op == v1alpha1.OpLt || op == v1alpha1.OpLe || op == v1alpha1.OpGt || op == v1alpha1.OpGe
+}
+
+// predicateTypes are the JSON types that a comparison makes sense for.
+func predicateTypes(q *predicate, from path.Path) []path.Type {
+	switch {
+	case q.op == v1alpha1.OpExists || q.op == v1alpha1.OpNotExists:
+		return nil
+	case isNumeric(q.op):
+		return []path.Type{path.Number}
+	case from.Len() > 0:
+		return nil
+	}
+	values := []json.RawMessage{json.RawMessage(q.value)}
+	if q.op == v1alpha1.OpIn {
+		values = q.list
+	}
+	var types []path.Type
+	for _, v := range values {
+		if t := path.NewValue(string(v), "").Type(); !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}

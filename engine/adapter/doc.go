@@ -1,0 +1,47 @@
+// Package adapter turns an Adapter, which is plain data, into the four things the engine does with a kind: Project makes
+// the small Object that is kept of each watched object, Observe says what its owner wants, Render turns what the policies
+// agreed on into at most one patch together with the ledger, and Classify says what an edit changes. It promises that
+// whatever Render wrote is given back exactly, absent fields and absent parents included, unless somebody else changed it
+// meanwhile; that an object with an unreadable ledger is never written; and that a value of an unexpected type makes a
+// facet unavailable and is never guessed at. It is pure: no client, no clock.
+//
+// # How one field is decided
+//
+// Every field that a plan claims or that the ledger lists is decided on its own (decide.go). Let v be the value wanted,
+// c the value in the object and e the ledger entry.
+//
+//	claim  entry  object      outcome
+//	yes    none   c == v      nothing: the owner has it so already, and no entry is written
+//	yes    none   c != v      write v; entry{was: c, set: v}
+//	yes    e      c == e.set  v == e.set: nothing; v == e.was: give back; else write v and keep e.was
+//	yes    e      c != e.set  somebody else changed it. New transition (a later Since, or another wish): their value is the
+//	                          new original. Same transition: Enforce writes again, otherwise their value is respected
+//	no     e      any         e.By is orphaned: drop the entry; e.By is kept: leave both as they are
+//	no     e      c == e.set  give e.was back, drop the entry
+//	no     e      c != e.set  drop the entry: their value stands
+//
+// # A value that is set once
+//
+// A size for an object whose replicas somebody else governs is set when the claim begins and then left alone. Its entry
+// has Once, the value asked for (Set is that inside the governor's bounds), and stands for no original: in the table above
+// it counts as none, and on release it is dropped without a write.
+//
+//	claim  entry                                              outcome
+//	once   none, or one that lasts, or an earlier claim's     write v; entry{once, set: v}
+//	once   of this claim, or of a later one                   nothing, whatever the object has
+//
+// # A count behind /scale
+//
+// The /scale subresource carries no annotations, so the ledger and the count are two writes. The entry's Pending mark
+// makes the pair safe against a crash between them:
+//
+//	claim:   ledger{was, set, pending}  then  /scale := set          (Patch, Next)
+//	  crash in between, c == was:       /scale := set again
+//	  c == set is seen:                 ledger: the mark goes
+//	release: /scale := was              the entry stays
+//	  crash before it, c == set:        /scale := was again
+//	  c == was is seen:                 the entry goes, since c != set
+//
+// At every point the ledger holds the original for as long as the object may hold anything else. A count that was absent
+// cannot be given back through /scale; it is removed by a patch of the object, with the entry.
+package adapter

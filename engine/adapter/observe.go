@@ -1,0 +1,255 @@
+package adapter
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Observe gives what the owner of an object wants: counts, bounds and switches with Flyball's own changes undone. A value
+// of an unexpected type, and an absent one without a default, leave the facet out. Governed is left to the caller, who
+// knows the other objects.
+func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
+	v := a.view(obj)
+	o := workload.Observed{
+		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
+		Labels: obj.Labels, Annotations: obj.Annotations, Components: v.components(),
+		Ready: v.all(a.ready, v.now),
+	}
+	if obj.Created != 0 {
+		o.Created = time.Unix(obj.Created, 0).UTC()
+	}
+	if suspend := v.variant(a.suspend); suspend != nil {
+		o.CanSuspend = true
+		o.Suspended = v.isSet(suspend)
+	}
+	o.CanHold = v.holding() != nil
+	if a.min != nil {
+		o.Bounds.MinFloor = a.min.minimum
+		o.Bounds.Min, _ = v.bound(a.min)
+	}
+	if a.max != nil {
+		o.Bounds.MaxFloor = a.max.minimum
+		o.Bounds.Max, _ = v.bound(a.max)
+	}
+	return o
+}
+
+// Governs gives the object whose replicas this object owns. A reference without a name, or without a kind where the
+// adapter assumes none, governs nothing.
+func (a *Adapter) Governs(obj *workload.Object) (workload.Ref, bool) {
+	if a.governs == nil {
+		return workload.Ref{}, false
+	}
+	v := &view{a: a, obj: obj}
+	read := func(s *slot) string {
+		text, err := path.NewValue(v.current(s).Raw, s.pointer).Text()
+		if err != nil {
+			return ""
+		}
+		return text
+	}
+	ref := workload.Ref{Namespace: obj.Namespace, Name: read(a.governs.name)}
+	ref.Kind = read(a.governs.kind)
+	version, assumed := read(a.governs.apiVersion), a.governs.assumed
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return workload.Ref{}, false
+	}
+	ref.Group = gv.Group
+	if assumed != nil && version == "" {
+		ref.Group = assumed.Group
+	}
+	if assumed != nil && ref.Kind == "" {
+		ref.Kind = assumed.Kind
+	}
+	return ref, ref.Name != "" && ref.Kind != ""
+}
+
+// count is one replica count of an object.
+type count struct {
+	part *component
+	// element is its place in Object.Elements; -1 where the count is a plain field.
+	element int
+	// original is the owner's JSON text; empty where the count is absent and the default stands for it.
+	original string
+	// entry is the ledger entry on it, if any.
+	entry *listed
+	workload.Component
+}
+
+// counts are the replica counts of the object that can be read and written.
+func (v *view) counts() []count {
+	var all []count
+	for i := range v.a.components {
+		part := &v.a.components[i]
+		if part.slot != nil {
+			all = v.addCount(all, part, -1, part.name)
+			continue
+		}
+		for k := range v.obj.Elements {
+			if e := &v.obj.Elements[k]; int(e.Component) == i {
+				name := e.Name
+				if part.name != "" {
+					name = part.name + "/" + name
+				}
+				all = v.addCount(all, part, k, name)
+			}
+		}
+	}
+	return all
+}
+
+func (v *view) addCount(all []count, part *component, element int, name string) []count {
+	c := count{part: part, element: element}
+	var f workload.Field
+	if element < 0 {
+		f, c.original = v.current(part.slot), v.original(part.slot)
+		c.entry = v.entryAt(site{siteSlot, part.slot.index})
+	} else {
+		f, c.original = v.obj.Elements[element].Field, v.originalOf(element)
+		c.entry = v.entryAt(site{siteElement, element})
+	}
+	n, ok := part.read(c.original)
+	if !ok || f.Depth == blocked {
+		return all
+	}
+	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum}
+	return append(all, c)
+}
+
+func (v *view) entryAt(s site) *listed {
+	for i := range v.entries {
+		if v.entries[i].site == s {
+			return &v.entries[i]
+		}
+	}
+	return nil
+}
+
+func (v *view) components() []workload.Component {
+	counts := v.counts()
+	if len(counts) == 0 {
+		return nil
+	}
+	all := make([]workload.Component, len(counts))
+	for i := range counts {
+		all[i] = counts[i].Component
+	}
+	return all
+}
+
+// read gives what a count means; false if that is not known.
+func (c *component) read(raw string) (int64, bool) {
+	if raw == "" {
+		return deref(c.absent)
+	}
+	return natural(raw)
+}
+
+// bound gives an end of the range, nil if the object has none, and whether it can be written.
+func (v *view) bound(b *bound) (*int64, bool) {
+	if v.current(b.slot).Depth == blocked {
+		return nil, false
+	}
+	return v.a.readBound(b, v.original(b.slot))
+}
+
+func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
+	if raw == "" {
+		if b.absent == nil {
+			return nil, true
+		}
+		n := *b.absent
+		return &n, true
+	}
+	if a.encoding == v1alpha1.EncodingString {
+		text, err := path.NewValue(raw, "").Text()
+		if err != nil {
+			return nil, false
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return nil, false
+		}
+		return &n, true
+	}
+	n, ok := natural(raw)
+	if !ok {
+		return nil, false
+	}
+	return &n, true
+}
+
+// encode writes a bound as the kind has it.
+func (a *Adapter) encode(n int64) string {
+	if a.encoding == v1alpha1.EncodingString {
+		return `"` + integer(n) + `"`
+	}
+	return integer(n)
+}
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+// natural reads a whole number that is not negative.
+func natural(raw string) (int64, bool) {
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil {
+		n, err = path.NewValue(raw, "").Int64() // 3.0 and 3e0 are numbers too
+	}
+	return n, err == nil && n >= 0
+}
+
+func deref(n *int64) (int64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	return *n, true
+}
+
+// variant is the first that fits the object as its owner has it and whose fields can all be written; nil if none.
+func (v *view) variant(all []variant) *variant { return v.fitting(all, v.original) }
+
+// holding is the variant of hold that fits. How an autoscaler is held depends on its bounds, and those count as they are,
+// whoever set them.
+func (v *view) holding() *variant {
+	return v.fitting(v.a.hold, func(s *slot) string {
+		if v.a.min != nil && v.a.min.slot == s || v.a.max != nil && v.a.max.slot == s {
+			return v.current(s).Raw
+		}
+		return v.original(s)
+	})
+}
+
+func (v *view) fitting(all []variant, read func(*slot) string) *variant {
+	for i := range all {
+		if v.all(all[i].when, read) && v.isWritable(&all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func (v *view) isWritable(x *variant) bool {
+	for _, w := range x.set {
+		if v.current(w.slot).Depth == blocked {
+			return false
+		}
+	}
+	return true
+}
+
+// isSet says whether the owner has every field of a variant as the variant would set it.
+func (v *view) isSet(x *variant) bool {
+	for _, w := range x.set {
+		if !same(v.original(w.slot), w.value) {
+			return false
+		}
+	}
+	return true
+}

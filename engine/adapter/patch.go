@@ -1,0 +1,280 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// edit is one place to write. An empty value removes it.
+type edit struct {
+	tokens []string
+	value  string
+	field  workload.Field
+	made   uint8
+	// listed says that the way goes through a list, which a merge patch would replace as a whole.
+	listed bool
+	// element is the list element that the way goes through; nil if none.
+	element *workload.Element
+}
+
+// note is what becomes of the ledger annotation: nothing, another text, or its removal.
+type note struct {
+	changed bool
+	text    string // empty: removed
+}
+
+// patch makes the one write that carries out the decisions, and the write to /scale after it. Each write is refused by the
+// API server if the object has changed since; only a /scale write that follows another one cannot say since when.
+func (v *view) patch(decisions []decision) (*workload.Patch, error) {
+	edits, scale := v.edits(decisions)
+	after, changed := v.ledgerAfter(decisions)
+	ledger := note{changed: changed}
+	if changed && len(after) > 0 {
+		text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
+		if err != nil {
+			return nil, err
+		}
+		ledger.text = text
+	}
+	if len(edits) == 0 && !ledger.changed {
+		if scale == nil {
+			return nil, nil
+		}
+		return scalePatch(scale.value, v.obj.ResourceVersion)
+	}
+	p, err := v.write(v.lift(edits), ledger)
+	if err != nil || scale == nil {
+		return p, err
+	}
+	p.Next, err = scalePatch(scale.value, "")
+	return p, err
+}
+
+// edits are the writes to the object itself, and the one to /scale.
+func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		switch {
+		case !d.write:
+			continue
+		case d.viaScale:
+			scale = d
+			continue
+		}
+		e := edit{tokens: path.Pointer(d.pointer).Tokens(), value: d.value, field: d.field, made: d.made}
+		switch d.site.kind {
+		case siteSlot:
+			e.listed = v.a.projection.slots[d.site.index].listed
+		case siteElement:
+			e.listed, e.element = true, &v.obj.Elements[d.site.index]
+		default: // whether a number is an index is not known
+			e.listed = slices.ContainsFunc(e.tokens, func(t string) bool { _, ok := natural(t); return ok })
+		}
+		edits = append(edits, e)
+	}
+	return edits, scale
+}
+
+// lift replaces the removal of all members of a container that Flyball made by the removal of the container.
+func (v *view) lift(edits []edit) []edit {
+	for i := 0; i < len(edits); i++ {
+		e := edits[i]
+		level := len(e.tokens) - 1
+		if e.value != "" || e.made == 0 || level < int(e.made) {
+			continue
+		}
+		above := e.tokens[:level]
+		removed, others := 0, false
+		for _, o := range edits {
+			if !startsWith(o.tokens, above) {
+				continue
+			}
+			removed++
+			others = others || o.value != "" || len(o.tokens) != len(e.tokens)
+		}
+		if n, ok := v.members(edits, above); others || !ok || n != removed {
+			continue
+		}
+		e.tokens, e.field = above, workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, 1)}
+		edits = slices.DeleteFunc(edits, func(o edit) bool { return startsWith(o.tokens, above) })
+		edits, i = append(edits, e), -1
+	}
+	return edits
+}
+
+// members is the number of members of a container, where it is known.
+func (v *view) members(edits []edit, container []string) (int, bool) {
+	if s := v.a.projection.counts[pointerOf(container)]; s != nil {
+		n, ok := natural(v.current(s).Raw)
+		return int(n), ok
+	}
+	isSole := func(tokens []string, f workload.Field) bool {
+		return startsWith(tokens, container) && len(tokens)-len(container) <= int(f.Sole)
+	}
+	for _, e := range edits {
+		if isSole(e.tokens, e.field) {
+			return 1, true
+		}
+	}
+	for _, s := range v.a.projection.counts {
+		if isSole(s.tokens, v.current(s)) {
+			return 1, true
+		}
+	}
+	return 0, false
+}
+
+func startsWith(tokens, prefix []string) bool {
+	return len(tokens) > len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
+}
+
+func (v *view) write(edits []edit, ledger note) (*workload.Patch, error) {
+	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
+		body, err := v.jsonPatch(edits, ledger)
+		return &workload.Patch{Type: types.JSONPatchType, Body: body}, err
+	}
+	body, err := v.mergePatch(edits, ledger)
+	return &workload.Patch{Type: types.MergePatchType, Body: body}, err
+}
+
+// scalePatch writes the count through /scale; a resourceVersion makes it conditional on the object being as it was seen.
+func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
+	body := map[string]any{"spec": map[string]any{"replicas": json.RawMessage(replicas)}}
+	if resourceVersion != "" {
+		body["metadata"] = map[string]any{"resourceVersion": resourceVersion}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("make a patch of /scale: %w", err)
+	}
+	return &workload.Patch{Type: types.MergePatchType, Body: text, Subresource: "scale"}, nil
+}
+
+// mergePatch renders RFC 7396.
+func (v *view) mergePatch(edits []edit, ledger note) ([]byte, error) {
+	root := map[string]any{}
+	put(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
+	if ledger.changed {
+		var value any // nil removes
+		if ledger.text != "" {
+			value = ledger.text
+		}
+		put(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
+	}
+	for _, e := range edits {
+		if e.value == "" {
+			put(root, e.tokens, nil)
+			continue
+		}
+		put(root, e.tokens, merge(e.field.Raw, e.value))
+	}
+	text, err := json.Marshal(root)
+	if err != nil {
+		return nil, fmt.Errorf("make a merge patch: %w", err)
+	}
+	return text, nil
+}
+
+func put(root map[string]any, tokens []string, value any) {
+	for _, t := range tokens[:len(tokens)-1] {
+		inner, ok := root[t].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			root[t] = inner
+		}
+		root = inner
+	}
+	root[tokens[len(tokens)-1]] = value
+}
+
+// merge is the merge patch from one value to another: a merge patch keeps the members of an object that it does not name.
+func merge(from, to string) any {
+	var old, next map[string]json.RawMessage
+	if json.Unmarshal([]byte(from), &old) != nil || json.Unmarshal([]byte(to), &next) != nil {
+		return json.RawMessage(to)
+	}
+	patch := map[string]any{}
+	for key, value := range next {
+		if was, ok := old[key]; !ok {
+			patch[key] = value
+		} else if !path.Equal(was, value) {
+			patch[key] = merge(string(was), string(value))
+		}
+	}
+	for key := range old {
+		if _, ok := next[key]; !ok {
+			patch[key] = nil
+		}
+	}
+	return patch
+}
+
+// operation is one step of RFC 6902.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
+func (v *view) jsonPatch(edits []edit, ledger note) ([]byte, error) {
+	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
+	for _, e := range edits {
+		if e.element != nil {
+			ops = append(ops, operation{"test", e.element.NamePointer, json.RawMessage(quoted(e.element.Name))})
+		}
+	}
+	made := map[string]bool{}
+	for _, e := range edits {
+		ops = append(ops, e.operations(made)...)
+	}
+	if ledger.changed {
+		ops = append(ops, v.ledgerOperations(ledger, made)...)
+	}
+	text, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("make a JSON patch: %w", err)
+	}
+	return text, nil
+}
+
+// operations write one place, after its missing parents. made holds the parents that the patch has already made.
+func (e *edit) operations(made map[string]bool) []operation {
+	pointer := pointerOf(e.tokens)
+	switch {
+	case e.value == "":
+		return []operation{{Op: "remove", Path: pointer}}
+	case e.field.Exists():
+		return []operation{{"replace", pointer, json.RawMessage(e.value)}}
+	}
+	var ops []operation
+	for level := int(e.field.Depth) + 1; level < len(e.tokens); level++ {
+		if parent := pointerOf(e.tokens[:level]); !made[parent] {
+			made[parent] = true
+			ops = append(ops, operation{"add", parent, json.RawMessage("{}")})
+		}
+	}
+	return append(ops, operation{"add", pointer, json.RawMessage(e.value)})
+}
+
+func (v *view) ledgerOperations(ledger note, made map[string]bool) []operation {
+	const annotations = "/metadata/annotations"
+	pointer := string(path.Pointer(annotations).Append(v1alpha1.AnnotationLedger))
+	if ledger.text == "" {
+		return []operation{{Op: "remove", Path: pointer}}
+	}
+	var ops []operation
+	there := len(v.obj.Ledger) > 0 || v.a.annotations != nil && v.current(v.a.annotations).Exists() || made[annotations]
+	if !there {
+		ops = append(ops, operation{"add", annotations, json.RawMessage("{}")})
+	}
+	return append(ops, operation{"add", pointer, json.RawMessage(quoted(strings.TrimSpace(ledger.text)))})
+}

@@ -1,0 +1,100 @@
+package adapter
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+)
+
+// now is the JSON text of a slot as it is, Flyball's changes included.
+func (v *view) now(s *slot) string { return v.current(s).Raw }
+
+// all says whether every predicate holds on the values that read gives.
+func (v *view) all(predicates []predicate, read func(*slot) string) bool {
+	return !slices.ContainsFunc(predicates, func(p predicate) bool { return !p.holds(read) })
+}
+
+// holds compares. A comparison with an absent field is false, Ne included.
+func (p *predicate) holds(read func(*slot) string) bool {
+	raw := read(p.slot)
+	switch p.op {
+	case v1alpha1.OpExists:
+		return raw != ""
+	case v1alpha1.OpNotExists:
+		return raw == ""
+	}
+	if raw == "" {
+		raw = p.absent
+	}
+	operand := p.value
+	if p.from != nil {
+		operand = read(p.from)
+	}
+	if raw == "" || operand == "" {
+		return false
+	}
+	switch p.op {
+	case v1alpha1.OpEq:
+		return path.Equal(raw, operand)
+	case v1alpha1.OpNe:
+		return !path.Equal(raw, operand)
+	case v1alpha1.OpIn:
+		return p.isListed(raw, operand)
+	}
+	order, ok := compare(raw, operand)
+	return ok && matches(p.op, order)
+}
+
+// isListed says whether the value is in the list, which is the compiled one unless it comes from a field.
+func (p *predicate) isListed(raw, operand string) bool {
+	if p.from != nil {
+		found := false
+		err := path.MustParse("[*]").All([]byte(operand), func(m path.Match) bool {
+			found = path.Equal(string(m.Raw), raw)
+			return !found
+		})
+		return err == nil && found && operand[0] == '['
+	}
+	for _, v := range p.list {
+		if path.Equal(string(v), raw) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(op v1alpha1.PredicateOp, order int) bool {
+	switch op {
+	case v1alpha1.OpLt:
+		return order < 0
+	case v1alpha1.OpLe:
+		return order <= 0
+	case v1alpha1.OpGt:
+		return order > 0
+	default:
+		return order >= 0
+	}
+}
+
+// compare orders two JSON numbers; false if one of them is none. Whole numbers are compared exactly.
+func compare(a, b string) (int, bool) {
+	x, errX := path.NewValue(a, "").Int64()
+	y, errY := path.NewValue(b, "").Int64()
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y), true
+	}
+	f, okF := float(a)
+	g, okG := float(b)
+	return cmp.Compare(f, g), okF && okG
+}
+
+func float(raw string) (float64, bool) {
+	if path.NewValue(raw, "").Type() != path.Number {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(raw, 64)
+	return f, err == nil
+}

@@ -1,0 +1,219 @@
+package adapter
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const nodeSetsDoc = `{"metadata":{"name":"es","namespace":"shop","uid":"u-1","resourceVersion":"42","generation":3,
+  "creationTimestamp":"2026-03-02T20:00:00Z","deletionTimestamp":"2026-03-02T21:00:00Z",
+  "labels":{"tier":"front","app":"es"},
+  "annotations":{"team":"search","z\u002f1":"\u00e9","flyball.dev/awake-until":"2026-03-03T00:00:00Z","other":"x"},
+  "ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","controller":true}]},
+ "spec":{"nodeSets":[{"name":"hot","count":3},{"name":"cold"}]}}`
+
+func TestProject(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent"}})
+	got := projected(t, a, []byte(nodeSetsDoc))
+	want := &workload.Object{
+		Name: "es", Namespace: "shop", UID: "u-1", ResourceVersion: "42", Generation: 3, Created: 1772481600, Deleting: true,
+		Labels: workload.Pairs{{Key: "app", Value: "es"}, {Key: "tier", Value: "front"}},
+		Annotations: workload.Pairs{
+			{Key: v1alpha1.AnnotationAwakeUntil, Value: "2026-03-03T00:00:00Z"}, {Key: "team", Value: "search"}, {Key: "z/1", Value: "é"},
+		},
+		Owner: &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "rs"},
+		// .metadata.annotations, and the pause annotation inside it
+		Fields: []workload.Field{{Raw: "1", Depth: 2}, {Depth: 2}},
+		Elements: []workload.Element{
+			{Index: 0, Name: "hot", Pointer: "/spec/nodeSets/0/count", NamePointer: "/spec/nodeSets/0/name", Field: workload.Field{Raw: "3", Depth: 4}},
+			{Index: 1, Name: "cold", Pointer: "/spec/nodeSets/1/count", NamePointer: "/spec/nodeSets/1/name", Field: workload.Field{Depth: 3}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProjectFields(t *testing.T) {
+	a := compiled(t, nestedYAML, Keys{})
+	byPath := func(doc string) map[string]workload.Field {
+		fields := map[string]workload.Field{}
+		obj := projected(t, a, object(doc))
+		for _, s := range a.projection.slots {
+			name := s.path.String()
+			if s.mode == modeCount {
+				name = "count of " + name
+			}
+			if f := obj.Fields[s.index]; f != (workload.Field{Depth: 1}) {
+				fields[name] = f
+			}
+		}
+		return fields
+	}
+	tests := []struct {
+		name, spec string
+		want       map[string]workload.Field
+	}{
+		{"values, how deep, how alone", `{"mode":"switch","power":{"main":{"on":true}},"pool":{"size":{"count":3},"min":1}}`, map[string]workload.Field{
+			".spec.mode":                {Raw: `"switch"`, Depth: 2},
+			".spec.power.main.on":       {Raw: "true", Depth: 4, Sole: 2},
+			".spec.power.main.reason":   {Depth: 3},
+			".spec.power.lock":          {Depth: 2},
+			"count of .spec.power":      {Raw: "1", Depth: 2},
+			"count of .spec.power.main": {Raw: "1", Depth: 3, Sole: 1},
+			".spec.pool.size.count":     {Raw: "3", Depth: 4, Sole: 1},
+			".spec.pool.min":            {Raw: "1", Depth: 3},
+			".spec.pool.max":            {Depth: 2},
+			"count of .spec.pool":       {Raw: "2", Depth: 2},
+		}},
+		{"blocked by a scalar, open by null", `{"power":"x","pool":null,"mode":null}`, map[string]workload.Field{
+			".spec.power.main.on":       {Depth: blocked},
+			".spec.power.main.reason":   {Depth: blocked},
+			".spec.power.lock":          {Depth: blocked},
+			"count of .spec.power":      {Depth: 2},
+			"count of .spec.power.main": {Depth: 2},
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, byPath(test.spec)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProjectTemplateHash(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	hash := func(spec string) uint64 { return projected(t, a, object(spec)).TemplateHash }
+	one, two := hash(`{"replicas":1,"template":{"a":1}}`), hash(`{"replicas":1,"template":{"a":2}}`)
+	if one == 0 || one == two || one != hash(`{"replicas":2,"template":{"a":1}}`) || hash(`{}`) != 0 {
+		t.Errorf("hashes %x, %x", one, two)
+	}
+	if again := compiled(t, deploymentYAML, Keys{}); projected(t, again, object(`{"template":{"a":1}}`)).TemplateHash != one {
+		t.Error("the hash differs between adapters")
+	}
+	// Other replicas of the operator, and later versions of it, compute the same.
+	if want := uint64(0xca0b885a32fc8b48); one != want {
+		t.Errorf("the hash of {\"a\":1} is %#x, and was %#x", one, want)
+	}
+}
+
+func TestProjectErrors(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	for doc, want := range map[string]string{
+		``:                                  "project a Deployment: ",
+		`{"metadata":{"name":"x"`:           "project a Deployment: ",
+		`{"metadata":{}}`:                   "project a Deployment: it has no metadata.name",
+		`{"kind":"Status"}`:                 "project a Deployment: it has no metadata.name",
+		`{"metadata":{"name":"x","uid":5}}`: "project Deployment /x: read .metadata.uid: want a string, got 5",
+		`{"metadata":{"name":"x","creationTimestamp":"now"}}`: "project Deployment /x: read .metadata.creationTimestamp: parsing time",
+	} {
+		if _, err := a.Project([]byte(doc)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: want %q, got %v", doc, want, err)
+		}
+	}
+}
+
+// TestProjectForeignLedger ignores a ledger that a controller has copied from the object it belongs to.
+func TestProjectForeignLedger(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	for of, want := range map[string]int{"": 1, "Deployment/web": 1, "Deployment/other": 0, "ReplicaSet/web": 0} {
+		text, err := workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := object(`{"replicas":0}`, v1alpha1.AnnotationLedger, text)
+		if got := len(projected(t, a, doc).Ledger); got != want {
+			t.Errorf("ledger of %q: want %d entries, got %d", of, want, got)
+		}
+		if r := rendered(t, a, doc, workload.Plan{}); want == 0 && r.Patch != nil {
+			t.Errorf("ledger of %q: patch %s", of, r.Patch.Body)
+		}
+	}
+}
+
+// TestProjectAliasesNothing overwrites the document after it was projected, as the watch does.
+func TestProjectAliasesNothing(t *testing.T) {
+	for _, text := range []string{deploymentYAML, elasticYAML, nestedYAML} {
+		a := compiled(t, text, Keys{Match: []string{"team", "z/1"}})
+		ledger := withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0"))
+		for _, doc := range [][]byte{[]byte(nodeSetsDoc), ledger, deploymentDoc(7)} {
+			want := projected(t, a, bytes.Clone(doc))
+			used := bytes.Clone(doc)
+			got := projected(t, a, used)
+			for i := range used {
+				used[i] = 'X'
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the object changed with the buffer (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestProjectConcurrently(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				obj, err := a.Project(deploymentDoc(w*200 + i))
+				if err != nil || obj.Name != fmt.Sprintf("web-%d", w*200+i) {
+					t.Errorf("got %v, %v", obj, err)
+					return
+				}
+				if _, err := a.Render(obj, sleep()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestInterner(t *testing.T) {
+	in := NewInterner()
+	a, b := in.Bytes([]byte("shop")), in.String(strings.Clone("shop"))
+	if unsafe.StringData(a) != unsafe.StringData(b) {
+		t.Error("two copies of one string")
+	}
+	if long := strings.Repeat("x", longest+1); unsafe.StringData(in.String(long)) == unsafe.StringData(long) || in.String(long) != long {
+		t.Error("a long string is not copied")
+	}
+	for i := range 3 * generation {
+		in.String(fmt.Sprint(i))
+		if i%generation/2 == 0 {
+			in.Bytes([]byte("shop"))
+		}
+	}
+	if len(in.young)+len(in.old) > 2*generation {
+		t.Errorf("%d strings are kept", len(in.young)+len(in.old))
+	}
+	if unsafe.StringData(in.String("shop")) != unsafe.StringData(a) {
+		t.Error("a string in use was forgotten")
+	}
+	if in.Bytes(nil) != "" || in.String("") != "" {
+		t.Error("empty strings")
+	}
+}
+
+func TestWithInterner(t *testing.T) {
+	in := NewInterner()
+	a := compiled(t, deploymentYAML, Keys{}).WithInterner(in)
+	b := compiled(t, cronJobYAML, Keys{}).WithInterner(in)
+	x, y := projected(t, a, object(`{}`)), projected(t, b, object(`{}`))
+	if unsafe.StringData(x.Namespace) != unsafe.StringData(y.Namespace) {
+		t.Error("the namespace is kept twice")
+	}
+}

@@ -1,0 +1,225 @@
+package adapter
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/engine/path"
+)
+
+// slot is one value that is kept of every object: its place in Object.Fields is index.
+type slot struct {
+	path    path.Path
+	pointer string // of a plain path
+	steps   []path.Step
+	tokens  []string // of a plain path
+	index   int
+	mode    slotMode
+	// written is true where Flyball may write the field.
+	written bool
+	// listed is true where the path goes through a list by position.
+	listed bool
+	// rollout is true where writing the field restarts pods: where a variant declares so, or else where it is in the template.
+	rollout bool
+	// declared is true where a variant says what writing the field does to pods.
+	declared bool
+	// viaScale is true where the field is written through /scale.
+	viaScale bool
+	// parents are the containers above a written field, from the outermost inwards.
+	parents []*parent
+}
+
+type slotMode uint8
+
+const (
+	// modePresence keeps only whether the value exists, as the text "1".
+	modePresence slotMode = iota
+	// modeValue keeps the JSON text.
+	modeValue
+	// modeCount keeps the number of members of an object. It is kept for containers that more than one written field
+	// is in: whether giving back empties such a container cannot be told from Field.Sole.
+	modeCount
+)
+
+// parent is a container above a written field. Its type decides whether the field can be written at all.
+type parent struct {
+	path    path.Path
+	pointer string
+	// id is the parent's place among the parents of the projection.
+	id int
+	// count is the slot of the number of members; nil unless more than one written field is inside.
+	count *slot
+}
+
+// projection says what is kept of an object. It is built while an adapter compiles and does not change afterwards.
+type projection struct {
+	slots     []*slot
+	byPointer map[string]*slot
+	parents   []*parent
+	counts    map[string]*slot // by pointer of the container
+
+	match    []string // annotation keys
+	each     []eachPaths
+	template path.Path
+	set      *path.Set
+	kinds    []extract // what each path of the set is for, in its order
+	id       string
+}
+
+// eachPaths are the two absolute paths read under `each`.
+type eachPaths struct {
+	component    int
+	count, named path.Path
+	// relative is the number of steps from an element to its count.
+	relative int
+}
+
+// drafts collects slots while an adapter compiles.
+type drafts map[string]*slot
+
+func (d drafts) want(p path.Path, mode slotMode) *slot {
+	s, ok := d[p.String()]
+	if !ok {
+		s = &slot{path: p, steps: p.Steps()}
+		if p.IsPlain() {
+			pointer, _ := p.Pointer() // a plain path has one
+			s.pointer, s.tokens = string(pointer), pointer.Tokens()
+		}
+		s.listed = slices.ContainsFunc(s.steps, func(t path.Step) bool { return t.Kind == path.Index })
+		d[p.String()] = s
+	}
+	s.mode = max(s.mode, mode)
+	return s
+}
+
+// read asks for the value at a path.
+func (d drafts) read(p path.Path) *slot { return d.want(p, modeValue) }
+
+// exists asks whether there is a value at a path.
+func (d drafts) exists(p path.Path) *slot { return d.want(p, modePresence) }
+
+// write asks for the value at a plain path and for all that is needed to put it back.
+func (d drafts) write(p path.Path) *slot {
+	s := d.want(p, modeValue)
+	s.written = true
+	return s
+}
+
+// seal sorts the slots, so that equal sets of paths give equal projections, and compiles the walk.
+func (d drafts) seal(match []string, each []eachPaths, template path.Path) *projection {
+	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, template: template}
+	pr.match = slices.Compact(slices.Sorted(slices.Values(match)))
+	for _, text := range slices.Sorted(maps.Keys(d)) {
+		pr.slots = append(pr.slots, d[text])
+	}
+	pr.addParents()
+	slices.SortFunc(pr.slots, func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(a.path.String(), b.path.String()), cmp.Compare(a.mode, b.mode))
+	})
+	for i, s := range pr.slots {
+		s.index = i
+		if s.path.IsPlain() && s.mode != modeCount {
+			pr.byPointer[s.pointer] = s
+		}
+	}
+	pr.compileWalk()
+	pr.id = pr.fingerprint()
+	return pr
+}
+
+// addParents finds the containers above written fields, and those of them that need their members counted: where the
+// ways to two written fields part. Top-level sections are left out of the count (an object without its .spec does not
+// occur), and so are the two maps of .metadata, which an API server drops by itself when they are empty.
+func (pr *projection) addParents() {
+	known := map[string]*parent{}
+	var written []*slot
+	for _, s := range pr.slots {
+		if !s.written {
+			continue
+		}
+		written = append(written, s)
+		for n := 1; n < len(s.tokens); n++ {
+			s.parents = append(s.parents, pr.parent(known, s, n))
+		}
+	}
+	for i, a := range written {
+		for _, b := range written[i+1:] {
+			if n := commonTokens(a.tokens, b.tokens); n >= 2 && n < len(a.tokens) && n < len(b.tokens) && !isMetadataMap(a.tokens[:n]) {
+				pr.countMembers(a.parents[n-1])
+			}
+		}
+	}
+}
+
+func (pr *projection) parent(known map[string]*parent, s *slot, n int) *parent {
+	pointer := pointerOf(s.tokens[:n])
+	if p, ok := known[pointer]; ok {
+		return p
+	}
+	p := &parent{path: prefixPath(s.steps[:n]), pointer: pointer, id: len(pr.parents)}
+	known[pointer] = p
+	pr.parents = append(pr.parents, p)
+	return p
+}
+
+func (pr *projection) countMembers(p *parent) {
+	if p.count != nil {
+		return
+	}
+	p.count = &slot{path: p.path, pointer: p.pointer, tokens: path.Pointer(p.pointer).Tokens(), mode: modeCount}
+	pr.counts[p.pointer] = p.count
+	pr.slots = append(pr.slots, p.count)
+}
+
+// fingerprint identifies the projection by everything that shapes an Object.
+func (pr *projection) fingerprint() string {
+	h := fnv.New128a()
+	line := func(format string, args ...any) { h.Write(fmt.Appendf(nil, format+"\n", args...)) }
+	for _, s := range pr.slots {
+		line("slot %d %t %s", s.mode, s.written, s.path)
+	}
+	for _, key := range pr.match {
+		line("match %s", key)
+	}
+	for _, e := range pr.each {
+		line("each %d %s %s", e.component, e.count, e.named)
+	}
+	line("template %s", pr.template)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func commonTokens(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// isMetadataMap says whether the tokens lead to .metadata.annotations or .metadata.labels.
+func isMetadataMap(tokens []string) bool {
+	return len(tokens) == 2 && tokens[0] == "metadata" && (tokens[1] == "annotations" || tokens[1] == "labels")
+}
+
+func pointerOf(tokens []string) string {
+	var p path.Pointer
+	for _, t := range tokens {
+		p = p.Append(t)
+	}
+	return string(p)
+}
+
+// prefixPath is the path made of the steps.
+func prefixPath(steps []path.Step) path.Path {
+	var text strings.Builder
+	text.WriteString("$")
+	for _, s := range steps {
+		text.WriteString(s.String())
+	}
+	return path.MustParse(text.String())
+}

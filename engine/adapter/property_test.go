@@ -1,0 +1,332 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"pgregory.net/rapid"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// world is a kind for the property test: its adapter, and the fields that its owner edits with the values he gives them
+// (empty: absent).
+type world struct {
+	adapter string
+	keys    Keys
+	fields  map[string][]string
+	// lists says that the owner also reorders, adds and removes elements of .spec.nodeSets.
+	lists bool
+	// steps is in how many writes a plan is carried out.
+	steps int
+}
+
+var worlds = map[string]world{
+	"Deployment": {adapter: deploymentYAML, keys: Keys{Set: []string{"example.com/note"}}, steps: 1, fields: map[string][]string{
+		"/spec/replicas": {"", "0", "1", "3", "7"},
+		"/spec/paused":   {"", "true", "false"},
+		"/spec/other":    {"", `{"a":1}`},
+		"/metadata/annotations/example.com~1note":  {"", `"x"`},
+		"/metadata/annotations/example.com~1other": {"", `"y"`},
+	}},
+	"Scaled": {adapter: scaledYAML, steps: 3, fields: map[string][]string{
+		"/spec/replicas": {"", "0", "1", "3", "7"},
+		"/spec/paused":   {"", "true", "false"},
+	}},
+	"VirtualMachine": {adapter: vmYAML, steps: 1, fields: map[string][]string{
+		"/spec/running":     {"", "true", "false"},
+		"/spec/runStrategy": {"", `"Always"`, `"Halted"`, `"Manual"`},
+	}},
+	"Application": {adapter: applicationYAML, steps: 1, fields: map[string][]string{
+		"/spec/syncPolicy/automated": {"", `{}`, `{"prune":true}`, `{"prune":false,"selfHeal":{"a":[1,{"b":2}]}}`},
+		"/spec/syncPolicy/retry":     {"", `1`},
+	}},
+	"KnativeService": {adapter: knativeYAML, steps: 1, fields: map[string][]string{
+		"/spec/template/metadata/annotations/autoscaling.knative.dev~1min-scale": {"", `"0"`, `"2"`, `"many"`},
+		"/spec/template/metadata/annotations/autoscaling.knative.dev~1max-scale": {"", `"0"`, `"9"`, `3`},
+		"/spec/template/metadata/annotations/other":                              {"", `"z"`},
+		"/spec/template/metadata/name":                                           {"", `"n"`},
+		"/spec/template/spec":                                                    {"", `{}`},
+	}},
+	"Nested": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, fields: map[string][]string{
+		"/spec/mode":                          {"", `"switch"`, `"count"`},
+		"/spec/pool/size/count":               {"", "0", "1", "4"},
+		"/spec/pool/min":                      {"", "0", "2", "5"},
+		"/spec/pool/max":                      {"", "3", "8", `"x"`},
+		"/spec/pool/notes/b":                  {"", `"q"`},
+		"/spec/power/main/on":                 {"", "true", "false"},
+		"/spec/power/main/reason":             {"", `"tired"`, `"asleep"`},
+		"/spec/power/lock":                    {"", `{"by":"me","at":1}`, `{"by":"flyball"}`, `"no"`},
+		"/spec/power/main/more":               {"", `[1]`},
+		"/metadata/annotations/unrelated.com": {"", `"v"`},
+	}},
+	"Elasticsearch": {adapter: elasticYAML, lists: true, steps: 1, fields: map[string][]string{
+		"/spec/version": {"", `"8"`},
+		"/metadata/annotations/eck.k8s.elastic.co~1pause-orchestration": {"", `"true"`, `"false"`},
+	}},
+}
+
+// TestEverythingIsGivenBack runs plans, owners' edits, lost writes and crashes over one object, beside a shadow that only
+// its owner touches. What policies see is the shadow at all times, and when all claims have ended the object is the shadow.
+func TestEverythingIsGivenBack(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(worlds)) {
+		t.Run(name, func(t *testing.T) {
+			w := worlds[name]
+			a := compiled(t, w.adapter, w.keys)
+			rapid.Check(t, func(r *rapid.T) { newTrial(r, a, w).run() })
+		})
+	}
+}
+
+type trial struct {
+	*rapid.T
+	a      *Adapter
+	w      world
+	real   *server
+	shadow *server
+	now    time.Time
+	plan   workload.Plan
+	fresh  int
+	edited bool
+}
+
+func newTrial(r *rapid.T, a *Adapter, w world) *trial {
+	x := &trial{T: r, a: a, w: w, now: monday}
+	doc := object(`{"kept":[1,{"x":null}]}`)
+	if w.lists {
+		var sets []any
+		for range rapid.IntRange(0, 3).Draw(r, "sets") {
+			sets = append(sets, x.nodeSet())
+		}
+		doc = must(jsonpatch.MergePatch(doc, must(json.Marshal(map[string]any{"spec": map[string]any{"nodeSets": sets}}))))
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(w.fields)) {
+		if v := rapid.SampledFrom(w.fields[pointer]).Draw(r, pointer); v != "" {
+			doc = must(jsonpatch.MergePatch(doc, edited(pointer, v)))
+		}
+	}
+	x.real, x.shadow = newServer(doc), newServer(doc)
+	return x
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (x *trial) run() {
+	for range rapid.IntRange(1, 8).Draw(x.T, "steps") {
+		switch rapid.SampledFrom([]string{"plan", "plan", "settle", "edit", "edit", "lose"}).Draw(x.T, "step") {
+		case "plan":
+			x.plan = x.drawPlan()
+			x.settle()
+		case "settle":
+			x.settle()
+		case "edit":
+			x.edit()
+		case "lose":
+			x.lose()
+		}
+		x.compareObserved()
+	}
+	x.plan = workload.Plan{}
+	x.settle()
+	x.compare()
+}
+
+func (x *trial) drawPlan() workload.Plan {
+	var p workload.Plan
+	x.now = x.now.Add(time.Duration(rapid.IntRange(0, 2).Draw(x.T, "hours")) * time.Hour)
+	by := rapid.SampledFrom([]workload.Policy{nights, peaks})
+	enforce := rapid.Bool().Draw(x.T, "enforce")
+	if rapid.Bool().Draw(x.T, "sized") {
+		p.Size = &workload.Claim[workload.Size]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"), Value: workload.Size{
+			Mode:     workload.SizeMode(rapid.IntRange(0, int(workload.SizeExactly)).Draw(x.T, "mode")),
+			Replicas: rapid.Int64Range(0, 4).Draw(x.T, "replicas"), Percent: rapid.Int32Range(0, 100).Draw(x.T, "percent"),
+		}}
+	}
+	bound := func(name string) *workload.Claim[int64] {
+		if !rapid.Bool().Draw(x.T, name) {
+			return nil
+		}
+		return &workload.Claim[int64]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"), Value: rapid.Int64Range(0, 9).Draw(x.T, name)}
+	}
+	p.Min, p.Max = bound("min"), bound("max")
+	if rapid.Bool().Draw(x.T, "hold") {
+		p.Hold = &workload.Claim[bool]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"), Value: true}
+	}
+	for _, key := range x.w.keys.Set {
+		if rapid.Bool().Draw(x.T, key) {
+			if p.Annotations == nil {
+				p.Annotations = map[string]workload.Claim[string]{}
+			}
+			p.Annotations[key] = workload.Claim[string]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"),
+				Value: rapid.SampledFrom([]string{"x", "a\"b", ""}).Draw(x.T, key)}
+		}
+	}
+	return p
+}
+
+func (x *trial) object(s *server) *workload.Object { return must(x.a.Project(s.doc)) }
+
+// settle carries out the plan and checks that it takes no more writes than it should.
+func (x *trial) settle() {
+	for n := 0; ; n++ {
+		r := must(x.a.Render(x.object(x.real), x.plan))
+		if r.Patch == nil {
+			return
+		}
+		if n == x.w.steps {
+			x.Fatalf("after %d writes there is still something to write: %s", n, r.Patch.Body)
+		}
+		x.apply(r, r.Patch, r.Patch.Next)
+	}
+}
+
+// lose carries out the first write only, as a crash would.
+func (x *trial) lose() {
+	if r := must(x.a.Render(x.object(x.real), x.plan)); r.Patch != nil {
+		x.apply(r, r.Patch)
+	}
+}
+
+func (x *trial) apply(r Result, patches ...*workload.Patch) {
+	old := x.object(x.real)
+	for _, p := range patches {
+		if p == nil {
+			continue
+		}
+		if err := x.real.apply(p); err != nil {
+			x.Fatal(err)
+		}
+	}
+	if !r.Corrected {
+		return
+	}
+	// What an owner changed and enforcement wrote over is lost to him, too: his shadow goes back.
+	now := x.a.view(x.object(x.real))
+	for _, l := range x.a.view(old).entries {
+		if now.holds(l.entry) && !l.ours && slices.Contains(r.Changed, l.entry.Pointer) {
+			x.shadow.set(l.entry.Pointer, l.entry.Was)
+		}
+	}
+}
+
+// holds says whether an entry is in the ledger with the same values, and in force.
+func (v *view) holds(e workload.Entry) bool {
+	return slices.ContainsFunc(v.entries, func(l listed) bool {
+		return l.ours && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.Set == e.Set
+	})
+}
+
+// edit is an owner's change of the object as he finds it.
+func (x *trial) edit() {
+	x.edited = true
+	if x.w.lists && rapid.Bool().Draw(x.T, "list") {
+		x.editList()
+		return
+	}
+	pointer := rapid.SampledFrom(slices.Sorted(maps.Keys(x.w.fields))).Draw(x.T, "field")
+	value := rapid.SampledFrom(x.w.fields[pointer]).Draw(x.T, "value")
+	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
+	e := x.object(x.real).Ledger.Find(pointer)
+	if same(now, value) || e != nil && same(e.Set, value) {
+		return // no change, or one that cannot be told from Flyball's own
+	}
+	x.real.set(pointer, value)
+	x.shadow.set(pointer, value)
+}
+
+func (x *trial) nodeSet() map[string]any {
+	x.fresh++
+	set := map[string]any{"name": fmt.Sprintf("set-%d", x.fresh), "role": "data"}
+	if n := rapid.IntRange(-1, 5).Draw(x.T, "count"); n >= 0 {
+		set["count"] = n
+	}
+	return set
+}
+
+func (x *trial) editList() {
+	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count"}).Draw(x.T, "op")
+	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
+	pointer := fmt.Sprintf("/spec/nodeSets/%d/count", element)
+	for _, e := range x.object(x.real).Ledger {
+		if op == "count" && e.Pointer == pointer && same(e.Set, integer(int64(n))) {
+			return
+		}
+	}
+	if now := must(path.Probe(x.real.doc, path.Pointer(pointer))); op == "count" && same(now.Value.Raw(), integer(int64(n))) {
+		return
+	}
+	for _, s := range []*server{x.real, x.shadow} {
+		var doc map[string]any
+		if err := json.Unmarshal(s.doc, &doc); err != nil {
+			x.Fatal(err)
+		}
+		spec := doc["spec"].(map[string]any)
+		sets, _ := spec["nodeSets"].([]any)
+		switch {
+		case op == "reverse":
+			slices.Reverse(sets)
+		case op == "add":
+			sets = append([]any{added}, sets...)
+		case element < len(sets) && op == "remove":
+			sets = slices.Delete(sets, element, element+1)
+		case element < len(sets):
+			sets[element].(map[string]any)["count"] = n
+		}
+		spec["nodeSets"] = sets
+		s.doc = must(json.Marshal(doc))
+		s.stamp()
+	}
+}
+
+// compareObserved checks that policies see what the owner wants.
+func (x *trial) compareObserved() {
+	got, want := x.a.Observe(x.object(x.real)), x.a.Observe(x.object(x.shadow))
+	if diff := cmp.Diff(want, got); diff != "" {
+		x.Fatalf("observed (-shadow +real):\n%s\nreal: %s\nshadow: %s", diff, x.real.doc, x.shadow.doc)
+	}
+}
+
+// compare checks that the object is the shadow: exactly, or, where its owner edited beside Flyball, up to empty parents.
+func (x *trial) compare() {
+	var got, want map[string]any
+	for _, v := range []struct {
+		doc []byte
+		to  *map[string]any
+	}{{x.real.doc, &got}, {x.shadow.doc, &want}} {
+		if err := json.Unmarshal(v.doc, v.to); err != nil {
+			x.Fatal(err)
+		}
+		delete((*v.to)["metadata"].(map[string]any), "resourceVersion")
+		if x.edited {
+			prune(*v.to)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		x.Fatalf("when all claims have ended (-shadow +real):\n%s", diff)
+	}
+}
+
+func prune(m map[string]any) {
+	for key, v := range m {
+		inner, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		if prune(inner); len(inner) == 0 {
+			delete(m, key)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package adapter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Result is what a plan comes to on one object.
+type Result struct {
+	// Patch is the write to make; nil if nothing has to change.
+	Patch *workload.Patch
+	// State is what the object is once the patch is applied.
+	State workload.State
+	// Direction is which way the patch goes; one that goes both ways counts as down.
+	Direction workload.Direction
+	// By is who is charged with the write: who claims the first field written, or who had set what is given back.
+	By workload.Policy
+	// Overridden lists the JSON pointers of fields that somebody else changed and that are left so.
+	Overridden []string
+	// Corrected says that a change of somebody else is written over.
+	Corrected bool
+	// Impact is Rollout if a field is written that restarts pods.
+	Impact v1alpha1.Impact
+	// Changed lists the JSON pointers of the fields written, the ledger left aside.
+	Changed []string
+	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max" or an
+	// annotation key.
+	Values map[string]string
+	// Message says it in one line, e.g. "replicas 3 -> 0".
+	Message string
+}
+
+// ErrLedger is wrapped by Render's error about an object whose ledger cannot be read. Such an object is never written.
+var ErrLedger = errors.New("the ledger cannot be read")
+
+// Render says what has to be written to an object so that it is as the plan wants. It writes each field together with
+// the ledger, in at most one patch (and one to /scale after it), and none at all if nothing changes.
+func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
+	result := Result{Impact: v1alpha1.ImpactNone}
+	if obj.LedgerError != "" {
+		return result, fmt.Errorf("render %s: annotation %s: %w: %s", a.refOf(obj), v1alpha1.AnnotationLedger, ErrLedger, obj.LedgerError)
+	}
+	if obj.Deleting {
+		result.Message = "being deleted"
+		return result, nil
+	}
+	v := a.view(obj)
+	if !v.complete() {
+		return result, fmt.Errorf("render %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)
+	}
+	w, err := v.wish(plan)
+	if err != nil {
+		return result, fmt.Errorf("render %s: %w", a.refOf(obj), err)
+	}
+	decisions := v.decideAll(&w, plan)
+	result.Values = w.values
+	v.summarize(&result, &w, decisions)
+	result.State = v.state(&w, decisions, plan)
+	result.Message = message(result.State, decisions)
+	result.Patch, err = v.patch(decisions)
+	if err != nil {
+		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
+	}
+	return result, nil
+}
+
+func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
+	return workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name}
+}
+
+// decideAll decides the fields that only the ledger lists and then the wanted ones. A write that lies inside another one,
+// or around it, waits until that is through; its entry stays as it is meanwhile.
+func (v *view) decideAll(w *wishes, plan workload.Plan) []decision {
+	released := make([]decision, 0, len(v.entries))
+	for i := range v.entries {
+		l := &v.entries[i]
+		if l.site.kind != siteGone && indexOf(w.list, l.site) >= 0 {
+			continue
+		}
+		d := v.release(l, plan)
+		if d.write && meets(released, d.pointer) {
+			d = l.kept()
+		}
+		released = append(released, d)
+	}
+	decisions := make([]decision, 0, len(w.list)+len(released))
+	for i := range w.list {
+		n := &w.list[i]
+		switch l := v.entryAt(n.site); {
+		case !meets(released, n.pointer):
+			decisions = append(decisions, v.decideWant(n, l))
+		case l != nil:
+			decisions = append(decisions, l.kept())
+		}
+	}
+	return append(decisions, released...)
+}
+
+// kept leaves the field and its entry as they are.
+func (l *listed) kept() decision {
+	d := l.decision()
+	d.after = &l.entry
+	return d
+}
+
+func indexOf(list []want, s site) int {
+	return slices.IndexFunc(list, func(n want) bool { return n.site == s })
+}
+
+// meets says whether a field lies inside one that is written or still listed, or around it.
+func meets(decisions []decision, pointer string) bool {
+	for i := range decisions {
+		d := &decisions[i]
+		if !d.write && d.after == nil || d.pointer == pointer {
+			continue
+		}
+		p, q := path.Pointer(d.pointer), path.Pointer(pointer)
+		if p.IsPrefixOf(q) || q.IsPrefixOf(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// summarize fills in what the decisions come to.
+func (v *view) summarize(r *Result, w *wishes, decisions []decision) {
+	r.By = w.first
+	charged := false
+	for i := range decisions {
+		d := &decisions[i]
+		if d.overridden {
+			r.Overridden = append(r.Overridden, d.pointer)
+		}
+		if !d.write {
+			continue
+		}
+		if !charged {
+			charged, r.By = true, workload.ParsePolicy(d.by)
+		}
+		r.Changed = append(r.Changed, d.pointer)
+		r.Corrected = r.Corrected || d.corrected
+		if d.direction == workload.DirectionDown || r.Direction == workload.DirectionNone {
+			r.Direction = d.direction
+		}
+		if v.restartsPods(d) {
+			r.Impact = v1alpha1.ImpactRollout
+		}
+	}
+	if r.By == (workload.Policy{}) && len(v.entries) > 0 {
+		r.By = workload.ParsePolicy(v.entries[0].entry.By)
+	}
+}
+
+func (v *view) restartsPods(d *decision) bool {
+	switch d.site.kind {
+	case siteSlot:
+		return v.slotRestartsPods(v.a.projection.slots[d.site.index])
+	case siteUnlisted:
+		t := v.a.projection.template
+		pointer, err := t.Pointer()
+		return err == nil && t.Len() > 0 && pointer.IsPrefixOf(path.Pointer(d.pointer))
+	}
+	return false
+}
+
+// slotRestartsPods asks the variant that fits the object, where one declares what writing the field does.
+func (v *view) slotRestartsPods(s *slot) bool {
+	for _, all := range [][]variant{v.a.suspend, v.a.hold} {
+		if !s.declared {
+			break
+		}
+		fits := v.variant(all)
+		if fits != nil && slices.ContainsFunc(fits.set, func(w write) bool { return w.slot == s }) {
+			return fits.rollout
+		}
+	}
+	return s.rollout
+}
+
+// state names what the object is once the decisions are carried out.
+func (v *view) state(w *wishes, decisions []decision, plan workload.Plan) workload.State {
+	overridden := slices.ContainsFunc(decisions, func(d decision) bool { return d.overridden })
+	switch {
+	case w.sized && !w.sizeAble:
+		return workload.StateUnable
+	case !w.sized && w.facets && !w.facetAble:
+		return workload.StateUnable
+	case overridden:
+		return workload.StateOverridden
+	case w.sized && !plan.Asleep():
+		return workload.StateSet
+	case w.sized && w.leavesSize():
+		return workload.StateAlreadyAsleep
+	case w.sized:
+		return workload.StateAsleep
+	case w.facets:
+		return workload.StateSet
+	}
+	return v.stateKept(decisions)
+}
+
+// leavesSize says whether the size is the owner's already.
+func (w *wishes) leavesSize() bool {
+	return !slices.ContainsFunc(w.list, func(n want) bool { return n.sized && !same(n.value, n.original) })
+}
+
+// stateKept is the state of an object that nobody claims but that is kept as a policy left it.
+func (v *view) stateKept(decisions []decision) workload.State {
+	state := workload.StateAwake
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after == nil || d.write {
+			continue
+		}
+		if v.isReduced(d) {
+			return workload.StateAsleep
+		}
+		state = workload.StateSet
+	}
+	return state
+}
+
+// isReduced says whether a kept entry took capacity away: a switch of suspend, or a lower count.
+func (v *view) isReduced(d *decision) bool {
+	if d.after.Once != "" {
+		return false
+	}
+	if d.site.kind == siteSlot {
+		s := v.a.projection.slots[d.site.index]
+		for _, x := range v.a.suspend {
+			if slices.ContainsFunc(x.set, func(w write) bool { return w.slot == s }) {
+				return true
+			}
+		}
+	}
+	for i := range v.a.components {
+		part := &v.a.components[i]
+		if d.site.kind == siteElement && int(v.obj.Elements[d.site.index].Component) != i ||
+			d.site.kind == siteSlot && (part.slot == nil || part.slot.index != d.site.index) {
+			continue
+		}
+		was, okWas := part.read(d.after.Was)
+		set, okSet := part.read(d.after.Set)
+		return okWas && okSet && set < was
+	}
+	return false
+}
+
+// message says in one line what is written, or else why nothing is.
+func message(state workload.State, decisions []decision) string {
+	var parts []string
+	for i := range decisions {
+		if d := &decisions[i]; d.write {
+			parts = append(parts, d.label+" "+brief(d.field.Raw)+" -> "+brief(d.value))
+		}
+	}
+	for i := range decisions {
+		if d := &decisions[i]; d.overridden {
+			parts = append(parts, d.label+" is "+brief(d.field.Raw)+", changed by somebody else: left until the next transition")
+		}
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, ", ")
+	}
+	switch state {
+	case workload.StateUnable:
+		return "nothing on this object can be set that way"
+	case workload.StateAlreadyAsleep:
+		return "already asleep by its owner"
+	}
+	return ""
+}
+
+// brief is a JSON text for messages.
+func brief(raw string) string {
+	const limit = 40 // bytes
+	switch {
+	case raw == "":
+		return "absent"
+	case len(raw) > limit && raw[0] == '{':
+		return "{...}"
+	case len(raw) > limit && raw[0] == '[':
+		return "[...]"
+	case len(raw) > limit:
+		return strings.ToValidUTF8(raw[:limit], "") + "..."
+	}
+	return raw
+}
+
+// ledgerAfter is the ledger that the decisions leave, and whether it differs from the object's.
+func (v *view) ledgerAfter(decisions []decision) (workload.Ledger, bool) {
+	var after workload.Ledger
+	for i := range decisions {
+		if e := decisions[i].after; e != nil && after.Find(e.Pointer) == nil {
+			after = append(after, *e)
+			slices.SortFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
+		}
+	}
+	return after, !slices.EqualFunc(after, v.obj.Ledger, func(a, b workload.Entry) bool {
+		if !a.Since.Equal(b.Since) {
+			return false
+		}
+		a.Since = b.Since
+		return a == b
+	})
+}

@@ -1,0 +1,227 @@
+package adapter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+func entry(pointer, was, set string) workload.Entry {
+	return workload.Entry{Pointer: pointer, Was: was, Set: set, By: nights.String(), Since: monday}
+}
+
+// outcome is a Result, and the object after it.
+type outcome struct {
+	Writes     int
+	Spec       string
+	Ledger     workload.Ledger
+	State      string
+	Direction  string
+	By         workload.Policy
+	Overridden []string
+	Corrected  bool
+	Message    string
+}
+
+func outcomeOf(t *testing.T, a *Adapter, doc []byte, plan workload.Plan) outcome {
+	t.Helper()
+	s := newServer(doc)
+	r := s.settle(t, a, plan)
+	o := outcome{
+		Writes: s.writes, Spec: s.spec(), Ledger: s.ledger(t, a), State: r.State.String(), Direction: r.Direction.String(),
+		By: r.By, Overridden: r.Overridden, Corrected: r.Corrected, Message: r.Message,
+	}
+	return o
+}
+
+func TestRenderRules(t *testing.T) {
+	replicas := entry("/spec/replicas", "3", "0")
+	tuesday := monday.Add(24 * time.Hour)
+	by := func(e workload.Entry, p workload.Policy, since time.Time) workload.Entry {
+		e.By, e.Since = p.String(), since
+		return e
+	}
+	tests := []struct {
+		name string
+		spec string
+		was  []workload.Entry
+		plan workload.Plan
+		want outcome
+	}{
+		{"1: no entry, other value: written with the original", `{"replicas":3}`, nil, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
+			Message: "replicas 3 -> 0",
+		}},
+		{"1: absent is remembered apart from a value", `{}`, nil, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",
+			Direction: "down", By: nights, Message: "replicas absent -> 0",
+		}},
+		{"1: no entry, same value: the owner's own zero is left alone", `{"replicas":0}`, nil, sleep(), outcome{
+			Spec: `{"replicas":0}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
+		}},
+		{"2: as set: nothing", `{"replicas":0}`, []workload.Entry{replicas}, sleep(), outcome{
+			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+		}},
+		{"2: as set, another value wanted: the original stays", `{"replicas":0}`, []workload.Entry{replicas},
+			at(size(workload.SizeAtMost, 1), tuesday), outcome{
+				Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "3", "1"), nights, tuesday)},
+				State: "asleep", Direction: "up", By: nights, Message: "replicas 0 -> 1",
+			}},
+		{"2: as set, less wanted: down", `{"replicas":2}`, []workload.Entry{entry("/spec/replicas", "3", "2")}, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
+			Message: "replicas 2 -> 0",
+		}},
+		{"2: as set, the original wanted: given back", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 9), outcome{
+			Writes: 1, Spec: `{"replicas":3}`, State: "already_asleep", Direction: "up", By: nights, Message: "replicas 0 -> 3",
+		}},
+		{"3: changed by somebody else in the same transition: respected", `{"replicas":5}`, []workload.Entry{replicas}, sleep(), outcome{
+			Spec: `{"replicas":5}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 5, changed by somebody else: left until the next transition",
+		}},
+		{"3: changed back to the original: respected", `{"replicas":3}`, []workload.Entry{replicas}, sleep(), outcome{
+			Spec: `{"replicas":3}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 3, changed by somebody else: left until the next transition",
+		}},
+		{"3: percent of another original is the same transition", `{"replicas":8}`, []workload.Entry{entry("/spec/replicas", "10", "5")},
+			size(workload.SizePercent, 50), outcome{
+				Spec: `{"replicas":8}`, Ledger: workload.Ledger{entry("/spec/replicas", "10", "5")}, State: "overridden", Direction: "ledger",
+				By: nights, Overridden: []string{"/spec/replicas"},
+				Message: "replicas is 8, changed by somebody else: left until the next transition",
+			}},
+		{"3: enforced: written again, the original stays", `{"replicas":5}`, []workload.Entry{replicas}, enforced(sleep()), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
+			Corrected: true, Message: "replicas 5 -> 0",
+		}},
+		{"3: a later transition takes their value as the original", `{"replicas":5}`, []workload.Entry{replicas}, at(sleep(), tuesday), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "5", "0"), nights, tuesday)},
+			State: "asleep", Direction: "down", By: nights, Message: "replicas 5 -> 0",
+		}},
+		{"3: another wish is a new transition", `{"replicas":5}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), outcome{
+			Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{entry("/spec/replicas", "5", "1")}, State: "asleep",
+			Direction: "down", By: nights, Message: "replicas 5 -> 1",
+		}},
+		{"3: their value is what is wanted: the entry goes", `{"replicas":1}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), outcome{
+			Writes: 1, Spec: `{"replicas":1}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
+		}},
+		{"4: unclaimed: given back", `{"replicas":0}`, []workload.Entry{replicas}, workload.Plan{}, outcome{
+			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
+		}},
+		{"4: unclaimed, absent before: removed", `{"replicas":0}`, []workload.Entry{entry("/spec/replicas", "", "0")}, workload.Plan{}, outcome{
+			Writes: 1, Spec: `{}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> absent",
+		}},
+		{"4: unclaimed, changed by somebody else: their value stands", `{"replicas":5}`, []workload.Entry{replicas}, workload.Plan{}, outcome{
+			Writes: 1, Spec: `{"replicas":5}`, State: "awake", Direction: "ledger", By: nights,
+		}},
+		{"4: orphaned: the entry goes, the value stays", `{"replicas":0}`, []workload.Entry{replicas},
+			workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}, outcome{
+				Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
+			}},
+		{"4: kept: both stay", `{"replicas":0}`, []workload.Entry{replicas},
+			workload.Plan{Keep: map[workload.Policy]bool{nights: true}}, outcome{
+				Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+			}},
+		{"4: kept by one, not by another", `{"replicas":0}`, []workload.Entry{replicas},
+			workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, outcome{
+				Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
+			}},
+		{"6: the entry passes to who claims it now", `{"replicas":0}`, []workload.Entry{by(replicas, peaks, monday.Add(-time.Hour))}, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+		}},
+		{"6: overridden or not", `{"replicas":5}`, []workload.Entry{by(replicas, peaks, tuesday)}, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "overridden", Direction: "ledger",
+			By: nights, Overridden: []string{"/spec/replicas"},
+			Message: "replicas is 5, changed by somebody else: left until the next transition",
+		}},
+		{"9: exactly raises", `{"replicas":3}`, nil, size(workload.SizeExactly, 6), outcome{
+			Writes: 1, Spec: `{"replicas":6}`, Ledger: workload.Ledger{entry("/spec/replicas", "3", "6")}, State: "set", Direction: "down",
+			By: nights, Message: "replicas 3 -> 6",
+		}},
+		{"9: exactly the default is what absent means already", `{}`, nil, size(workload.SizeExactly, 1), outcome{
+			Spec: `{}`, State: "set", Direction: "ledger", By: nights,
+		}},
+		{"9: percent, rounded up", `{"replicas":5}`, nil, size(workload.SizePercent, 50), outcome{
+			Writes: 1, Spec: `{"replicas":3}`, Ledger: workload.Ledger{entry("/spec/replicas", "5", "3")}, State: "asleep", Direction: "down",
+			By: nights, Message: "replicas 5 -> 3",
+		}},
+		{"9: own is no claim", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeOwn, 0), outcome{
+			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
+		}},
+		{"an ill-typed count is never guessed at", `{"replicas":"three"}`, nil, sleep(), outcome{
+			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights, Message: "nothing on this object can be set that way",
+		}},
+		{"an explicit null is none", `{"replicas":null}`, nil, sleep(), outcome{
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",
+			Direction: "down", By: nights, Message: "replicas absent -> 0",
+		}},
+		{"numbers are equal by value", `{"replicas":0.0}`, []workload.Entry{replicas}, sleep(), outcome{
+			Spec: `{"replicas":0.0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+		}},
+	}
+	a := compiled(t, deploymentYAML, Keys{})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			doc := object(test.spec)
+			if test.was != nil {
+				doc = withLedger(t, test.spec, test.was...)
+			}
+			got := outcomeOf(t, a, doc, test.plan)
+			if path.Equal(got.Spec, test.want.Spec) {
+				got.Spec = test.want.Spec
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRenderWritesFieldAndLedgerInOnePatch(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	r := rendered(t, a, object(`{"replicas":3}`), sleep())
+	const want = `{"metadata":{"annotations":{"flyball.dev/ledger":` +
+		`"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"Deployment/web\"}"},` +
+		`"resourceVersion":"7"},"spec":{"replicas":0}}`
+	if diff := cmp.Diff(want, string(r.Patch.Body)); diff != "" {
+		t.Errorf("sleeping (-want +got):\n%s", diff)
+	}
+	r = rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{})
+	const back = `{"metadata":{"annotations":{"flyball.dev/ledger":null},"resourceVersion":"7"},"spec":{"replicas":3}}`
+	if diff := cmp.Diff(back, string(r.Patch.Body)); diff != "" {
+		t.Errorf("waking (-want +got):\n%s", diff)
+	}
+}
+
+func TestRenderRefusesAnUnreadableLedger(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	for _, ledger := range []string{"{", "[]", `{"spec":{}}`, `{"/a~2":{"by":"x","since":"2026-03-02T20:00:00Z"}}`} {
+		obj := projected(t, a, object(`{"replicas":3}`, v1alpha1.AnnotationLedger, ledger))
+		_, err := a.Render(obj, sleep())
+		if err == nil {
+			t.Fatalf("ledger %s: no error", ledger)
+		}
+		const prefix = "render Deployment.apps/shop/web: annotation flyball.dev/ledger: the ledger cannot be read: "
+		if got := err.Error(); len(got) <= len(prefix) || got[:len(prefix)] != prefix {
+			t.Errorf("ledger %s: error %q does not begin with %q", ledger, got, prefix)
+		}
+	}
+}
+
+func TestRenderLeavesDeletedObjects(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	doc := []byte(`{"metadata":{"name":"web","deletionTimestamp":"2026-03-02T20:00:00Z"},"spec":{"replicas":3}}`)
+	if r := rendered(t, a, doc, sleep()); r.Patch != nil {
+		t.Errorf("patch %s", r.Patch.Body)
+	}
+}
+
+func TestRenderRefusesObjectsOfAnotherProjection(t *testing.T) {
+	a, b := compiled(t, deploymentYAML, Keys{}), compiled(t, cronJobYAML, Keys{})
+	if _, err := a.Render(projected(t, b, object(`{"replicas":3}`)), sleep()); err == nil {
+		t.Error("no error")
+	}
+}

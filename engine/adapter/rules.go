@@ -1,0 +1,162 @@
+package adapter
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// rule is a place in the tree of what changes mean. A field belongs to the deepest rule on its way that has an action.
+type rule struct {
+	action workload.Change
+	set    bool
+	// absent is the JSON text that an absent field stands for; empty: nothing.
+	absent string
+
+	fields  map[string]*rule
+	indexes map[int]*rule
+	wild    *rule
+	filters []filterRule
+}
+
+type filterRule struct {
+	step path.Step
+	to   *rule
+}
+
+func (r *rule) isLeaf() bool {
+	return len(r.fields) == 0 && len(r.indexes) == 0 && r.wild == nil && len(r.filters) == 0
+}
+
+// at gives the rule behind the steps, which it makes if it is new.
+func (r *rule) at(steps []path.Step) *rule {
+	for _, s := range steps {
+		r = r.child(s)
+	}
+	return r
+}
+
+func (r *rule) child(s path.Step) *rule {
+	switch s.Kind {
+	case path.Field:
+		if r.fields == nil {
+			r.fields = map[string]*rule{}
+		}
+		if r.fields[s.Name] == nil {
+			r.fields[s.Name] = &rule{}
+		}
+		return r.fields[s.Name]
+	case path.Index:
+		if r.indexes == nil {
+			r.indexes = map[int]*rule{}
+		}
+		if r.indexes[s.Index] == nil {
+			r.indexes[s.Index] = &rule{}
+		}
+		return r.indexes[s.Index]
+	case path.Wildcard:
+		if r.wild == nil {
+			r.wild = &rule{}
+		}
+		return r.wild
+	}
+	for _, f := range r.filters {
+		if f.step.String() == s.String() {
+			return f.to
+		}
+	}
+	f := filterRule{s, &rule{}}
+	r.filters = append(r.filters, f)
+	return f.to
+}
+
+// mean gives a path its action, unless it has one already.
+func (r *rule) mean(p path.Path, action workload.Change) *rule {
+	n := r.at(p.Steps())
+	if !n.set {
+		n.set, n.action = true, action
+	}
+	return n
+}
+
+// override is one path of spec.changes.
+type override struct {
+	path   path.Path
+	action workload.Change
+}
+
+func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
+	if spec == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, list := range []struct {
+		name   string
+		paths  []v1alpha1.Path
+		action workload.Change
+	}{
+		{"rollout", spec.Rollout, workload.ChangeRollOut},
+		{"scale", spec.Scale, workload.ChangeScale},
+		{"ignore", spec.Ignore, 0},
+	} {
+		for i, text := range list.paths {
+			here := at.Child(list.name).Index(i)
+			p, ok := c.parse(here, text)
+			if !ok {
+				continue
+			}
+			if seen[p.String()] {
+				c.errs = append(c.errs, field.Duplicate(here, text))
+			}
+			seen[p.String()] = true
+			c.use(here, p, false)
+			c.overrides = append(c.overrides, override{p, list.action})
+		}
+	}
+}
+
+// compileRules makes the tree: first what the adapter says, then the defaults. The paths of scale, bounds and suspend are
+// scales; the template, hold and every other field are roll-outs; identity, metadata and status are nothing.
+func (c *compiler) compileRules(template path.Path) *rule {
+	root := &rule{set: true, action: workload.ChangeRollOut}
+	for _, o := range c.overrides {
+		root.mean(o.path, o.action)
+	}
+	for i := range c.a.components {
+		part := &c.a.components[i]
+		p := part.each
+		if p == nil {
+			p = &part.slot.path
+		}
+		if n := root.mean(*p, workload.ChangeScale); part.absent != nil {
+			n.absent = integer(*part.absent)
+		}
+	}
+	for _, b := range []*bound{c.a.min, c.a.max} {
+		if b == nil {
+			continue
+		}
+		if n := root.mean(b.slot.path, workload.ChangeScale); b.absent != nil && n.absent == "" {
+			n.absent = c.a.encode(*b.absent)
+		}
+	}
+	for _, v := range c.a.suspend {
+		for _, w := range v.set {
+			root.mean(w.slot.path, workload.ChangeScale)
+		}
+	}
+	for _, v := range c.a.hold {
+		for _, w := range v.set {
+			root.mean(w.slot.path, workload.ChangeRollOut)
+		}
+	}
+	if template.Len() > 0 {
+		root.mean(template, workload.ChangeRollOut)
+	}
+	for _, name := range []string{"apiVersion", "kind", "metadata", "status"} {
+		root.mean(path.Path{}.Field(name), 0)
+	}
+	return root
+}

@@ -1,0 +1,116 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"time"
+)
+
+// Entry is one changed field: what it was, what it was set to, by whom and since when.
+type Entry struct {
+	// Pointer is the JSON pointer of the field.
+	Pointer string `json:"-"`
+	// Was is the JSON text of the original; empty when the field was absent.
+	Was string `json:"-"`
+	// Set is the JSON text of the value set; empty when the field was removed.
+	Set string `json:"-"`
+	// By is the policy on whose behalf (Policy.String).
+	By string `json:"by"`
+	// Since is the instant of the transition that asked for it.
+	Since time.Time `json:"since,omitzero"`
+	// Made is, where parents of the field did not exist, how many leading tokens of the pointer did, plus one; zero otherwise.
+	// On giving back, the parents that were made go too, if nothing else came into them.
+	Made uint8 `json:"made,omitempty"`
+	// Element is the name of the list element that the pointer went through when the entry was written.
+	Element string `json:"element,omitempty"`
+	// Pending is true while the ledger is written and the /scale write is not yet known to be through.
+	Pending bool `json:"pending,omitempty"`
+	// Once is, where the field was set once and then left to others, the JSON text of what was asked for; Set may differ from
+	// it by bounds. Such an entry only remembers that it was done: it is dropped without giving anything back.
+	Once string `json:"once,omitempty"`
+}
+
+// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with one more key, "of",
+// that names the object.
+type Ledger []Entry
+
+type entryJSON struct {
+	Was json.RawMessage `json:"was,omitempty"`
+	Set json.RawMessage `json:"set,omitempty"`
+	Entry
+}
+
+// Find gives the entry of a pointer, or nil.
+func (l Ledger) Find(pointer string) *Entry {
+	i := sort.Search(len(l), func(i int) bool { return l[i].Pointer >= pointer })
+	if i < len(l) && l[i].Pointer == pointer {
+		return &l[i]
+	}
+	return nil
+}
+
+// HasBy says whether any entry was made on behalf of a policy.
+func (l Ledger) HasBy(p Policy) bool {
+	s := p.String()
+	for i := range l {
+		if l[i].By == s {
+			return true
+		}
+	}
+	return false
+}
+
+// ledgerOf is the key under which the annotation names the object it belongs to; every other key is a JSON pointer.
+const ledgerOf = "of"
+
+// LedgerOf names an object in its ledger. Controllers copy annotations to what they make (a Deployment to its ReplicaSets):
+// a ledger that names another object is not the object's own.
+func LedgerOf(kind, name string) string { return kind + "/" + name }
+
+// Encode renders the annotation's value for the object that of names; equal ledgers give equal texts.
+func (l Ledger) Encode(of string) (string, error) {
+	m := make(map[string]any, len(l)+1)
+	m[ledgerOf] = of
+	for _, e := range l {
+		e.Since = e.Since.UTC()
+		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Entry: e}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return "", fmt.Errorf("encode the ledger: %w", err)
+	}
+	return string(bytes.TrimSpace(buf.Bytes())), nil
+}
+
+// ParseLedger reads the annotation's value and the name of the object it belongs to, empty if it gives none.
+func ParseLedger(text string) (l Ledger, of string, err error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return nil, "", fmt.Errorf("read the ledger annotation: %w", err)
+	}
+	l = make(Ledger, 0, len(m))
+	for pointer, raw := range m {
+		if pointer == ledgerOf {
+			if err := json.Unmarshal(raw, &of); err != nil {
+				return nil, "", fmt.Errorf("read the ledger annotation: %q: %w", ledgerOf, err)
+			}
+			continue
+		}
+		if pointer == "" || pointer[0] != '/' {
+			return nil, "", fmt.Errorf("read the ledger annotation: %q is not a JSON pointer", pointer)
+		}
+		var j entryJSON
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return nil, "", fmt.Errorf("read the ledger annotation: %s: %w", pointer, err)
+		}
+		e := j.Entry
+		e.Pointer, e.Was, e.Set = pointer, string(j.Was), string(j.Set)
+		l = append(l, e)
+	}
+	sort.Slice(l, func(i, j int) bool { return l[i].Pointer < l[j].Pointer })
+	return l, of, nil
+}

@@ -1,0 +1,90 @@
+package workload
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Patch is one API write. It carries the object's resourceVersion as a precondition.
+type Patch struct {
+	// Type is types.MergePatchType, or types.JSONPatchType where list elements are written.
+	Type types.PatchType
+	Body []byte
+	// Subresource is "scale" for a write through /scale, else empty.
+	Subresource string
+	// Next follows once this one is through: the /scale write after the ledger.
+	Next *Patch
+}
+
+// Direction is which way a write changes what runs.
+type Direction uint8
+
+// Directions.
+const (
+	// DirectionNone changes only bookkeeping.
+	DirectionNone Direction = iota
+	// DirectionDown takes capacity away, or sets a field for the first time.
+	DirectionDown
+	// DirectionUp gives back.
+	DirectionUp
+)
+
+// String is the metric label of a direction.
+func (d Direction) String() string {
+	switch d {
+	case DirectionDown:
+		return "down"
+	case DirectionUp:
+		return "up"
+	default:
+		return "ledger"
+	}
+}
+
+// State is what a target is, once the plan is applied.
+type State uint8
+
+// States of a target.
+const (
+	// StateAwake is as its owner has it.
+	StateAwake State = iota
+	// StateAsleep is reduced by Flyball.
+	StateAsleep
+	// StateAlreadyAsleep is at zero or suspended by its owner, and left alone.
+	StateAlreadyAsleep
+	// StateOverridden was changed by somebody else while asleep, and that is respected.
+	StateOverridden
+	// StateSet has values set by a policy that neither sleeps nor wakes it.
+	StateSet
+	// StateUnable cannot do what is asked (no such capability on this object).
+	StateUnable
+)
+
+// String names a state as status and metrics do.
+func (s State) String() string {
+	return [...]string{"awake", "asleep", "already_asleep", "overridden", "set", "unable"}[s]
+}
+
+// Change is a set of actions, as freezes judge them.
+type Change uint8
+
+// Actions in a Change.
+const (
+	ChangeCreate Change = 1 << iota
+	ChangeDelete
+	ChangeRollOut
+	ChangeScale
+)
+
+// Has says whether the set holds every action of other.
+func (c Change) Has(other Change) bool { return c&other == other }
+
+// Names lists the actions as freezes spell them.
+func (c Change) Names() []string {
+	var names []string
+	for i, n := range []string{"Create", "Delete", "RollOut", "Scale"} {
+		if c&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
