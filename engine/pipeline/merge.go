@@ -1,0 +1,327 @@
+package pipeline
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Conflict says that one policy did not get what it asked for, because of another.
+type Conflict struct {
+	Winner, Loser workload.Policy
+	// Facet is what they disagree on: size, min, max, hold or an annotation key.
+	Facet string
+	// Reason is why the winner won: awake-until, priority or capacity.
+	Reason string
+}
+
+// Merge agrees on one plan. Higher priority wins; at equal priority more capacity wins; awake-until beats every schedule. A
+// tie of both is settled by the names of the policies. The result does not depend on the order of the intents, nor on
+// how often one is given (Agreement is a semilattice).
+func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
+	var a Agreement
+	for i := range intents {
+		a = a.Add(&intents[i])
+	}
+	plan := a.Plan()
+	return plan, conflicts(plan, a, intents)
+}
+
+// Agreement is the running best of each facet. Adding is commutative, associative and idempotent, since each facet keeps
+// the greatest under a total order; Plan resolves sleeping against staying awake at the end.
+type Agreement struct {
+	awake                *workload.Intent
+	sleep, exactly       *workload.Intent
+	once                 *workload.Intent
+	sleepMin, sleepMax   *workload.Intent
+	setMin, setMax       *workload.Intent
+	sleepHold, setHold   *workload.Intent
+	sleepNotes, setNotes map[string]*workload.Intent
+	keep, orphan         map[workload.Policy]bool
+}
+
+// Add takes one more intent into account and gives the new agreement; the old one stays as it was. The intent is kept, not
+// copied: it must not change afterwards.
+func (a Agreement) Add(in *workload.Intent) Agreement {
+	switch in.Class {
+	case workload.ClassKeep:
+		a.keep = with(a.keep, in.By)
+	case workload.ClassOrphan:
+		a.orphan = with(a.orphan, in.By)
+	case workload.ClassAwake:
+		a.awake = best(a.awake, in, byRank)
+	case workload.ClassSleep:
+		a.sleep = bestIf(in.Size != nil, a.sleep, in, bySize)
+		a.sleepMin = bestIf(in.Min != nil, a.sleepMin, in, byMin)
+		a.sleepMax = bestIf(in.Max != nil, a.sleepMax, in, byMax)
+		a.sleepHold = bestIf(in.Hold, a.sleepHold, in, byRank)
+		a.sleepNotes = notes(a.sleepNotes, in)
+	default:
+		a.exactly = bestIf(in.Size != nil && !in.Once, a.exactly, in, bySize)
+		a.once = bestIf(in.Size != nil && in.Once, a.once, in, bySize)
+		a.setMin = bestIf(in.Min != nil, a.setMin, in, byMin)
+		a.setMax = bestIf(in.Max != nil, a.setMax, in, byMax)
+		a.setHold = bestIf(in.Hold, a.setHold, in, byRank)
+		a.setNotes = notes(a.setNotes, in)
+	}
+	return a
+}
+
+// Plan resolves the agreement. A request to sleep counts only where no request to stay awake has the same or a higher
+// priority; what is left competes with the requests that set values. A size that is set once counts where no size lasts.
+func (a Agreement) Plan() workload.Plan {
+	p := workload.Plan{Keep: a.keep, Orphan: a.orphan}
+	if in := winner(a.heard(a.sleep), a.exactly, bySize); in != nil {
+		p.Size = claim(in, *in.Size)
+	} else if a.once != nil {
+		p.Size = claim(a.once, *a.once.Size)
+		p.Size.Once = true
+	}
+	if in := winner(a.heard(a.sleepMin), a.setMin, byMin); in != nil {
+		p.Min = claim(in, *in.Min)
+	}
+	if in := winner(a.heard(a.sleepMax), a.setMax, byMax); in != nil {
+		p.Max = claim(in, *in.Max)
+	}
+	if in := winner(a.heard(a.sleepHold), a.setHold, byRank); in != nil {
+		p.Hold = claim(in, true)
+	}
+	for key, in := range a.setNotes {
+		p.Annotations = annotate(p.Annotations, key, in)
+	}
+	for key, in := range a.sleepNotes {
+		if in = a.heard(in); in != nil {
+			p.Annotations = annotate(p.Annotations, key, winner(in, a.setNotes[key], byNote(key)))
+		}
+	}
+	if p.Min != nil && p.Max != nil && p.Min.Value > p.Max.Value {
+		p.Max = &workload.Claim[int64]{Value: p.Min.Value, By: p.Min.By, Since: p.Min.Since, Enforce: p.Min.Enforce}
+	}
+	return p
+}
+
+// heard gives a sleeping intent unless the best request to stay awake overrules it.
+func (a Agreement) heard(in *workload.Intent) *workload.Intent {
+	if in == nil || overruled(in, a.awake) {
+		return nil
+	}
+	return in
+}
+
+func overruled(in, awake *workload.Intent) bool {
+	return awake != nil && rank(awake) >= rank(in)
+}
+
+// rank orders by override, then priority.
+func rank(in *workload.Intent) int64 {
+	if in.Override {
+		return int64(1) << 40
+	}
+	return int64(in.Priority)
+}
+
+type order func(a, b *workload.Intent) int
+
+func byRank(a, b *workload.Intent) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), byIdentity(a, b))
+}
+
+func bySize(a, b *workload.Intent) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)),
+		cmp.Compare(a.Size.Capacity, b.Size.Capacity),
+		// Of two that leave as much, suspending is the stronger wish to be asleep and gives way.
+		cmp.Compare(a.Size.Mode, b.Size.Mode),
+		cmp.Compare(a.Size.Replicas, b.Size.Replicas), cmp.Compare(a.Size.Percent, b.Size.Percent),
+		byIdentity(a, b))
+}
+
+func byMin(a, b *workload.Intent) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(*a.Min, *b.Min), byIdentity(a, b))
+}
+
+func byMax(a, b *workload.Intent) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(*a.Max, *b.Max), byIdentity(a, b))
+}
+
+func byNote(key string) order {
+	return func(a, b *workload.Intent) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Annotations[key], b.Annotations[key]), byIdentity(a, b))
+	}
+}
+
+// byIdentity makes the order total. The name that sorts first is the greater, so that a reader can tell who wins. One
+// policy may ask twice (its windows overlap): the older transition is the greater, and enforcing is.
+func byIdentity(a, b *workload.Intent) int {
+	enforce := func(in *workload.Intent) int {
+		if in.Enforce {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(enforce(a), enforce(b)))
+}
+
+func best(old, in *workload.Intent, less order) *workload.Intent {
+	if old == nil || less(old, in) < 0 {
+		return in
+	}
+	return old
+}
+
+func bestIf(asks bool, old, in *workload.Intent, less order) *workload.Intent {
+	if !asks {
+		return old
+	}
+	return best(old, in, less)
+}
+
+func winner(sleep, set *workload.Intent, less order) *workload.Intent {
+	if sleep == nil {
+		return set
+	}
+	if set == nil {
+		return sleep
+	}
+	return best(sleep, set, less)
+}
+
+func with(set map[workload.Policy]bool, p workload.Policy) map[workload.Policy]bool {
+	if set[p] {
+		return set
+	}
+	grown := maps.Clone(set)
+	if grown == nil {
+		grown = map[workload.Policy]bool{}
+	}
+	grown[p] = true
+	return grown
+}
+
+func notes(old map[string]*workload.Intent, in *workload.Intent) map[string]*workload.Intent {
+	if len(in.Annotations) == 0 {
+		return old
+	}
+	grown := maps.Clone(old)
+	if grown == nil {
+		grown = map[string]*workload.Intent{}
+	}
+	for key := range in.Annotations {
+		grown[key] = best(grown[key], in, byNote(key))
+	}
+	return grown
+}
+
+func annotate(m map[string]workload.Claim[string], key string, in *workload.Intent) map[string]workload.Claim[string] {
+	if m == nil {
+		m = map[string]workload.Claim[string]{}
+	}
+	m[key] = *claim(in, in.Annotations[key])
+	return m
+}
+
+func claim[T any](in *workload.Intent, value T) *workload.Claim[T] {
+	return &workload.Claim[T]{Value: value, By: in.By, Since: in.Since, Enforce: in.Enforce}
+}
+
+// facets lists what an intent asks for.
+func facets(in *workload.Intent) []string {
+	var all []string
+	for _, f := range []struct {
+		name  string
+		asked bool
+	}{{"size", in.Size != nil}, {"min", in.Min != nil}, {"max", in.Max != nil}, {"hold", in.Hold}} {
+		if f.asked {
+			all = append(all, f.name)
+		}
+	}
+	return append(all, slices.Sorted(maps.Keys(in.Annotations))...)
+}
+
+// heardSleep is a sleeping policy that has its way on one facet against every request to stay awake.
+type heardSleep struct {
+	facet string
+	in    *workload.Intent
+}
+
+func (a Agreement) heardSleeps() []heardSleep {
+	var all []heardSleep
+	add := func(facet string, sleep, set *workload.Intent, less order) {
+		if sleep = a.heard(sleep); sleep != nil && winner(sleep, set, less) == sleep {
+			all = append(all, heardSleep{facet, sleep})
+		}
+	}
+	add("size", a.sleep, a.exactly, bySize)
+	add("min", a.sleepMin, a.setMin, byMin)
+	add("max", a.sleepMax, a.setMax, byMax)
+	add("hold", a.sleepHold, a.setHold, byRank)
+	for key, in := range a.sleepNotes {
+		add(key, in, a.setNotes[key], byNote(key))
+	}
+	return all
+}
+
+// conflicts lists who did not get what they asked for, sorted; a policy that asked for what was agreed anyway is not listed.
+func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Conflict {
+	var out []Conflict
+	lose := func(in *workload.Intent, facet string, by workload.Policy, reason string) {
+		if in.By != by {
+			out = append(out, Conflict{Winner: by, Loser: in.By, Facet: facet, Reason: reason})
+		}
+	}
+	slept := a.heardSleeps()
+	for i := range intents {
+		in := &intents[i]
+		switch {
+		case in.Class == workload.ClassSleep && overruled(in, a.awake):
+			for _, facet := range facets(in) {
+				lose(in, facet, a.awake.By, why(a.awake, in))
+			}
+			continue
+		case in.Class == workload.ClassAwake:
+			for _, s := range slept {
+				lose(in, s.facet, s.in.By, why(s.in, in))
+			}
+			continue
+		case in.Class != workload.ClassSleep && in.Class != workload.ClassSet:
+			continue
+		case in.Once && in.Size != nil && !plan.Size.Once:
+			lose(in, "size", plan.Size.By, "is set once, the other lasts")
+			continue
+		}
+		if in.Size != nil && !sameSize(*in.Size, plan.Size.Value) {
+			lose(in, "size", plan.Size.By, "priority or capacity")
+		}
+		if in.Min != nil && *in.Min != plan.Min.Value {
+			lose(in, "min", plan.Min.By, "priority or capacity")
+		}
+		if in.Max != nil && *in.Max != plan.Max.Value {
+			lose(in, "max", plan.Max.By, "priority or capacity")
+		}
+		for _, key := range slices.Sorted(maps.Keys(in.Annotations)) {
+			if won := plan.Annotations[key]; won.Value != in.Annotations[key] {
+				lose(in, key, won.By, "priority or value")
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Conflict) int {
+		return cmp.Or(a.Loser.Compare(b.Loser), a.Winner.Compare(b.Winner), cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Reason, b.Reason))
+	})
+	return slices.Compact(out)
+}
+
+func why(winner, loser *workload.Intent) string {
+	switch {
+	case winner.Override:
+		return "awake-until"
+	case winner.Priority != loser.Priority:
+		return "priority"
+	default:
+		return "capacity"
+	}
+}
+
+func sameSize(a, b workload.Size) bool {
+	return a.Mode == b.Mode && a.Replicas == b.Replicas && a.Percent == b.Percent
+}
