@@ -1,0 +1,223 @@
+package freeze
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Context is what compiling needs to know besides the spec.
+type Context struct {
+	// Scope is what selection needs to know of the cluster.
+	Scope target.Scope
+}
+
+// draft is what the four kinds of rules have in common before compiling.
+type draft struct {
+	id      workload.Policy
+	target  selection
+	rules   v1alpha1.FreezeRules
+	period  *v1alpha1.FreezePeriod
+	windows []v1alpha1.Window
+}
+
+// Compile compiles a ChangeFreeze. With errors there is no rule: a freeze that cannot be read denies nothing, and the
+// engine's part is policy.Broken.
+func Compile(f *v1alpha1.ChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+	return compile(draft{
+		id:     workload.Policy{Kind: Kind, Namespace: f.Namespace, Name: f.Name},
+		target: inNamespace(f.Spec.Target, f.Namespace), rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
+	}, ctx)
+}
+
+// CompileCluster compiles a ClusterChangeFreeze, as Compile does.
+func CompileCluster(f *v1alpha1.ClusterChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+	return compile(draft{
+		id:     workload.Policy{Kind: ClusterKind, Name: f.Name},
+		target: selection{spec: f.Spec.Target}, rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
+	}, ctx)
+}
+
+// CompileWindow compiles a MaintenanceWindow, as Compile does.
+func CompileWindow(w *v1alpha1.MaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+	return compile(draft{
+		id:     workload.Policy{Kind: WindowKind, Namespace: w.Namespace, Name: w.Name},
+		target: inNamespace(w.Spec.Target, w.Namespace), rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
+	}, ctx)
+}
+
+// CompileClusterWindow compiles a ClusterMaintenanceWindow, as Compile does.
+func CompileClusterWindow(w *v1alpha1.ClusterMaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+	return compile(draft{
+		id:     workload.Policy{Kind: ClusterWindowKind, Name: w.Name},
+		target: selection{spec: w.Spec.Target}, rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
+	}, ctx)
+}
+
+func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+	at := field.NewPath("spec")
+	r := &Rule{id: d.id, end: forever, enforcement: d.rules.Enforcement}
+	var errs field.ErrorList
+	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
+	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
+	errs, r.zone = append(errs, es...), loc
+	r.deny, es = actions(d.rules.Deny, at.Child("deny"))
+	errs = append(errs, es...)
+	switch r.enforcement {
+	case v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit:
+	case "":
+		r.enforcement = v1alpha1.EnforcementDeny
+	default:
+		errs = append(errs, field.NotSupported(at.Child("enforcement"), r.enforcement,
+			[]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}))
+	}
+	if d.rules.Message != nil {
+		r.message = *d.rules.Message
+	}
+	r.denies, r.end, es = d.times(loc, at)
+	errs = append(errs, es...)
+	asleep, es := d.suspended(ctx.Scope, at)
+	errs = append(errs, es...)
+	if len(errs) > 0 {
+		return nil, policy.Broken(d.id, errs), errs
+	}
+	r.engine = engine(r, asleep, d.period)
+	return r, r.engine, nil
+}
+
+// times says when the rule denies and from which second on it never does again.
+func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int64, field.ErrorList) {
+	if d.period != nil {
+		if !d.period.EndTime.After(d.period.StartTime.Time) {
+			return timeline.Timeline{}, 0, field.ErrorList{field.Invalid(at.Child("endTime"), d.period.EndTime.Format(time.RFC3339), "must be after startTime")}
+		}
+		frozen, errs := timeline.ParseWindow(timeline.WindowSpec{
+			Start: d.period.StartTime.UTC().Format(time.RFC3339), End: d.period.EndTime.UTC().Format(time.RFC3339),
+		}, time.UTC, at)
+		return frozen.Timeline, d.period.EndTime.Unix(), errs
+	}
+	if len(d.windows) == 0 {
+		return timeline.Timeline{}, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}
+	}
+	if loc == nil {
+		return timeline.Timeline{}, 0, nil // the unknown zone has been reported
+	}
+	windows, errs := when.Windows(d.windows, loc, at.Child("windows"))
+	if len(errs) > 0 {
+		return timeline.Timeline{}, 0, errs
+	}
+	return timeline.Not(timeline.Windows(windows)), forever, nil
+}
+
+// actions compiles a list of actions; none is an error, since the API server fills in the default.
+func actions(list []v1alpha1.Action, at *field.Path) (workload.Change, field.ErrorList) {
+	var set workload.Change
+	var errs field.ErrorList
+	for i, a := range list {
+		c, ok := change(a)
+		if !ok {
+			errs = append(errs, field.NotSupported(at.Index(i), a,
+				[]v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}))
+			continue
+		}
+		if set.Has(c) {
+			errs = append(errs, field.Duplicate(at.Index(i), a))
+		}
+		set |= c
+	}
+	if len(list) == 0 {
+		errs = append(errs, field.Required(at, "list at least one of Create, Delete, RollOut and Scale"))
+	}
+	return set, errs
+}
+
+func change(a v1alpha1.Action) (workload.Change, bool) {
+	switch a {
+	case v1alpha1.ActionCreate:
+		return workload.ChangeCreate, true
+	case v1alpha1.ActionDelete:
+		return workload.ChangeDelete, true
+	case v1alpha1.ActionRollOut:
+		return workload.ChangeRollOut, true
+	case v1alpha1.ActionScale:
+		return workload.ChangeScale, true
+	}
+	return 0, false
+}
+
+// CompileException compiles a FreezeException. With errors there is none: an exception that cannot be read lifts nothing.
+func CompileException(e *v1alpha1.FreezeException, ctx Context) (*Exception, field.ErrorList) {
+	id := workload.Policy{Kind: ExceptionKind, Namespace: e.Namespace, Name: e.Name}
+	return compileException(id, inNamespace(e.Spec.Target, e.Namespace), e.Spec.ExceptionRules, ctx)
+}
+
+// CompileClusterException compiles a ClusterFreezeException, as CompileException does.
+func CompileClusterException(e *v1alpha1.ClusterFreezeException, ctx Context) (*Exception, field.ErrorList) {
+	id := workload.Policy{Kind: ClusterExceptionKind, Name: e.Name}
+	return compileException(id, selection{spec: e.Spec.Target}, e.Spec.ExceptionRules, ctx)
+}
+
+func compileException(id workload.Policy, selects selection, rules v1alpha1.ExceptionRules, ctx Context) (*Exception, field.ErrorList) {
+	at := field.NewPath("spec")
+	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), policies: setOf(rules.Policies), reason: rules.Reason, ticket: rules.TicketURL}
+	var errs field.ErrorList
+	e.reach, errs = selects.compile(ctx.Scope, at.Child("target"))
+	allow, es := actions(rules.Allow, at.Child("allow"))
+	e.allow, errs = allow, append(errs, es...)
+	if e.to <= e.from {
+		errs = append(errs, field.Invalid(at.Child("activeTo"), rules.ActiveTo.Format(time.RFC3339), "must be after activeFrom"))
+	}
+	if rules.Reason == "" {
+		errs = append(errs, field.Required(at.Child("reason"), "say why the exception is made"))
+	}
+	if c := rules.Constraints; c != nil {
+		e.labels, e.users, e.groups = workload.NewPairs(c.RequireLabels), setOf(c.AllowedUsers), setOf(c.AllowedGroups)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return e, nil
+}
+
+func setOf(list []string) map[string]struct{} {
+	if len(list) == 0 {
+		return nil
+	}
+	m := make(map[string]struct{}, len(list))
+	for _, s := range list {
+		m[s] = struct{}{}
+	}
+	return m
+}
+
+// CompileObject compiles an object of any of the six kinds; an object of another kind is an error of the caller.
+func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
+	var rule *Rule
+	var exception *Exception
+	var errs field.ErrorList
+	switch o := obj.(type) {
+	case *v1alpha1.ChangeFreeze:
+		rule, _, errs = Compile(o, ctx)
+	case *v1alpha1.ClusterChangeFreeze:
+		rule, _, errs = CompileCluster(o, ctx)
+	case *v1alpha1.MaintenanceWindow:
+		rule, _, errs = CompileWindow(o, ctx)
+	case *v1alpha1.ClusterMaintenanceWindow:
+		rule, _, errs = CompileClusterWindow(o, ctx)
+	case *v1alpha1.FreezeException:
+		exception, errs = CompileException(o, ctx)
+	case *v1alpha1.ClusterFreezeException:
+		exception, errs = CompileClusterException(o, ctx)
+	default:
+		errs = field.ErrorList{field.InternalError(nil, fmt.Errorf("%T is no freeze, window or exception", obj))}
+	}
+	return rule, exception, errs
+}

@@ -1,0 +1,214 @@
+package freeze_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// What schema and CEL cannot say is refused with the field named.
+func TestCompileErrors(t *testing.T) {
+	tests := []struct {
+		reason, object string
+		want           []string
+	}{
+		{"a good freeze", yearEnd, nil},
+		{"a good window", weekly, nil},
+		{"a good exception", fix, nil},
+		{"an unknown zone", edited(yearEnd, "Europe/Berlin", "Europe/Berlim"),
+			[]string{`spec.timeZone: Invalid value: "Europe/Berlim": load time zone "Europe/Berlim"`}},
+		{"an end before the start", edited(yearEnd, "2027-01-03", "2026-12-20"),
+			[]string{`spec.endTime: Invalid value: "2026-12-20T00:00:00Z": must be after startTime`}},
+		{"no namespaces", edited(yearEnd, "namespaceSelector: {matchLabels: {env: prod}}, ", ""),
+			[]string{`spec.target.namespaces: Required value`}},
+		{"an unknown action, and one twice", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[Scale, Restart, Scale]"),
+			[]string{`spec.deny[1]: Unsupported value: "Restart"`, `spec.deny[2]: Duplicate value: "Scale"`}},
+		{"no action", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[]"), []string{`spec.deny: Required value`}},
+		{"an unknown enforcement", edited(yearEnd, "enforcement: Deny", "enforcement: Hope"), []string{`spec.enforcement: Unsupported value: "Hope"`}},
+		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "), []string{`spec.target.selector: Invalid value`}},
+		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"), []string{`spec.windows: Required value`}},
+		{"a broken window", edited(weekly, `from: "10:00"`, `from: "25:00"`), []string{`spec.windows[0].from: Invalid value: "25:00"`}},
+		{"a kind to suspend twice", edited(yearEnd, "deny:", "suspend: [{kind: A}, {kind: A}]\n  deny:"), []string{`spec.suspend: Duplicate value: "A"`}},
+		{"kinds to suspend that nothing reaches", edited(pools, "deny:", "suspend: [{group: batch, kind: CronJob}], deny:"),
+			[]string{`spec.suspend: Invalid value: "": kinds that live in namespaces need`}},
+		{"an exception that ends before it begins", edited(fix, "2026-12-20T14", "2026-12-20T09"), []string{`spec.activeTo: Invalid value: "2026-12-20T09:00:00Z"`}},
+		{"an exception without a reason", edited(fix, "reason: CVE fix", `reason: ""`), []string{`spec.reason: Required value`}},
+		{"an exception of nothing", edited(fix, "[RollOut]", "[]"), []string{`spec.allow: Required value`}},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			rule, exception, errs := freeze.CompileObject(parse(t, test.object), testContext)
+			if len(errs) != len(test.want) {
+				t.Fatalf("want %d errors, got %v", len(test.want), errs)
+			}
+			for i, e := range errs {
+				if got := e.Error(); len(got) < len(test.want[i]) || got[:len(test.want[i])] != test.want[i] {
+					t.Errorf("want %s, got %s", test.want[i], got)
+				}
+			}
+			if broken := rule == nil && exception == nil; broken != (len(test.want) > 0) {
+				t.Errorf("compiled to %v and %v", rule, exception)
+			}
+		})
+	}
+	if _, _, errs := freeze.CompileObject(&v1alpha1.Schedule{}, testContext); len(errs) == 0 {
+		t.Error("a Schedule compiles to a freeze")
+	}
+	broken := parse(t, edited(yearEnd, "Europe/Berlin", "Nowhere")).(*v1alpha1.ClusterChangeFreeze)
+	if _, p, errs := freeze.CompileCluster(broken, testContext); len(errs) == 0 || !p.Frozen() {
+		t.Errorf("the engine's part of a freeze that cannot be read: %+v", p)
+	}
+}
+
+func TestWeakens(t *testing.T) {
+	tests := []struct {
+		reason, old, edited string
+		want                []string
+	}{
+		{"nothing", yearEnd, yearEnd, nil},
+		{"another message", yearEnd, edited(yearEnd, "year-end freeze", "holidays"), nil},
+		{"another zone of a freeze", yearEnd, edited(yearEnd, "Europe/Berlin", "UTC"), nil},
+		{"a later end and an earlier start", yearEnd, edited(yearEnd, "2027-01-03", "2027-01-09", "2026-12-20", "2026-12-01"), nil},
+		{"an earlier end", yearEnd, edited(yearEnd, "2027-01-03", "2027-01-02"), []string{"spec.endTime"}},
+		{"a later start", yearEnd, edited(yearEnd, "2026-12-20", "2026-12-21"), []string{"spec.startTime"}},
+		{"another target", yearEnd, edited(yearEnd, "env: prod", "env: none"), []string{"spec.target"}},
+		{"an action less", yearEnd, edited(yearEnd, "Delete, ", ""), []string{"spec.deny"}},
+		{"an action more", edited(yearEnd, "Delete, ", ""), yearEnd, nil},
+		{"milder", yearEnd, edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), []string{"spec.enforcement"}},
+		{"milder still", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "enforcement: Deny", "enforcement: Audit"), []string{"spec.enforcement"}},
+		{"stricter", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), yearEnd, nil},
+		{"other windows in another zone", weekly, edited(weekly, "10:00", "09:00", "Europe/Berlin", "UTC"), []string{"spec.windows", "spec.timeZone"}},
+		{"a kind to suspend less", edited(weekly, "deny:", "suspend: [{kind: A}]\n  deny:"), weekly, []string{"spec.suspend"}},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			got, err := freeze.Weakens(parse(t, test.old), parse(t, test.edited))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := freeze.Weakens(parse(t, fix), parse(t, fix)); err == nil {
+		t.Error("an exception is taken for a rule")
+	}
+}
+
+func names(rules []*freeze.Rule) []string {
+	var out []string
+	for _, r := range rules {
+		out = append(out, r.ID().String())
+	}
+	return out
+}
+
+func TestGuards(t *testing.T) {
+	s := set(t, yearEnd, weekly, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
+	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
+	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, during))); diff != "" {
+		t.Errorf("guarding in the freeze:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, before))); diff != "" {
+		t.Errorf("guarding before:\n%s", diff)
+	}
+	for _, test := range []struct {
+		reason string
+		req    freeze.Request
+		want   []string
+	}{
+		{"the label that selects it goes", change(0, facts(labelled("tier", "front"), labelled())), []string{"ChangeFreeze/shop/a"}},
+		{"it is excluded", change(0, facts(labelled("tier", "front"), labelled("tier", "front", "flyball.dev/exclude", "true"))), []string{"ClusterChangeFreeze/year-end"}},
+		{"it comes in", change(0, facts(labelled(), labelled("tier", "front"))), nil},
+		{"other labels", change(0, facts(labelled("tier", "front"), labelled("tier", "front", "a", "b"))), nil},
+		{"before the freeze", change(0, facts(labelled("tier", "front"), labelled()), now("2026-12-01T12:00:00Z")), nil},
+		{"a deletion", change(0, facts(labelled("tier", "front"), nil)), nil},
+	} {
+		if diff := cmp.Diff(test.want, names(s.Escapes(test.req))); diff != "" {
+			t.Errorf("%s:\n%s", test.reason, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end"}, names(s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "dev"), during))); diff != "" {
+		t.Errorf("a namespace relabelled:\n%s", diff)
+	}
+	if got := s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "prod", "a", "b"), during); len(got) > 0 {
+		t.Errorf("a namespace with one label more: %v", names(got))
+	}
+}
+
+func TestInUse(t *testing.T) {
+	s := set(t, yearEnd, weekly, pools)
+	during, after := at("2026-12-20T12:00:00Z"), at("2027-06-01T00:00:00Z")
+	for _, test := range []struct {
+		reason string
+		got    workload.Change
+		want   workload.Change
+	}{
+		{"all of a namespaced kind", s.InUse(deployments, false, during), create | remove | rollOut | scale},
+		{"what is over counts no more", s.InUse(deployments, false, after), rollOut},
+		{"kinds that only a freeze without kinds reaches", s.InUse(cronJobs, false, after), 0},
+		{"a kind outside namespaces has to be listed", s.InUse(nodePools, true, during), scale},
+		{"not listed", set(t, yearEnd).InUse(nodePools, true, during), 0},
+		{"nothing", (&freeze.Set{}).InUse(deployments, false, during), 0},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: want %v, got %v", test.reason, test.want.Names(), test.got.Names())
+		}
+	}
+	if got := s.NextEnd(during); !got.Equal(at("2027-01-03T00:00:00Z")) {
+		t.Errorf("the next end is %s", got)
+	}
+	if got := s.NextEnd(after); !got.IsZero() {
+		t.Errorf("after all ends, the next is %s", got)
+	}
+}
+
+func TestSetLookups(t *testing.T) {
+	s := set(t, yearEnd, annotated, fix, edited(annotated, "name: b", "name: b2", "team: a", "owner: b, team: c"))
+	if rules, exceptions := s.Len(); rules != 3 || exceptions != 1 {
+		t.Errorf("%d rules, %d exceptions", rules, exceptions)
+	}
+	if diff := cmp.Diff([]string{"owner", "team"}, s.AnnotationKeys()); diff != "" {
+		t.Error(diff)
+	}
+	year := workload.Policy{Kind: freeze.ClusterKind, Name: "year-end"}
+	rule := s.Rule(year)
+	if rule == nil || rule.Denies() != create|remove|rollOut|scale || rule.Enforcement() != v1alpha1.EnforcementDeny {
+		t.Fatalf("got %+v", rule)
+	}
+	if active, since, until := rule.Active(at("2026-12-25T00:00:00Z")); !active || !since.Equal(at("2026-12-20T00:00:00Z")) || !until.Equal(at("2027-01-03T00:00:00Z")) {
+		t.Errorf("active %t from %s until %s", active, since, until)
+	}
+	exception := s.Exception(workload.Policy{Kind: freeze.ClusterExceptionKind, Name: "fix"})
+	for _, test := range []struct{ now, state, next string }{
+		{"2026-12-20T09:59:59Z", "Scheduled", "2026-12-20T10:00:00Z"},
+		{"2026-12-20T10:00:00Z", "Active", "2026-12-20T14:00:00Z"},
+		{"2026-12-20T14:00:00Z", "Expired", ""},
+	} {
+		name, next := exception.State(at(test.now))
+		if name != test.state || (test.next == "") != next.IsZero() || test.next != "" && !next.Equal(at(test.next)) {
+			t.Errorf("%s: %s until %s", test.now, name, next)
+		}
+	}
+	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end"}, names(s.Named(exception))); diff != "" {
+		t.Error(diff)
+	}
+	for _, other := range []string{"[year-end, weekly]", "[]"} {
+		e := set(t, edited(fix, "[year-end]", other)).Exception(exception.ID())
+		if got := s.Named(e); len(got) > 0 {
+			t.Errorf("an exception of %s names %v", other, names(got))
+		}
+	}
+	gone := s.Without(year, exception.ID(), workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "b2"})
+	if diff := cmp.Diff([]string{"team"}, gone.AnnotationKeys()); diff != "" || gone.Rule(year) != nil || gone.Exception(exception.ID()) != nil {
+		t.Error("something is left of what was removed", diff)
+	}
+	if s.Rule(year) == nil {
+		t.Error("the set before has lost it too")
+	}
+}

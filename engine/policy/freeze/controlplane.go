@@ -1,0 +1,45 @@
+package freeze
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// controllers are the service accounts of kube-controller-manager, where it runs with --use-service-account-credentials,
+// whose controllers act on workloads.
+var controllers = map[string]struct{}{
+	"cronjob-controller": {}, "daemon-set-controller": {}, "deployment-controller": {}, "disruption-controller": {},
+	"generic-garbage-collector": {}, "horizontal-pod-autoscaler": {}, "job-controller": {}, "namespace-controller": {},
+	"node-controller": {}, "pod-garbage-collector": {}, "replicaset-controller": {}, "replication-controller": {},
+	"statefulset-controller": {}, "ttl-after-finished-controller": {},
+}
+
+// components are the accounts of the control plane's own processes.
+var components = map[string]struct{}{
+	"system:apiserver": {}, "system:kube-controller-manager": {}, "system:kube-scheduler": {},
+}
+
+const controllerPrefix = "system:serviceaccount:kube-system:"
+
+// ControlPlane says whether a user is one of the control plane's own controllers. What they do follows from what users
+// asked for, so it is not judged: children of a deleted owner are collected, a CronJob makes its Jobs, an autoscaler moves
+// within its bounds.
+func ControlPlane(user string) bool {
+	if name, ok := strings.CutPrefix(user, controllerPrefix); ok {
+		_, found := controllers[name]
+		return found
+	}
+	_, found := components[user]
+	return found
+}
+
+// ControlPlaneUsers lists the users for whom ControlPlane holds, sorted.
+func ControlPlaneUsers() []string {
+	users := slices.Collect(maps.Keys(components))
+	for c := range controllers {
+		users = append(users, controllerPrefix+c)
+	}
+	slices.Sort(users)
+	return users
+}

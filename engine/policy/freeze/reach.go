@@ -1,0 +1,153 @@
+package freeze
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// selection is the target section of a policy of either scope.
+type selection struct {
+	spec v1alpha1.ClusterTargetSelector
+	// namespace is that of a namespaced policy.
+	namespace string
+}
+
+func inNamespace(spec v1alpha1.TargetSelector, namespace string) selection {
+	return selection{spec: v1alpha1.ClusterTargetSelector{TargetSelector: spec}, namespace: namespace}
+}
+
+func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.ErrorList) {
+	var r reach
+	var errs field.ErrorList
+	if s.namespace != "" {
+		r.selector, errs = target.Namespaced(s.spec.TargetSelector, s.namespace, scope, at)
+	} else {
+		r.selector, errs = target.Cluster(s.spec, scope, at)
+	}
+	r.kinds, r.spaces, r.objects = s.facets()
+	return r, errs
+}
+
+// reach says which objects a policy selects, and under which keys the index files it.
+type reach struct {
+	selector *target.Selector
+	kinds    []schema.GroupKind
+	spaces   []facet
+	objects  []facet
+}
+
+// facet is one thing that an object, or its namespace, has to have: a name (the key is empty), a label, or nothing in
+// particular.
+type facet struct{ key, value string }
+
+var (
+	// anything is the facet of policies that do not narrow by it.
+	anything = facet{}
+	// outside is the namespace facet of objects outside namespaces. No name holds a slash.
+	outside = facet{value: "/"}
+	// anyKind is filed under when a policy lists no kinds.
+	anyKind = schema.GroupKind{}
+)
+
+// maxKeys bounds under how many keys one policy is filed. Beyond it the policy is filed more broadly: by namespace only, or
+// by kind only. What it selects stays the same.
+const maxKeys = 4096
+
+// facets chooses the keys: every object that the policy can select has one of each list.
+func (s selection) facets() (kinds []schema.GroupKind, spaces, objects []facet) {
+	for _, k := range s.spec.Kinds {
+		kinds = append(kinds, schema.GroupKind{Group: k.Group, Kind: k.Kind})
+	}
+	listed := len(kinds) > 0
+	if !listed {
+		kinds = []schema.GroupKind{anyKind}
+	}
+	objects = labelFacets(s.spec.Selector)
+	if len(s.spec.Names) > 0 {
+		objects = nameFacets(s.spec.Names)
+	}
+	spaces = []facet{{value: s.namespace}}
+	if s.namespace == "" {
+		spaces = nameFacets(s.spec.Namespaces)
+		if s.spec.NamespaceSelector != nil {
+			spaces = append(spaces, labelFacets(s.spec.NamespaceSelector)...)
+		}
+		if listed {
+			spaces = append(spaces, outside)
+		}
+	}
+	if len(kinds)*len(spaces)*len(objects) > maxKeys {
+		objects = []facet{anything}
+	}
+	if len(kinds)*len(spaces) > maxKeys {
+		spaces = []facet{anything}
+	}
+	return kinds, spaces, objects
+}
+
+func nameFacets(names []string) []facet {
+	out := make([]facet, len(names))
+	for i, n := range names {
+		out[i] = facet{value: n}
+	}
+	return out
+}
+
+// labelFacets takes the first label, in alphabetical order, that the selector wants to have one of some values.
+func labelFacets(s *metav1.LabelSelector) []facet {
+	if s == nil {
+		return []facet{anything}
+	}
+	if wanted := workload.NewPairs(s.MatchLabels); len(wanted) > 0 {
+		return []facet{{wanted[0].Key, wanted[0].Value}}
+	}
+	for _, e := range s.MatchExpressions {
+		if e.Operator != metav1.LabelSelectorOpIn {
+			continue
+		}
+		out := make([]facet, len(e.Values))
+		for i, v := range e.Values {
+			out[i] = facet{e.Key, v}
+		}
+		return out
+	}
+	return []facet{anything}
+}
+
+// subject is what is asked about: one object before and after a change, and its namespace.
+type subject struct {
+	kind schema.GroupKind
+	// sides are the object before and after; one where it comes or goes, or where both are the same.
+	sides []workload.Object
+	// spaces are the label sets that the namespace has, or may have: a relabelled one has two for a moment.
+	spaces []workload.Pairs
+}
+
+// anySelected says whether the policy selects the object before or after, under any of the namespace's labels.
+func (r *reach) anySelected(s *subject) bool {
+	for i := range s.sides {
+		for _, labels := range s.spaces {
+			if r.selector.Matches(s.kind, &s.sides[i], labels) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allSelected says whether the policy selects the object both before and after, under all of the namespace's labels.
+func (r *reach) allSelected(s *subject) bool {
+	for i := range s.sides {
+		for _, labels := range s.spaces {
+			if !r.selector.Matches(s.kind, &s.sides[i], labels) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+package freeze_test
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// holds says whether a policy's time and target hold for a request: for one version of the object, or for all.
+type holds func(req freeze.Request, all bool) bool
+
+// anatomy takes a policy apart by hand, with none of the code under test.
+func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha1.ExceptionRules, isRule bool) {
+	during := func(from, to metav1.Time) func(time.Time) bool {
+		return func(now time.Time) bool { return !now.Before(from.Time) && now.Before(to.Time) }
+	}
+	inside := func(ns string, target v1alpha1.TargetSelector, at func(time.Time) bool) holds {
+		return heldBy(target, at, func(name string, _ workload.Pairs) bool { return name == ns })
+	}
+	outside := func(target v1alpha1.ClusterTargetSelector, at func(time.Time) bool) holds {
+		return heldBy(target.TargetSelector, at, func(name string, ls workload.Pairs) bool {
+			return slices.Contains(target.Namespaces, name) || target.NamespaceSelector != nil && matches(target.NamespaceSelector, ls)
+		})
+	}
+	switch o := obj.(type) {
+	case *v1alpha1.ChangeFreeze:
+		return o.Spec.FreezeRules, inside(o.Namespace, o.Spec.Target, during(o.Spec.StartTime, o.Spec.EndTime)), exception, true
+	case *v1alpha1.ClusterChangeFreeze:
+		return o.Spec.FreezeRules, outside(o.Spec.Target, during(o.Spec.StartTime, o.Spec.EndTime)), exception, true
+	case *v1alpha1.MaintenanceWindow:
+		return o.Spec.FreezeRules, inside(o.Namespace, o.Spec.Target, closed(o.Spec.Windows[0])), exception, true
+	case *v1alpha1.ClusterMaintenanceWindow:
+		return o.Spec.FreezeRules, outside(o.Spec.Target, closed(o.Spec.Windows[0])), exception, true
+	case *v1alpha1.FreezeException:
+		return rules, constrained(o.Spec.Constraints, inside(o.Namespace, o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))), o.Spec.ExceptionRules, false
+	case *v1alpha1.ClusterFreezeException:
+		return rules, constrained(o.Spec.Constraints, outside(o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))), o.Spec.ExceptionRules, false
+	}
+	panic("no such policy")
+}
+
+func constrained(c *v1alpha1.ExceptionConstraints, inner holds) holds {
+	return func(req freeze.Request, all bool) bool {
+		for _, side := range []*freeze.Facts{req.Old, req.New} {
+			for k, v := range requiredBy(c) {
+				if side != nil && side.Labels.Get(k) != v {
+					return false
+				}
+			}
+		}
+		return inner(req, all)
+	}
+}
+
+func requiredBy(c *v1alpha1.ExceptionConstraints) map[string]string {
+	if c == nil {
+		return nil
+	}
+	return c.RequireLabels
+}
+
+// closed says when a daily window in UTC is not open.
+func closed(w v1alpha1.Window) func(time.Time) bool {
+	return func(now time.Time) bool {
+		t := now.UTC().Format("15:04")
+		if w.From < w.To {
+			return t < w.From || t >= w.To
+		}
+		return t >= w.To && t < w.From
+	}
+}
+
+func heldBy(target v1alpha1.TargetSelector, at func(time.Time) bool, namespace func(string, workload.Pairs) bool) holds {
+	return func(req freeze.Request, all bool) bool {
+		if !at(req.Now) {
+			return false
+		}
+		any, every := false, true
+		for _, side := range []*freeze.Facts{req.Old, req.New} {
+			if side == nil {
+				continue
+			}
+			for _, ls := range req.NamespaceLabels {
+				one := namespace(req.Namespace, ls) && picks(target, req, side.Labels)
+				any, every = any || one, every && one
+			}
+		}
+		return every || any && !all
+	}
+}
+
+func picks(target v1alpha1.TargetSelector, req freeze.Request, ls workload.Pairs) bool {
+	kind := v1alpha1.KindRef{Group: req.Kind.Group, Kind: req.Kind.Kind}
+	return (len(target.Kinds) == 0 || slices.Contains(target.Kinds, kind)) &&
+		(len(target.Names) == 0 || slices.Contains(target.Names, req.Name)) &&
+		(target.Selector == nil || matches(target.Selector, ls)) &&
+		(target.Exclude == nil || len(target.Exclude.MatchLabels)+len(target.Exclude.MatchExpressions) == 0 || !matches(target.Exclude, ls))
+}
+
+func matches(s *metav1.LabelSelector, ls workload.Pairs) bool {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		panic(err)
+	}
+	m := labels.Set{}
+	for _, p := range ls {
+		m[p.Key] = p.Value
+	}
+	return selector.Matches(m)
+}

@@ -1,0 +1,157 @@
+package freeze
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kinds of policies, as ledger entries and messages name them.
+const (
+	Kind                       = "ChangeFreeze"
+	ClusterKind                = "ClusterChangeFreeze"
+	WindowKind                 = "MaintenanceWindow"
+	ClusterWindowKind          = "ClusterMaintenanceWindow"
+	ExceptionKind              = "FreezeException"
+	ClusterExceptionKind       = "ClusterFreezeException"
+	everyAction                = workload.ChangeCreate | workload.ChangeDelete | workload.ChangeRollOut | workload.ChangeScale
+	forever              int64 = math.MaxInt64
+)
+
+// Rule is a compiled change freeze or maintenance window. It is immutable and shared.
+type Rule struct {
+	id          workload.Policy
+	reach       reach
+	deny        workload.Change
+	enforcement v1alpha1.Enforcement
+	message     v1alpha1.FreezeMessage
+	zone        *time.Location
+	// denies is on while changes are denied.
+	denies timeline.Timeline
+	// end is the first second from which nothing is denied ever again; forever: there is none.
+	end    int64
+	engine *policy.Policy
+}
+
+// ID names the policy object.
+func (r *Rule) ID() workload.Policy { return r.id }
+
+// Enforcement says what happens to a change that is denied.
+func (r *Rule) Enforcement() v1alpha1.Enforcement { return r.enforcement }
+
+// Denies lists the actions that the rule denies while it is active.
+func (r *Rule) Denies() workload.Change { return r.deny }
+
+// Active says whether the rule denies at an instant, since when and until when; zero instants: since or for ever.
+func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
+	st := r.denies.At(at)
+	return st.Active, st.Since, st.Until
+}
+
+// Over says whether the rule never denies again from an instant on.
+func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
+
+// ByNamespaceLabels says whether the rule is enforced and reaches namespaces by their labels.
+func (r *Rule) ByNamespaceLabels() bool {
+	_, byLabels := r.reach.selector.Namespaces()
+	return byLabels && r.enforcement == v1alpha1.EnforcementDeny
+}
+
+// Policy is the part of the rule that the engine runs: it puts the kinds listed under spec.suspend to sleep while the rule
+// is active. A rule that lists none selects nothing.
+func (r *Rule) Policy() *policy.Policy { return r.engine }
+
+// why is the rule's reason, contact and documentation in words; empty if it gives none.
+func (r *Rule) why() string {
+	text := r.message.Reason
+	var more []string
+	if r.message.Contact != "" {
+		more = append(more, "contact "+r.message.Contact)
+	}
+	if r.message.DocsURL != "" {
+		more = append(more, "see "+r.message.DocsURL)
+	}
+	if len(more) == 0 {
+		return text
+	}
+	return strings.TrimSpace(text + " (" + strings.Join(more, "; ") + ")")
+}
+
+// identity and ending are what the index orders by.
+func (r *Rule) identity() workload.Policy { return r.id }
+func (r *Rule) ending() int64             { return r.end }
+func (r *Rule) reaches() *reach           { return &r.reach }
+
+// Exception is a compiled freeze exception. It is immutable and shared.
+type Exception struct {
+	id       workload.Policy
+	reach    reach
+	allow    workload.Change
+	from, to int64
+	policies map[string]struct{}
+	labels   workload.Pairs
+	users    map[string]struct{}
+	groups   map[string]struct{}
+	reason   string
+	ticket   string
+}
+
+// ID names the policy object.
+func (e *Exception) ID() workload.Policy { return e.id }
+
+// Active says whether the exception holds at an instant.
+func (e *Exception) Active(at time.Time) bool {
+	now := at.Unix()
+	return e.from <= now && now < e.to
+}
+
+// State is Scheduled, Active or Expired, and when that changes; zero: never.
+func (e *Exception) State(at time.Time) (name string, next time.Time) {
+	switch now := at.Unix(); {
+	case now < e.from:
+		return "Scheduled", time.Unix(e.from, 0).UTC()
+	case now < e.to:
+		return "Active", time.Unix(e.to, 0).UTC()
+	default:
+		return "Expired", time.Time{}
+	}
+}
+
+// covers says whether the exception speaks of a rule at all. One that lives in a namespace never weakens a cluster policy.
+func (e *Exception) covers(r *Rule) bool {
+	if e.id.Namespace != "" && e.id.Namespace != r.id.Namespace {
+		return false
+	}
+	if len(e.policies) == 0 {
+		return true
+	}
+	_, named := e.policies[r.id.Name]
+	return named
+}
+
+// admits says whether whoever asks may use the exception: one of the users and in one of the groups, where they are given.
+func (e *Exception) admits(user string, groups []string) bool {
+	if len(e.users) > 0 {
+		if _, ok := e.users[user]; !ok {
+			return false
+		}
+	}
+	if len(e.groups) == 0 {
+		return true
+	}
+	for _, g := range groups {
+		if _, ok := e.groups[g]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Exception) identity() workload.Policy { return e.id }
+func (e *Exception) ending() int64             { return e.to }
+func (e *Exception) reaches() *reach           { return &e.reach }

@@ -1,0 +1,310 @@
+package freeze
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Set is all rules and exceptions of a cluster, indexed. It is immutable: With and Without give a new Set that shares what
+// has not changed, so that decisions go on without a lock meanwhile. The zero Set is empty and allows everything.
+type Set struct {
+	rules       map[workload.Policy]*Rule
+	exceptions  map[workload.Policy]*Exception
+	denies      index[*Rule]
+	lifts       index[*Exception]
+	annotations map[string]int
+}
+
+// With gives the set with rules added, each in place of what had its name before.
+func (s *Set) With(rules ...*Rule) *Set {
+	next := s.clone()
+	next.rules = cloneOrMake(s.rules)
+	edit := next.denies.edit()
+	for _, r := range rules {
+		if old := next.rules[r.id]; old != nil {
+			edit.remove(old)
+			next.count(&old.reach, -1)
+		}
+		next.rules[r.id] = r
+		edit.add(r)
+		next.count(&r.reach, 1)
+	}
+	next.denies = edit.done()
+	return next
+}
+
+// WithExceptions gives the set with exceptions added, each in place of what had its name before.
+func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
+	next := s.clone()
+	next.exceptions = cloneOrMake(s.exceptions)
+	edit := next.lifts.edit()
+	for _, e := range exceptions {
+		if old := next.exceptions[e.id]; old != nil {
+			edit.remove(old)
+			next.count(&old.reach, -1)
+		}
+		next.exceptions[e.id] = e
+		edit.add(e)
+		next.count(&e.reach, 1)
+	}
+	next.lifts = edit.done()
+	return next
+}
+
+// Without gives the set without the rules and exceptions of these names.
+func (s *Set) Without(ids ...workload.Policy) *Set {
+	next := s.clone()
+	next.rules, next.exceptions = cloneOrMake(s.rules), cloneOrMake(s.exceptions)
+	denies, lifts := next.denies.edit(), next.lifts.edit()
+	for _, id := range ids {
+		if r := next.rules[id]; r != nil {
+			delete(next.rules, id)
+			denies.remove(r)
+			next.count(&r.reach, -1)
+		}
+		if e := next.exceptions[id]; e != nil {
+			delete(next.exceptions, id)
+			lifts.remove(e)
+			next.count(&e.reach, -1)
+		}
+	}
+	next.denies, next.lifts = denies.done(), lifts.done()
+	return next
+}
+
+func (s *Set) clone() *Set {
+	next := *s
+	next.annotations = cloneOrMake(s.annotations)
+	return &next
+}
+
+func (s *Set) count(r *reach, by int) {
+	for _, key := range r.selector.AnnotationKeys() {
+		if s.annotations[key] += by; s.annotations[key] == 0 {
+			delete(s.annotations, key)
+		}
+	}
+}
+
+func cloneOrMake[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return maps.Clone(m)
+}
+
+// Len counts rules and exceptions.
+func (s *Set) Len() (rules, exceptions int) { return len(s.rules), len(s.exceptions) }
+
+// Rule finds a rule by its name; nil if there is none.
+func (s *Set) Rule(id workload.Policy) *Rule { return s.rules[id] }
+
+// Exception finds an exception by its name; nil if there is none.
+func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id] }
+
+// Named lists the rules that an exception names and may lift; none if it names none, or one that is not there.
+func (s *Set) Named(e *Exception) []*Rule {
+	var out []*Rule
+	found := map[string]bool{}
+	for _, r := range s.Rules() {
+		if _, named := e.policies[r.id.Name]; named && e.covers(r) {
+			out = append(out, r)
+			found[r.id.Name] = true
+		}
+	}
+	if len(found) < len(e.policies) {
+		return nil
+	}
+	return out
+}
+
+// Rules lists the rules, in order of their names.
+func (s *Set) Rules() []*Rule {
+	return slices.SortedFunc(maps.Values(s.rules), func(a, b *Rule) int { return a.id.Compare(b.id) })
+}
+
+// AnnotationKeys lists the annotations that some policy looks at, sorted: a Request needs no others.
+func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
+
+// Reaching lists the rules, in order of their names, that can ever select an object of a kind and are not over.
+func (s *Set) Reaching(kind schema.GroupKind, now time.Time) []*Rule {
+	var out []*Rule
+	for _, r := range s.rules {
+		if !r.Over(now) && r.reach.selector.MatchesKind(kind) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Rule) int { return a.id.Compare(b.id) })
+	return out
+}
+
+// InUse is the set of actions that some rule that is not over denies on objects of a kind. Objects outside namespaces are
+// reached only by cluster policies that list their kind.
+func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) workload.Change {
+	var all workload.Change
+	for _, r := range s.rules {
+		if r.Over(now) || all.Has(r.deny) || !r.reach.selector.MatchesKind(kind) {
+			continue
+		}
+		if clusterScoped && (r.id.Namespace != "" || !r.reach.selector.ListsKind(kind)) {
+			continue
+		}
+		all |= r.deny
+	}
+	return all
+}
+
+// NextEnd is the earliest instant after now at which a rule is over for good; zero: there is none.
+func (s *Set) NextEnd(now time.Time) time.Time {
+	next := forever
+	for _, r := range s.rules {
+		if !r.Over(now) {
+			next = min(next, r.end)
+		}
+	}
+	if next == forever {
+		return time.Time{}
+	}
+	return time.Unix(next, 0).UTC()
+}
+
+// indexed is what the index files: rules and exceptions.
+type indexed interface {
+	comparable
+	identity() workload.Policy
+	// ending is the first second from which the policy has nothing to say any more.
+	ending() int64
+	reaches() *reach
+}
+
+// index files policies by kind, by a facet of the namespace and by a facet of the object. Lists are ordered by ending, the
+// last first, so that a search stops at the first that is over.
+type index[T indexed] struct {
+	kinds map[schema.GroupKind]map[facet]map[facet][]T
+}
+
+// find gives the policies that may select the subject and are not over, in order of their names: every one that does
+// select it is among them.
+func (x index[T]) find(s *subject, now int64) []T {
+	var out []T
+	for _, kind := range [...]schema.GroupKind{s.kind, anyKind} {
+		if spaces := x.kinds[kind]; len(spaces) > 0 {
+			out = searchSpaces(out, spaces, s, now)
+		}
+	}
+	slices.SortFunc(out, func(a, b T) int { return a.identity().Compare(b.identity()) })
+	return slices.Compact(out) // one that is filed under several keys
+}
+
+func searchSpaces[T indexed](out []T, spaces map[facet]map[facet][]T, s *subject, now int64) []T {
+	namespace := s.sides[0].Namespace
+	if namespace == "" {
+		out = searchObjects(out, spaces[outside], s, now)
+		return searchObjects(out, spaces[anything], s, now)
+	}
+	out = searchObjects(out, spaces[facet{value: namespace}], s, now)
+	out = searchObjects(out, spaces[anything], s, now)
+	for _, labels := range s.spaces {
+		for _, l := range labels {
+			out = searchObjects(out, spaces[facet{l.Key, l.Value}], s, now)
+		}
+	}
+	return out
+}
+
+func searchObjects[T indexed](out []T, objects map[facet][]T, s *subject, now int64) []T {
+	if len(objects) == 0 {
+		return out
+	}
+	out = take(out, objects[anything], now)
+	for i := range s.sides {
+		out = take(out, objects[facet{value: s.sides[i].Name}], now)
+		for _, l := range s.sides[i].Labels {
+			out = take(out, objects[facet{l.Key, l.Value}], now)
+		}
+	}
+	return out
+}
+
+func take[T indexed](out, list []T, now int64) []T {
+	for _, t := range list {
+		if t.ending() <= now {
+			break
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// edit begins a change of the index that leaves the original as it is.
+func (x index[T]) edit() *editor[T] {
+	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[facet]bool{}}
+}
+
+// editor copies each map of the index before its first change, and lists at every change.
+type editor[T indexed] struct {
+	kinds map[schema.GroupKind]map[facet]map[facet][]T
+	own   map[schema.GroupKind]map[facet]bool
+}
+
+func (e *editor[T]) done() index[T] { return index[T]{kinds: e.kinds} }
+
+func (e *editor[T]) add(t T) {
+	e.each(t, func(list []T) []T {
+		i, _ := slices.BinarySearchFunc(list, t, compare)
+		return slices.Insert(slices.Clone(list), i, t)
+	})
+}
+
+func (e *editor[T]) remove(t T) {
+	e.each(t, func(list []T) []T {
+		return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == t })
+	})
+}
+
+func compare[T indexed](a, b T) int {
+	return cmp.Or(cmp.Compare(b.ending(), a.ending()), a.identity().Compare(b.identity()))
+}
+
+// each changes every list under which the policy is filed.
+func (e *editor[T]) each(t T, change func([]T) []T) {
+	r := t.reaches()
+	for _, kind := range r.kinds {
+		if e.own[kind] == nil {
+			e.own[kind] = map[facet]bool{}
+			e.kinds[kind] = cloneOrMake(e.kinds[kind])
+		}
+		for _, space := range r.spaces {
+			e.changeObjects(kind, space, r.objects, change)
+		}
+		if len(e.kinds[kind]) == 0 {
+			delete(e.kinds, kind)
+			delete(e.own, kind)
+		}
+	}
+}
+
+func (e *editor[T]) changeObjects(kind schema.GroupKind, space facet, objects []facet, change func([]T) []T) {
+	spaces := e.kinds[kind]
+	if !e.own[kind][space] {
+		e.own[kind][space] = true
+		spaces[space] = cloneOrMake(spaces[space])
+	}
+	for _, object := range objects {
+		if list := change(spaces[space][object]); len(list) > 0 {
+			spaces[space][object] = list
+		} else {
+			delete(spaces[space], object)
+		}
+	}
+	if len(spaces[space]) == 0 {
+		delete(spaces, space)
+		delete(e.own[kind], space)
+	}
+}

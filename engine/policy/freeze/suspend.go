@@ -1,0 +1,118 @@
+package freeze
+
+import (
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// suspendPriority is that of a freeze's request to sleep: above every schedule's.
+const suspendPriority = math.MaxInt32
+
+// suspended compiles the selection of what sleeps while the rule is active: that of target, with the kinds of suspend.
+func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, field.ErrorList) {
+	if len(d.rules.Suspend) == 0 {
+		return target.Nothing(), nil
+	}
+	spec := d.target.spec
+	spec.Kinds = d.rules.Suspend
+	if d.target.namespace != "" {
+		s, errs := target.Namespaced(spec.TargetSelector, d.target.namespace, scope, field.NewPath("spec", "target"))
+		return s, underSuspend(errs, at)
+	}
+	s, errs := target.Cluster(spec, scope, field.NewPath("spec", "target"))
+	return s, underSuspend(errs, at)
+}
+
+// underSuspend keeps the faults of the kinds, under the field that they come from; those of the rest of the target have been
+// reported already.
+func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
+	var own field.ErrorList
+	for _, e := range errs {
+		switch e.Type {
+		case field.ErrorTypeDuplicate:
+			own = append(own, field.Duplicate(at.Child("suspend"), e.BadValue))
+		case field.ErrorTypeRequired:
+			own = append(own, field.Invalid(at.Child("suspend"), e.BadValue, "kinds that live in namespaces need target.namespaces or target.namespaceSelector"))
+		}
+	}
+	return own
+}
+
+type suspension struct {
+	rule   *Rule
+	period *v1alpha1.FreezePeriod
+	sleeps bool
+}
+
+// engine makes the part of a rule that the engine runs.
+func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *policy.Policy {
+	s := suspension{rule: r, period: period, sleeps: len(asleep.Kinds()) > 0}
+	return &policy.Policy{
+		ID:        r.id,
+		Target:    asleep,
+		Needs:     []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
+		Pipeline:  pipeline.Pipeline{pipeline.Func("frozen", s.frozen), pipeline.Func("suspend", s.suspend)},
+		State:     s.state,
+		Condition: v1alpha1.ConditionActive,
+	}
+}
+
+// frozen ends the run with no request unless the rule is active now: a freeze to come or one that is over asks nothing, so
+// that the ledger gives back what the freeze had changed and touches nothing else.
+func (s suspension) frozen(f *pipeline.Frame) error {
+	st := s.rule.denies.At(f.Input.Now)
+	f.Decision.WakeAt(st.Until)
+	if f.Tracing() {
+		f.Sayf("%s", s.state(f.Input.Now).Message)
+	}
+	if !st.Active {
+		f.Done = true
+		return nil
+	}
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: s.rule.id, Class: workload.ClassSleep, Priority: suspendPriority, Since: st.Since, Reason: s.rule.message.Reason,
+	})
+	return nil
+}
+
+func (s suspension) suspend(f *pipeline.Frame) error {
+	in := &f.Decision.Intents[0]
+	in.Size = &workload.Size{Mode: workload.SizeSleep}
+	in.Size.Capacity = f.Input.Target.Capacity(*in.Size)
+	f.Sayf("suspended while changes are frozen")
+	return nil
+}
+
+// state is what status, printed columns and metrics show.
+func (s suspension) state(now time.Time) policy.State {
+	st := s.rule.denies.At(now)
+	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}
+	switch {
+	case st.Active:
+		out.Name, out.Active, out.Message = "Frozen", s.rule.id.Name, "changes are denied"+s.until(st.Until)
+	case s.period != nil && s.rule.Over(now):
+		out.Name, out.Message = "Ended", "the freeze is over"
+	case s.period != nil:
+		out.Name, out.Message = "Scheduled", "changes are allowed"+s.until(st.Until)
+	case st.Name != "":
+		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
+	default:
+		out.Name, out.Message = "Open", "changes are allowed"+s.until(st.Until)
+	}
+	return out
+}
+
+func (s suspension) until(t time.Time) string {
+	if t.IsZero() {
+		return ", with no end"
+	}
+	return " until " + instantText(t, s.rule.zone)
+}

@@ -1,0 +1,186 @@
+package freeze_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var cronJobs = schema.GroupKind{Group: "batch", Kind: "CronJob"}
+
+// suspending is a week's freeze that puts CronJobs to sleep.
+func suspending(t testing.TB, name, start, end string) *policy.Policy {
+	t.Helper()
+	obj := parse(t, `
+kind: ClusterChangeFreeze
+metadata: {name: `+name+`}
+spec:
+  target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}
+  startTime: `+start+`
+  endTime: `+end+`
+  deny: [RollOut]
+  suspend: [{group: batch, kind: CronJob}]
+`).(*v1alpha1.ClusterChangeFreeze)
+	_, p, errs := freeze.CompileCluster(obj, testContext)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return p
+}
+
+func decide(t testing.TB, p *policy.Policy, now time.Time) pipeline.Decision {
+	t.Helper()
+	var trace pipeline.Trace
+	d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: workload.Observed{CanSuspend: true}}, &trace)
+	if err != nil || len(trace.Lines) == 0 {
+		t.Fatalf("%v, trace %q", err, trace.String())
+	}
+	return d
+}
+
+func TestSuspendSelectsItsKinds(t *testing.T) {
+	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
+	obj := &workload.Object{Namespace: "shop", Name: "mail"}
+	if !p.Target.Matches(cronJobs, obj, nil) || p.Target.Matches(deployments, obj, nil) {
+		t.Errorf("selects CronJobs %t, Deployments %t", p.Target.Matches(cronJobs, obj, nil), p.Target.Matches(deployments, obj, nil))
+	}
+	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilitySuspend}, p.Needs); diff != "" {
+		t.Error(diff)
+	}
+	rule, _, errs := freeze.CompileCluster(parse(t, yearEnd).(*v1alpha1.ClusterChangeFreeze), testContext)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if rule.Policy().Target.MatchesKind(cronJobs) || rule.Policy().Target.MatchesKind(deployments) {
+		t.Error("a freeze that suspends nothing selects something")
+	}
+}
+
+func TestSuspendAsksOnlyWhileActive(t *testing.T) {
+	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
+	start, end := at("2026-12-20T00:00:00Z"), at("2026-12-27T00:00:00Z")
+	asleep := []workload.Intent{{
+		By: workload.Policy{Kind: freeze.ClusterKind, Name: "a"}, Class: workload.ClassSleep, Priority: math.MaxInt32, Since: start,
+		Size: &workload.Size{Mode: workload.SizeSleep},
+	}}
+	for _, test := range []struct {
+		reason string
+		now    time.Time
+		want   pipeline.Decision
+		state  policy.State
+	}{
+		{"to come", start.Add(-time.Second), pipeline.Decision{Wake: start},
+			policy.State{Name: "Scheduled", Next: start, Message: "changes are allowed until 2026-12-20T00:00:00Z (UTC)"}},
+		{"its first second", start, pipeline.Decision{Intents: asleep, Wake: end},
+			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end, Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
+		{"its last second", end.Add(-time.Second), pipeline.Decision{Intents: asleep, Wake: end},
+			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end, Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
+		{"over", end, pipeline.Decision{}, policy.State{Name: "Ended", Since: end, Message: "the freeze is over"}},
+	} {
+		if diff := cmp.Diff(test.want, decide(t, p, test.now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+		if diff := cmp.Diff(test.state, p.State(test.now)); diff != "" {
+			t.Errorf("%s: state (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
+
+func TestWindowState(t *testing.T) {
+	_, p, errs := freeze.CompileWindow(parse(t, weekly).(*v1alpha1.MaintenanceWindow), testContext)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	open, closes := at("2026-12-22T09:00:00Z"), at("2026-12-22T11:00:00Z")
+	if diff := cmp.Diff(policy.State{Name: "Open", Since: open, Next: closes, Message: "changes are allowed in window tuesday until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"}, p.State(open)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(policy.State{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7), Message: "changes are denied until 2026-12-29T10:00:00+01:00 (Europe/Berlin)"}, p.State(closes)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two freezes overlap on one CronJob: it sleeps from the beginning of the first to the end of the last, whichever that is,
+// and is then exactly as its owner had it.
+func TestSuspendCountsReferences(t *testing.T) {
+	for _, test := range []struct{ reason, owner string }{
+		{"suspend was absent", edited(mailing, "suspend: false, ", "")},
+		{"suspend was false", mailing},
+		{"the owner had suspended it", edited(mailing, "suspend: false", "suspend: true")},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			freezes := []*policy.Policy{
+				suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z"),
+				suspending(t, "b", "2026-12-24T00:00:00Z", "2027-01-03T00:00:00Z"),
+				suspending(t, "future", "2027-06-01T00:00:00Z", "2027-06-02T00:00:00Z"),
+				suspending(t, "past", "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"),
+			}
+			a := shipped(t, "cronjobs.batch")
+			owned := toJSON(t, test.owner)
+			doc := owned
+			for _, step := range []struct {
+				now    string
+				asleep bool
+			}{
+				{"2026-12-19T23:59:59Z", false}, {"2026-12-20T00:00:00Z", true}, {"2026-12-24T00:00:00Z", true},
+				{"2026-12-27T00:00:00Z", true}, {"2027-01-02T23:59:59Z", true}, {"2027-01-03T00:00:00Z", false},
+			} {
+				doc = settle(t, a, doc, freezes, at(step.now))
+				if suspended := contains(t, doc, `{spec: {suspend: true}}`); suspended != (step.asleep || contains(t, owned, `{spec: {suspend: true}}`)) {
+					t.Fatalf("%s: suspended %t: %s", step.now, suspended, doc)
+				}
+			}
+			if !jsonpatch.Equal(owned, doc) { // the patch's precondition, resourceVersion, does not change here
+				t.Errorf("not as it was:\n%s\n%s", owned, doc)
+			}
+		})
+	}
+}
+
+func contains(t testing.TB, doc []byte, part string) bool {
+	t.Helper()
+	merged, err := jsonpatch.MergePatch(doc, toJSON(t, part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jsonpatch.Equal(doc, merged)
+}
+
+// settle applies what the policies ask until nothing is asked any more.
+func settle(t testing.TB, a *adapter.Adapter, doc []byte, policies []*policy.Policy, now time.Time) []byte {
+	t.Helper()
+	for range 4 {
+		obj, err := a.Project(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var intents []workload.Intent
+		for _, p := range policies {
+			intents = append(intents, decide(t, p, now).Intents...)
+		}
+		plan, _ := pipeline.Merge(intents...)
+		result, err := a.Render(obj, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Patch == nil {
+			return doc
+		}
+		if doc, err = jsonpatch.MergePatch(doc, result.Patch.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("it never settles")
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package schedule compiles a Schedule or ClusterSchedule: while its timeline is asleep it asks that targets sleep, while
+// awake it asks that nobody of the same or a lower priority puts them to sleep. What was there before is the ledger's
+// business; this package only says what is asked, since when, and when that changes.
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kinds of schedules, as ledger entries and messages name them.
+const (
+	Kind        = "Schedule"
+	ClusterKind = "ClusterSchedule"
+)
+
+// Context is what a schedule needs to know besides its spec.
+type Context struct {
+	// Scope is what selection needs to know of the cluster.
+	Scope target.Scope
+	// Calendars finds the calendars that the spec names.
+	Calendars when.Calendars
+}
+
+// Compile compiles a Schedule. With errors, the policy returned is policy.Broken.
+func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: Kind, Namespace: s.Namespace, Name: s.Name}
+	selector, errs := target.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	return compile(id, selector, errs, s.Spec.ScheduleRules, s.Annotations, ctx)
+}
+
+// CompileCluster compiles a ClusterSchedule. With errors, the policy returned is policy.Broken.
+func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: ClusterKind, Name: s.Name}
+	selector, errs := target.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	return compile(id, selector, errs, s.Spec.ScheduleRules, s.Annotations, ctx)
+}
+
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, annotations map[string]string, ctx Context) (*policy.Policy, field.ErrorList) {
+	at := field.NewPath("spec")
+	asleep, es := sleeping(rules, ctx.Calendars, at)
+	errs = append(errs, es...)
+	errs = append(errs, validate(rules, at)...)
+	until, err := awakeUntil(annotations)
+	if err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil),
+			annotations[v1alpha1.AnnotationAwakeUntil], err.Error()))
+	}
+	if len(errs) > 0 {
+		return policy.Broken(id, errs), errs
+	}
+	s := &schedule{id: id, rules: rules, asleep: asleep, awakeUntil: until}
+	return &policy.Policy{
+		ID:             id,
+		Target:         selector,
+		Needs:          needs(rules.AsleepAs),
+		Pipeline:       s.pipeline(),
+		State:          s.state,
+		Down:           limit(rules.DownscaleRateLimit),
+		Up:             limit(rules.UpscaleRateLimit),
+		SetAnnotations: annotationKeys(rules.AsleepAs),
+	}, nil
+}
+
+type schedule struct {
+	id         workload.Policy
+	rules      v1alpha1.ScheduleRules
+	asleep     timeline.Timeline
+	awakeUntil time.Time
+}
+
+// pipeline reads from top to bottom: a suspended policy keeps what it has set; awake-until on the target, its namespace or the
+// policy overrules everybody; the window says asleep or awake; the level says what asleep means for this target.
+func (s *schedule) pipeline() pipeline.Pipeline {
+	return pipeline.Pipeline{
+		pipeline.Func("suspended", s.suspended),
+		pipeline.Func("awake-until", s.keptAwake),
+		pipeline.Func("window", s.window),
+		pipeline.Func("level", s.level),
+	}
+}
+
+func (s *schedule) suspended(f *pipeline.Frame) error {
+	if !s.rules.Suspend {
+		return nil
+	}
+	f.Sayf("spec.suspend is true: everything stays as it is")
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.id, Class: workload.ClassKeep})
+	f.Done = true
+	return nil
+}
+
+func (s *schedule) keptAwake(f *pipeline.Frame) error {
+	own, err := parseAwakeUntil(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
+	if err != nil {
+		return fmt.Errorf("annotation %s of %s: %w", v1alpha1.AnnotationAwakeUntil, f.Input.Target.Ref, err)
+	}
+	until := own
+	for _, other := range []time.Time{f.Input.NamespaceAwakeUntil, s.awakeUntil} {
+		if other.After(until) {
+			until = other
+		}
+	}
+	if !f.Input.Now.Before(until) {
+		return nil
+	}
+	f.Sayf("kept awake until %s", until.Format(time.RFC3339))
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Override: true, Reason: v1alpha1.AnnotationAwakeUntil,
+	})
+	f.Decision.WakeAt(until)
+	f.Done = true
+	return nil
+}
+
+func (s *schedule) window(f *pipeline.Frame) error {
+	st := s.asleep.At(f.Input.Now)
+	f.Decision.WakeAt(st.Until)
+	if f.Tracing() {
+		f.Sayf("%s", describe(st))
+	}
+	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: s.since(st)}
+	if st.Active {
+		in.Class = workload.ClassSleep
+		in.Enforce = s.rules.OnManualChange == v1alpha1.ManualEnforce
+	}
+	f.Decision.Intents = append(f.Decision.Intents, in)
+	f.Done = !st.Active
+	return nil
+}
+
+// since is when the targets' state began. The end of awake-until on the policy counts as a transition too.
+func (s *schedule) since(st timeline.State) time.Time {
+	if s.awakeUntil.After(st.Since) {
+		return s.awakeUntil
+	}
+	return st.Since
+}
+
+func (s *schedule) level(f *pipeline.Frame) error {
+	in := &f.Decision.Intents[0]
+	as := s.rules.AsleepAs
+	switch {
+	case as == nil:
+		in.Size = &workload.Size{Mode: workload.SizeSleep}
+	case as.Replicas != nil:
+		in.Size = &workload.Size{Mode: workload.SizeAtMost, Replicas: *as.Replicas}
+	case as.Percent != nil:
+		in.Size = &workload.Size{Mode: workload.SizePercent, Percent: *as.Percent}
+	case as.Bounds != nil:
+		in.Min, in.Max = as.Bounds.Min, as.Bounds.Max
+	case as.Hold != nil:
+		in.Hold = *as.Hold
+	default:
+		in.Annotations = as.Annotations
+	}
+	if in.Size != nil {
+		in.Size.Capacity = f.Input.Target.Capacity(*in.Size)
+	}
+	if f.Tracing() {
+		f.Sayf("%s", levelText(as))
+	}
+	return nil
+}
+
+// state is what status, printed columns and metrics show.
+func (s *schedule) state(now time.Time) policy.State {
+	if s.rules.Suspend {
+		return policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
+	}
+	if now.Before(s.awakeUntil) {
+		return policy.State{Name: "Awake", Next: s.awakeUntil,
+			Message: fmt.Sprintf("kept awake until %s", s.awakeUntil.Format(time.RFC3339))}
+	}
+	st := s.asleep.At(now)
+	name := "Awake"
+	if st.Active {
+		name = "Asleep"
+	}
+	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: describe(st)}
+}
+
+func describe(st timeline.State) string {
+	word := "awake"
+	if st.Active {
+		word = "asleep"
+	}
+	text := word
+	if !st.Since.IsZero() {
+		text += " since " + st.Since.Format(time.RFC3339)
+	}
+	if st.Name != "" {
+		text += " (" + st.Name + ")"
+	}
+	if st.Until.IsZero() {
+		return text + ", no further edge"
+	}
+	return text + ", next edge " + st.Until.Format(time.RFC3339)
+}
+
+func levelText(as *v1alpha1.AsleepAs) string {
+	switch {
+	case as == nil:
+		return "suspended, or every component at its minimum"
+	case as.Replicas != nil:
+		return fmt.Sprintf("at most %d replicas", *as.Replicas)
+	case as.Percent != nil:
+		return fmt.Sprintf("%d%% of the replicas", *as.Percent)
+	case as.Bounds != nil:
+		return "bounds narrowed"
+	case as.Hold != nil:
+		return "held"
+	default:
+		return "annotated"
+	}
+}
+
+func limit(r *v1alpha1.RateLimit) policy.Limit {
+	if r == nil {
+		return policy.Limit{}
+	}
+	return policy.Limit{Batch: int(r.BatchSize), Delay: r.DelayBetweenBatches.Duration}
+}
+
+func needs(as *v1alpha1.AsleepAs) []v1alpha1.Capability {
+	switch {
+	case as == nil:
+		return []v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale}
+	case as.Replicas != nil, as.Percent != nil:
+		return []v1alpha1.Capability{v1alpha1.CapabilityScale}
+	case as.Bounds != nil:
+		return []v1alpha1.Capability{v1alpha1.CapabilityBounds}
+	case as.Hold != nil:
+		return []v1alpha1.Capability{v1alpha1.CapabilityHold}
+	default:
+		return []v1alpha1.Capability{v1alpha1.CapabilityAnnotate}
+	}
+}
+
+func annotationKeys(as *v1alpha1.AsleepAs) []string {
+	if as == nil {
+		return nil
+	}
+	keys := make([]string, 0, len(as.Annotations))
+	for k := range as.Annotations {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func awakeUntil(annotations map[string]string) (time.Time, error) {
+	return parseAwakeUntil(annotations[v1alpha1.AnnotationAwakeUntil])
+}
+
+func parseAwakeUntil(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 instant such as 2026-03-02T22:00:00+01:00", text)
+	}
+	return t, nil
+}
+
+// AwakeUntil reads the annotation of a namespace. An unreadable one is an error.
+func AwakeUntil(text string) (time.Time, error) { return parseAwakeUntil(text) }

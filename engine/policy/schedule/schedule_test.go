@@ -1,0 +1,242 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// monday is a Monday, 20:00 UTC.
+var (
+	monday = time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
+	id     = workload.Policy{Kind: schedule.Kind, Namespace: "shop", Name: "nights"}
+)
+
+func calendars(name string) (timeline.Timeline, bool) {
+	if name != "holidays" {
+		return timeline.Timeline{}, false
+	}
+	days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, field.NewPath("spec"))
+	return days, len(errs) == 0
+}
+
+func compile(rules v1alpha1.ScheduleRules, annotations map[string]string) (*policy.Policy, field.ErrorList) {
+	return schedule.Compile(&v1alpha1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Annotations: annotations},
+		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: rules},
+	}, schedule.Context{Calendars: calendars})
+}
+
+// nights sleeps from 20:00 to 08:00.
+func nights(change ...func(*v1alpha1.ScheduleRules)) v1alpha1.ScheduleRules {
+	rules := v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *", Priority: 7}
+	for _, c := range change {
+		c(&rules)
+	}
+	return rules
+}
+
+func target() workload.Observed {
+	return workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 4}}}
+}
+
+func TestDecide(t *testing.T) {
+	two, half := int64(2), int32(50)
+	low, hold := int64(1), true
+	awake := func(since time.Time) []workload.Intent {
+		return []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Since: since}}
+	}
+	asleep := func(change func(*workload.Intent)) []workload.Intent {
+		in := workload.Intent{By: id, Class: workload.ClassSleep, Priority: 7, Since: monday, Size: &workload.Size{Mode: workload.SizeSleep}}
+		if change != nil {
+			in.Size = nil
+			change(&in)
+		}
+		return []workload.Intent{in}
+	}
+	as := func(a v1alpha1.AsleepAs) func(*v1alpha1.ScheduleRules) {
+		return func(r *v1alpha1.ScheduleRules) { r.AsleepAs = &a }
+	}
+	tests := []struct {
+		reason      string
+		rules       v1alpha1.ScheduleRules
+		annotations map[string]string
+		in          pipeline.Input
+		want        []workload.Intent
+		wake        time.Time
+	}{
+		{reason: "awake by day, until the evening", rules: nights(), in: pipeline.Input{Now: monday.Add(-time.Hour)},
+			want: awake(monday.Add(-12 * time.Hour)), wake: monday},
+		{reason: "asleep from the edge on", rules: nights(), in: pipeline.Input{Now: monday}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+		{reason: "enforced where asked", rules: nights(func(r *v1alpha1.ScheduleRules) { r.OnManualChange = v1alpha1.ManualEnforce }),
+			in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Enforce, in.Size = true, &workload.Size{Mode: workload.SizeSleep} })},
+		{reason: "at most so many", rules: nights(as(v1alpha1.AsleepAs{Replicas: &two})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) {
+				in.Size = &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}
+			})},
+		{reason: "a share", rules: nights(as(v1alpha1.AsleepAs{Percent: &half})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) {
+				in.Size = &workload.Size{Mode: workload.SizePercent, Percent: 50, Capacity: 2}
+			})},
+		{reason: "bounds", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &low, Max: &two}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
+		{reason: "held", rules: nights(as(v1alpha1.AsleepAs{Hold: &hold})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Hold = true })},
+		{reason: "annotated", rules: nights(as(v1alpha1.AsleepAs{Annotations: map[string]string{"a": "b"}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Annotations = map[string]string{"a": "b"} })},
+		{reason: "a suspended policy keeps what it has set, and never looks at the clock", rules: nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
+			in: pipeline.Input{Now: monday}, want: []workload.Intent{{By: id, Class: workload.ClassKeep}}},
+		{reason: "the target's awake-until overrules everybody", rules: nights(),
+			in: pipeline.Input{Now: monday, Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+				v1alpha1.AnnotationAwakeUntil: "2026-03-02T23:00:00+01:00"})}},
+			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
+			wake: monday.Add(2 * time.Hour)},
+		{reason: "the namespace's too, and the later of both counts", rules: nights(),
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: monday.Add(3 * time.Hour), Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+				v1alpha1.AnnotationAwakeUntil: "2026-03-02T21:00:00Z"})}},
+			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
+			wake: monday.Add(3 * time.Hour)},
+		{reason: "one that has passed does nothing", rules: nights(),
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: monday}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+		{reason: "the policy's overrules everybody on its own targets", rules: nights(), in: pipeline.Input{Now: monday},
+			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
+			want:        []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}}, wake: monday.Add(2 * time.Hour)},
+		{reason: "and its end is a transition", rules: nights(), in: pipeline.Input{Now: monday.Add(2 * time.Hour)},
+			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
+			want: asleep(func(in *workload.Intent) {
+				in.Since, in.Size = monday.Add(2*time.Hour), &workload.Size{Mode: workload.SizeSleep}
+			}), wake: monday.Add(12 * time.Hour)},
+		{reason: "a calendar's day asleep", rules: nights(func(r *v1alpha1.ScheduleRules) {
+			r.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}}
+		}), in: pipeline.Input{Now: monday.Add(16 * time.Hour)}, want: asleep(nil), wake: monday.Add(36 * time.Hour)},
+		{reason: "a calendar's day awake", rules: nights(func(r *v1alpha1.ScheduleRules) {
+			r.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}
+		}), in: pipeline.Input{Now: monday.Add(5 * time.Hour)}, want: awake(monday.Add(4 * time.Hour)), wake: monday.Add(28 * time.Hour)},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			p, errs := compile(tc.rules, tc.annotations)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if len(tc.in.Target.Annotations) == 0 {
+				tc.in.Target = target()
+			}
+			var trace pipeline.Trace
+			d, err := p.Pipeline.Run(tc.in, &trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(pipeline.Decision{Intents: tc.want, Wake: tc.wake}, d); diff != "" {
+				t.Errorf("decision (-want +got):\n%s\ntrace: %s", diff, trace.String())
+			}
+			if len(trace.Lines) == 0 {
+				t.Error("the trace says nothing")
+			}
+		})
+	}
+}
+
+func TestUnreadableAwakeUntilDecidesNothing(t *testing.T) {
+	p, errs := compile(nights(), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	d, err := p.Pipeline.Run(pipeline.Input{Now: monday, Target: workload.Observed{
+		Annotations: workload.NewPairs(map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `"tomorrow" is not an RFC 3339 instant`) || len(d.Intents) > 0 {
+		t.Errorf("got %v, %v; want an error that quotes the annotation, and no intent", d, err)
+	}
+}
+
+func TestState(t *testing.T) {
+	p, errs := compile(nights(), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	got := p.State(monday)
+	want := policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next edge 2026-03-03T08:00:00Z"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsNameTheField(t *testing.T) {
+	negative, many := int64(-1), int32(101)
+	three, two := int64(3), int64(2)
+	no := false
+	with := func(change func(*v1alpha1.ScheduleRules)) v1alpha1.ScheduleRules { return nights(change) }
+	as := func(a v1alpha1.AsleepAs) v1alpha1.ScheduleRules {
+		return with(func(r *v1alpha1.ScheduleRules) { r.AsleepAs = &a })
+	}
+	windows := func(w v1alpha1.Window) v1alpha1.ScheduleRules {
+		return v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{w}}
+	}
+	tests := []struct {
+		reason string
+		rules  v1alpha1.ScheduleRules
+		want   []string
+	}{
+		{"unknown zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Europe/Nowhere" }), []string{"spec.timeZone"}},
+		{"the machine's zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Local" }), []string{"spec.timeZone"}},
+		{"bad cron", with(func(r *v1alpha1.ScheduleRules) { r.Upscale = "61 8 * * *" }), []string{"spec.upscale"}},
+		{"impossible date", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "0 0 30 2 *" }), []string{"spec.downscale"}},
+		{"one half of a pair", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "" }), []string{"spec.downscale"}},
+		{"two forms", with(func(r *v1alpha1.ScheduleRules) { r.Awake = []v1alpha1.Window{{From: "08:00", To: "20:00"}} }), []string{"spec"}},
+		{"no form", v1alpha1.ScheduleRules{}, []string{"spec"}},
+		{"unknown weekday", windows(v1alpha1.Window{Days: []v1alpha1.Day{"Sunday"}, From: "08:00", To: "20:00"}), []string{"spec.asleep[0].days[0]"}},
+		{"bad time", windows(v1alpha1.Window{From: "8", To: "20:00"}), []string{"spec.asleep[0].from"}},
+		{"percent over 100", as(v1alpha1.AsleepAs{Percent: &many}), []string{"spec.asleepAs.percent"}},
+		{"negative replicas", as(v1alpha1.AsleepAs{Replicas: &negative}), []string{"spec.asleepAs.replicas"}},
+		{"min above max", as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &three, Max: &two}}), []string{"spec.asleepAs.bounds.min"}},
+		{"empty bounds", as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{}}), []string{"spec.asleepAs.bounds"}},
+		{"hold: false", as(v1alpha1.AsleepAs{Hold: &no}), []string{"spec.asleepAs.hold"}},
+		{"two levels", as(v1alpha1.AsleepAs{Replicas: &two, Annotations: map[string]string{"a": "b"}}), []string{"spec.asleepAs"}},
+		{"bad annotation key", as(v1alpha1.AsleepAs{Annotations: map[string]string{"a b": "c"}}), []string{"spec.asleepAs.annotations"}},
+		{"empty batch", with(func(r *v1alpha1.ScheduleRules) {
+			r.UpscaleRateLimit = &v1alpha1.RateLimit{DelayBetweenBatches: metav1.Duration{Duration: time.Second}}
+		}), []string{"spec.upscaleRateLimit.batchSize"}},
+		{"no delay", with(func(r *v1alpha1.ScheduleRules) { r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1} }), []string{"spec.downscaleRateLimit.delayBetweenBatches"}},
+		{"unknown calendar", with(func(r *v1alpha1.ScheduleRules) {
+			r.Calendars = []v1alpha1.CalendarRef{{Name: "moon", Effect: v1alpha1.EffectAsleep}}
+		}), []string{"spec.calendars[0].name"}},
+		{"a calendar twice", with(func(r *v1alpha1.ScheduleRules) {
+			r.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}, {Name: "holidays", Effect: v1alpha1.EffectAwake}}
+		}), []string{"spec.calendars[1].name"}},
+		{"unknown effect", with(func(r *v1alpha1.ScheduleRules) {
+			r.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: "Maybe"}}
+		}), []string{"spec.calendars[0].effect"}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			p, errs := compile(tc.rules, nil)
+			var got []string
+			for _, e := range errs {
+				got = append(got, e.Field)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s\n%v", diff, errs)
+			}
+			if !p.Frozen() {
+				t.Error("a policy with errors is not frozen")
+			}
+			if st := p.State(monday); st.Name != "Invalid" || st.Message == "" {
+				t.Errorf("its state is %+v", st)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+// Package target decides which objects a policy selects. It compiles the target section of a policy once and then matches
+// an object without allocating: by kind, namespace, name, labels and annotations, never reaching into a namespace that the
+// policy has no business in.
+package target
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Scope is what the selection needs to know of the cluster besides the object.
+type Scope struct {
+	// Protected are the namespaces that only a selector naming them reaches: those of Kubernetes and Flyball's own.
+	Protected sets.Set[string]
+	// ClusterScoped says whether objects of a kind live outside namespaces; nil: none do.
+	ClusterScoped func(schema.GroupKind) bool
+}
+
+// Selector is a compiled target section.
+type Selector struct {
+	scope Scope
+	// namespace is set for a namespaced policy: it acts nowhere else.
+	namespace   string
+	kinds       sets.Set[schema.GroupKind]
+	names       sets.Set[string]
+	labels      labels.Selector
+	exclude     labels.Selector
+	annotations workload.Pairs
+	listed      sets.Set[string]
+	byLabels    labels.Selector
+	excluded    sets.Set[string]
+	nothing     bool
+}
+
+// Nothing is a Selector that selects no object.
+func Nothing() *Selector { return &Selector{nothing: true} }
+
+// Namespaced compiles the target of a policy that lives in a namespace.
+func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
+	s, errs := compile(spec, scope, at)
+	s.namespace = namespace
+	return s, errs
+}
+
+// Cluster compiles the target of a cluster-scoped policy. It must say which namespaces it means, unless every kind it
+// lists is cluster-scoped.
+func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
+	s, errs := compile(spec.TargetSelector, scope, at)
+	s.listed = sets.New(spec.Namespaces...)
+	s.excluded = sets.New(spec.ExcludeNamespaces...)
+	if spec.NamespaceSelector != nil {
+		var err error
+		if s.byLabels, err = metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
+			errs = append(errs, field.Invalid(at.Child("namespaceSelector"), spec.NamespaceSelector, err.Error()))
+		}
+	}
+	if len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil && !s.onlyClusterScoped() {
+		errs = append(errs, field.Required(at.Child("namespaces"),
+			"name namespaces or give a namespaceSelector ({} is every namespace); only a policy whose kinds are all cluster-scoped needs neither"))
+	}
+	return s, errs
+}
+
+func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
+	s := &Selector{scope: scope, annotations: workload.NewPairs(spec.Annotations)}
+	var errs field.ErrorList
+	if len(spec.Kinds) > 0 {
+		s.kinds = sets.New[schema.GroupKind]()
+		for i, k := range spec.Kinds {
+			gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
+			if s.kinds.Has(gk) {
+				errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
+			}
+			s.kinds.Insert(gk)
+		}
+	}
+	if len(spec.Names) > 0 {
+		s.names = sets.New(spec.Names...)
+	}
+	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
+	s.exclude, errs = selector(spec.Exclude, at.Child("exclude"), errs)
+	return s, errs
+}
+
+func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) (labels.Selector, field.ErrorList) {
+	if spec == nil || len(spec.MatchLabels)+len(spec.MatchExpressions) == 0 {
+		return nil, errs
+	}
+	s, err := metav1.LabelSelectorAsSelector(spec)
+	if err != nil {
+		return nil, append(errs, field.Invalid(at, metav1.FormatLabelSelector(spec), err.Error()))
+	}
+	return s, errs
+}
+
+func (s *Selector) onlyClusterScoped() bool {
+	if s.kinds.Len() == 0 || s.scope.ClusterScoped == nil {
+		return false
+	}
+	for gk := range s.kinds {
+		if !s.scope.ClusterScoped(gk) {
+			return false
+		}
+	}
+	return true
+}
+
+// Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.
+func (s *Selector) Kinds() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int {
+		return compareStrings(a.Group, b.Group, a.Kind, b.Kind)
+	})
+}
+
+// MatchesKind says whether objects of a kind can be selected at all.
+func (s *Selector) MatchesKind(gk schema.GroupKind) bool {
+	return !s.nothing && (s.kinds.Len() == 0 || s.kinds.Has(gk))
+}
+
+// ListsKind says whether the policy names the kind itself.
+func (s *Selector) ListsKind(gk schema.GroupKind) bool { return s.kinds.Has(gk) }
+
+// AnnotationKeys lists the annotations that matching looks at.
+func (s *Selector) AnnotationKeys() []string {
+	keys := make([]string, len(s.annotations))
+	for i, p := range s.annotations {
+		keys[i] = p.Key
+	}
+	return keys
+}
+
+// Namespaces lists the namespaces that the policy names outright and reports whether it can reach others by their labels.
+func (s *Selector) Namespaces() (named []string, byLabels bool) {
+	if s.namespace != "" {
+		return []string{s.namespace}, false
+	}
+	return sets.List(s.listed), s.byLabels != nil
+}
+
+// MatchesNamespace says whether the policy reaches a namespace; nsLabels are the namespace's labels.
+func (s *Selector) MatchesNamespace(namespace string, nsLabels workload.Pairs) bool {
+	switch {
+	case s.nothing:
+		return false
+	case s.namespace != "":
+		return namespace == s.namespace
+	case s.excluded.Has(namespace):
+		return false
+	case s.listed.Has(namespace):
+		return true
+	case s.byLabels == nil || s.scope.Protected.Has(namespace):
+		return false
+	default:
+		return s.byLabels.Matches(nsLabels)
+	}
+}
+
+// Matches says whether the policy selects an object of a kind. nsLabels are the labels of the object's namespace.
+func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	if !s.MatchesKind(gk) {
+		return false
+	}
+	if obj.Namespace == "" {
+		// Objects outside namespaces belong to cluster policies that list their kind.
+		if s.namespace != "" || !s.ListsKind(gk) {
+			return false
+		}
+	} else if !s.MatchesNamespace(obj.Namespace, nsLabels) {
+		return false
+	}
+	if s.names.Len() > 0 && !s.names.Has(obj.Name) {
+		return false
+	}
+	if s.labels != nil && !s.labels.Matches(obj.Labels) {
+		return false
+	}
+	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
+		return false
+	}
+	for _, p := range s.annotations {
+		if v, ok := obj.Annotations.Lookup(p.Key); !ok || v != p.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// String says what is selected, for traces.
+func (s *Selector) String() string {
+	switch {
+	case s.nothing:
+		return "nothing"
+	case s.namespace != "":
+		return fmt.Sprintf("namespace %s", s.namespace)
+	default:
+		named, byLabels := s.Namespaces()
+		return fmt.Sprintf("namespaces %v, by labels: %t", named, byLabels)
+	}
+}
+
+func compareStrings(pairs ...string) int {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] != pairs[i+1] {
+			if pairs[i] < pairs[i+1] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}

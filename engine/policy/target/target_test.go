@@ -1,0 +1,153 @@
+package target_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var (
+	deployments = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	nodePools   = schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}
+	scope       = target.Scope{
+		Protected:     sets.New("kube-system", "flyball-system"),
+		ClusterScoped: func(gk schema.GroupKind) bool { return gk == nodePools },
+	}
+	at = field.NewPath("spec", "target")
+)
+
+func object(namespace, name string, labels map[string]string) *workload.Object {
+	return &workload.Object{Namespace: namespace, Name: name, Labels: workload.NewPairs(labels),
+		Annotations: workload.NewPairs(map[string]string{"example.com/enabled": "true"})}
+}
+
+func matchLabels(pairs ...string) *metav1.LabelSelector {
+	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		s.MatchLabels[pairs[i]] = pairs[i+1]
+	}
+	return s
+}
+
+func TestNamespacedMatches(t *testing.T) {
+	web := object("shop", "web", map[string]string{"tier": "front"})
+	tests := []struct {
+		reason string
+		spec   v1alpha1.TargetSelector
+		gk     schema.GroupKind
+		obj    *workload.Object
+		want   bool
+	}{
+		{reason: "an empty selector takes all of its namespace", gk: deployments, obj: web, want: true},
+		{reason: "never another namespace", gk: deployments, obj: object("bank", "web", nil)},
+		{reason: "never another namespace, named or not", spec: v1alpha1.TargetSelector{Names: []string{"web"}}, gk: deployments, obj: object("bank", "web", nil)},
+		{reason: "never an object outside namespaces, listed or not",
+			spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "karpenter.sh", Kind: "NodePool"}}}, gk: nodePools, obj: object("", "pool", nil)},
+		{reason: "a listed kind", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}, gk: deployments, obj: web, want: true},
+		{reason: "a kind that is not listed", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}}, gk: deployments, obj: web},
+		{reason: "the kind of another group", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps.kruise.io", Kind: "Deployment"}}}, gk: deployments, obj: web},
+		{reason: "another name", spec: v1alpha1.TargetSelector{Names: []string{"api"}}, gk: deployments, obj: web},
+		{reason: "labels that match", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "front")}, gk: deployments, obj: web, want: true},
+		{reason: "labels that do not", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "back")}, gk: deployments, obj: web},
+		{reason: "excluded labels", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}, gk: deployments, obj: web},
+		{reason: "an annotation that matches", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true"}}, gk: deployments, obj: web, want: true},
+		{reason: "an annotation of another value", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "false"}}, gk: deployments, obj: web},
+		{reason: "annotations are ANDed", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true", "a": "b"}}, gk: deployments, obj: web},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			s, errs := target.Namespaced(tc.spec, "shop", scope, at)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if got := s.Matches(tc.gk, tc.obj, nil); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestClusterMatchesNamespace(t *testing.T) {
+	dev := workload.NewPairs(map[string]string{"env": "dev"})
+	tests := []struct {
+		reason    string
+		spec      v1alpha1.ClusterTargetSelector
+		namespace string
+		labels    workload.Pairs
+		want      bool
+	}{
+		{reason: "a listed namespace", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}}, namespace: "shop", want: true},
+		{reason: "one that is not listed", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}}, namespace: "bank"},
+		{reason: "by its labels", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop", labels: dev, want: true},
+		{reason: "the union of both", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"}, NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop", labels: dev, want: true},
+		{reason: "less the excluded ones", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}, ExcludeNamespaces: []string{"shop"}}, namespace: "shop"},
+		{reason: "an empty selector is every namespace", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "shop", want: true},
+		{reason: "but not those of Kubernetes", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "kube-system"},
+		{reason: "nor Flyball's own", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "flyball-system"},
+		{reason: "unless it is named", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-system"}}, namespace: "kube-system", want: true},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			s, errs := target.Cluster(tc.spec, scope, at)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if got := s.Matches(deployments, object(tc.namespace, "web", nil), tc.labels); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestClusterScopedObjectsAreSelectedOnlyWhenListed(t *testing.T) {
+	pool := object("", "pool", nil)
+	listed, errs := target.Cluster(v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{
+		Kinds: []v1alpha1.KindRef{{Group: "karpenter.sh", Kind: "NodePool"}}}}, scope, at)
+	if len(errs) > 0 {
+		t.Fatalf("a policy whose kinds are all cluster-scoped needs no namespaces: %v", errs)
+	}
+	if !listed.Matches(nodePools, pool, nil) {
+		t.Error("a listed cluster-scoped object is not selected")
+	}
+	every, errs := target.Cluster(v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, scope, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if every.Matches(nodePools, pool, nil) {
+		t.Error("a cluster-scoped object is selected though its kind is not listed")
+	}
+}
+
+func TestErrorsNameTheField(t *testing.T) {
+	bad := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	tests := []struct {
+		spec v1alpha1.ClusterTargetSelector
+		want string
+	}{
+		{v1alpha1.ClusterTargetSelector{}, "spec.target.namespaces"},
+		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, NamespaceSelector: bad}, "spec.target.namespaceSelector"},
+		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{Selector: bad}}, "spec.target.selector"},
+		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{Exclude: bad}}, "spec.target.exclude"},
+		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{
+			Kinds: []v1alpha1.KindRef{{Kind: "X"}, {Kind: "X"}}}}, "spec.target.kinds[1]"},
+	}
+	for _, tc := range tests {
+		_, errs := target.Cluster(tc.spec, scope, at)
+		if len(errs) != 1 || errs[0].Field != tc.want {
+			t.Errorf("got %v, want one error at %s", errs, tc.want)
+		}
+	}
+}
+
+func TestNothingMatchesNothing(t *testing.T) {
+	if target.Nothing().Matches(deployments, object("shop", "web", nil), nil) {
+		t.Error("Nothing selects something")
+	}
+}

@@ -1,0 +1,250 @@
+package trigger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// phase is what a list of triggers is in.
+type phase uint8
+
+const (
+	// idle: no window is open and nothing is asked for.
+	idle phase = iota
+	// active: at least one window is open.
+	active
+	// after: no window is open and the values of the last one's after hold.
+	after
+)
+
+// String names a phase as status and metrics do.
+func (p phase) String() string { return [...]string{"Idle", "Active", "After"}[p] }
+
+// trigger is one compiled trigger that is not suspended.
+type trigger struct {
+	name     string
+	priority int32
+	open     timeline.Timeline
+	during   v1alpha1.TriggerValues
+	after    *v1alpha1.TriggerValues
+	// covered is on while another trigger decides the size in this one's place.
+	covered timeline.Timeline
+}
+
+// set is a list of triggers with the rule for those that are open together.
+type set struct {
+	all     []trigger
+	highest bool
+}
+
+func newSet(all []trigger, overlap v1alpha1.Overlap) set {
+	s := set{all: all, highest: overlap == v1alpha1.OverlapHighest}
+	for i := range s.all {
+		var above []timeline.Timeline
+		for j := range s.all {
+			if s.covers(&s.all[j], &s.all[i]) {
+				above = append(above, s.all[j].open)
+			}
+		}
+		s.all[i].covered = timeline.Union(above...)
+	}
+	return s
+}
+
+// covers says whether a, while open, decides the size in the place of b.
+func (s set) covers(a, b *trigger) bool {
+	more := a.during.Replicas != nil && b.during.Replicas != nil && *a.during.Replicas > *b.during.Replicas
+	if s.highest || a.priority == b.priority {
+		return more
+	}
+	return a.priority > b.priority
+}
+
+// regime is what the triggers come to at an instant.
+type regime struct {
+	phase phase
+	// names are those of the triggers in force, sorted.
+	names    []string
+	priority int32
+	// since is when what is in force came into force; until the next edge of any window. Zero: always, never.
+	since, until time.Time
+	min, max     *int64
+	replicas     *int64
+	// begun is when the size came into force, zero if always so. resumed says that it had been in force before in the same
+	// window and was interrupted.
+	begun   time.Time
+	resumed bool
+}
+
+// active names the triggers in force.
+func (r *regime) active() string { return strings.Join(r.names, ",") }
+
+// at gives what is in force at an instant.
+func (s set) at(now time.Time) regime {
+	var r regime
+	states := make([]timeline.State, len(s.all))
+	open := make([]int, 0, len(s.all))
+	for i := range s.all {
+		states[i] = s.all[i].open.At(now)
+		r.until = earlier(r.until, states[i].Until)
+		if states[i].Active {
+			open = append(open, i)
+		}
+	}
+	if len(open) == 0 {
+		for i := range states {
+			r.since = later(r.since, states[i].Since)
+		}
+		s.afterwards(&r, states)
+		return r
+	}
+	r.phase = active
+	open = s.first(open)
+	r.priority = s.top(open)
+	for i := range states {
+		// The edges of lower ones change nothing.
+		if s.highest || s.all[i].priority >= r.priority {
+			r.since = later(r.since, states[i].Since)
+		}
+	}
+	for _, i := range open {
+		r.add(s.all[i].name, s.all[i].during)
+	}
+	r.settle()
+	r.resumed = r.replicas != nil
+	for _, i := range open {
+		t := &s.all[i]
+		if r.replicas == nil || t.during.Replicas == nil || *t.during.Replicas != *r.replicas {
+			continue
+		}
+		if begun, first := t.begun(states[i].Since, now); first {
+			r.begun, r.resumed = later(r.begun, begun), false
+		}
+	}
+	return r
+}
+
+// begun is when an open trigger that decides the size came to decide it, and whether for the first time in this window.
+func (t *trigger) begun(opened, now time.Time) (at time.Time, first bool) {
+	at = later(opened, t.covered.At(now).Since)
+	if atOpening := t.covered.At(opened); atOpening.Active {
+		opened = atOpening.Until
+	}
+	return at, at.Equal(opened)
+}
+
+// afterwards fills in what holds while no window is open: the after of the trigger that ended last, if no window has
+// started since or at that instant.
+func (s set) afterwards(r *regime, states []timeline.State) {
+	var started, ended time.Time
+	for i := range s.all {
+		if end := states[i].Since; !end.IsZero() {
+			started = later(started, s.all[i].open.At(end.Add(-time.Second)).Since)
+		}
+	}
+	var last []int
+	for i := range s.all {
+		end := states[i].Since
+		if s.all[i].after == nil || end.IsZero() || !started.Before(end) || end.Before(ended) {
+			continue
+		}
+		if end.After(ended) {
+			last, ended = nil, end
+		}
+		last = append(last, i)
+	}
+	if len(last) == 0 {
+		return
+	}
+	last = s.first(last)
+	r.phase, r.priority = after, s.top(last)
+	for _, i := range last {
+		r.add(s.all[i].name, *s.all[i].after)
+	}
+	if r.replicas != nil {
+		r.begun = r.since
+	}
+	r.settle()
+}
+
+// first keeps those that count: all, or those of the highest priority.
+func (s set) first(list []int) []int {
+	if s.highest {
+		return list
+	}
+	top := s.top(list)
+	return slices.DeleteFunc(list, func(i int) bool { return s.all[i].priority < top })
+}
+
+func (s set) top(list []int) int32 {
+	return s.all[slices.MaxFunc(list, func(a, b int) int { return cmp.Compare(s.all[a].priority, s.all[b].priority) })].priority
+}
+
+// add takes the values of one more trigger in: the larger of each.
+func (r *regime) add(name string, v v1alpha1.TriggerValues) {
+	r.names = append(r.names, name)
+	r.min, r.max, r.replicas = larger(r.min, v.Min), larger(r.max, v.Max), larger(r.replicas, v.Replicas)
+}
+
+// settle resolves a min above max, which two triggers together can come to: more capacity wins.
+func (r *regime) settle() {
+	slices.Sort(r.names)
+	if r.min != nil && r.max != nil && *r.min > *r.max {
+		r.max = r.min
+	}
+}
+
+// lookahead is over how many edges next looks for a change. Beyond, it gives an edge at which nothing may change.
+const lookahead = 128
+
+// next is when something else comes into force; zero: never.
+func (s set) next(r regime) time.Time {
+	cur := r
+	for range lookahead {
+		if cur.until.IsZero() {
+			return time.Time{}
+		}
+		edge := cur.until
+		if cur = s.at(edge); !cur.sameAs(&r) {
+			return edge
+		}
+	}
+	return cur.until
+}
+
+func (r *regime) sameAs(o *regime) bool {
+	return r.phase == o.phase && slices.Equal(r.names, o.names) && equal(r.min, o.min) && equal(r.max, o.max) && equal(r.replicas, o.replicas)
+}
+
+func equal(a, b *int64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func larger(a, b *int64) *int64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

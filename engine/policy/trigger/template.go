@@ -1,0 +1,111 @@
+package trigger
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// identity is the part of a manifest that says what it is.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+}
+
+// compileTemplate compiles the object to make. It has to be of the one kind that the target lists, to live beside the
+// Trigger and to be selected by it. Its name may be left to target.names.
+func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context) (*policy.Template, field.ErrorList) {
+	at := field.NewPath("spec", "template")
+	if t.Spec.Template == nil {
+		return nil, nil
+	}
+	var is identity
+	var manifest map[string]any
+	if err := json.Unmarshal(t.Spec.Template.Raw, &is); err != nil {
+		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), fmt.Sprintf("is not the manifest of an object: %v", err))}
+	}
+	// Whole numbers stay whole.
+	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &manifest); err != nil || manifest == nil {
+		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), "is not an object")}
+	}
+	gvk, errs := templateKind(is, t.Spec.Target.Kinds, ctx, at)
+	name, es := templateName(is, t, at.Child("metadata"))
+	if errs = append(errs, es...); len(errs) > 0 {
+		return nil, errs
+	}
+	made := &workload.Object{Namespace: t.Namespace, Name: name, Labels: workload.NewPairs(is.Metadata.Labels), Annotations: workload.NewPairs(is.Metadata.Annotations)}
+	if !selector.Matches(gvk.GroupKind(), made, nil) {
+		errs = append(errs, field.Invalid(at, name, "the object made would not be selected by spec.target"))
+	}
+	metadata, _ := manifest["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		manifest["metadata"] = metadata
+	}
+	metadata["name"], metadata["namespace"] = name, t.Namespace
+	delete(manifest, "status")
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		errs = append(errs, field.InternalError(at, err))
+	}
+	if k, ok := ctx.kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
+		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without the reference to what it governs does nothing", gvk.Kind)))
+	}
+	return &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text}, errs
+}
+
+func templateKind(is identity, kinds []v1alpha1.KindRef, ctx Context, at *field.Path) (schema.GroupVersionKind, field.ErrorList) {
+	var errs field.ErrorList
+	if is.APIVersion == "" {
+		errs = append(errs, field.Required(at.Child("apiVersion"), "as in any manifest"))
+	}
+	if is.Kind == "" {
+		errs = append(errs, field.Required(at.Child("kind"), "as in any manifest"))
+	}
+	if len(errs) > 0 {
+		return schema.GroupVersionKind{}, errs
+	}
+	gv, err := schema.ParseGroupVersion(is.APIVersion)
+	if err != nil {
+		return schema.GroupVersionKind{}, field.ErrorList{field.Invalid(at.Child("apiVersion"), is.APIVersion, err.Error())}
+	}
+	gvk := gv.WithKind(is.Kind)
+	if len(kinds) != 1 || kinds[0].Group != gv.Group || kinds[0].Kind != is.Kind {
+		return gvk, field.ErrorList{field.Invalid(at.Child("kind"), is.Kind,
+			fmt.Sprintf("spec.target.kinds has to list exactly {group: %q, kind: %s}", gv.Group, is.Kind))}
+	}
+	if k, ok := ctx.kind(gvk.GroupKind()); ok && k.Version != "" && k.Version != gv.Version {
+		return gvk, field.ErrorList{field.Invalid(at.Child("apiVersion"), is.APIVersion,
+			fmt.Sprintf("the adapter speaks version %s: write %s", k.Version, schema.GroupVersion{Group: gv.Group, Version: k.Version}))}
+	}
+	return gvk, nil
+}
+
+func templateName(is identity, t *v1alpha1.Trigger, at *field.Path) (string, field.ErrorList) {
+	var errs field.ErrorList
+	if ns := is.Metadata.Namespace; ns != "" && ns != t.Namespace {
+		errs = append(errs, field.Invalid(at.Child("namespace"), ns, fmt.Sprintf("a Trigger makes objects in its own namespace, %s, only", t.Namespace)))
+	}
+	name := is.Metadata.Name
+	if name == "" && len(t.Spec.Target.Names) == 1 {
+		name = t.Spec.Target.Names[0]
+	}
+	if name == "" {
+		errs = append(errs, field.Required(at.Child("name"), "give it here, or exactly one name in spec.target.names"))
+	}
+	return name, errs
+}

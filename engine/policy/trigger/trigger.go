@@ -1,0 +1,199 @@
+// Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of targets.
+// What is in force at an instant follows from the windows alone, in closed form: whoever asks at any instant gets the same
+// answer, however long nobody asked, and whatever the order in which triggers are listed. What was there before is the
+// ledger's business; this package only says what is asked, since when, and when that changes.
+package trigger
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kinds of triggers, as ledger entries and messages name them.
+const (
+	KindName        = "Trigger"
+	ClusterKindName = "ClusterTrigger"
+)
+
+// Kind is what is known of an adapted kind.
+type Kind struct {
+	// Min and Max are the lowest bounds that the kind accepts; nil where it has no such bound.
+	Min, Max *int64
+	// Scales is true where objects of the kind have a count of their own.
+	Scales bool
+	// Governs is true where objects of the kind own the replicas of other objects.
+	Governs bool
+	// Version is the API version in use.
+	Version string
+	// Refers says whether a manifest of the kind, complete with its name, names the object that it governs; nil: not known.
+	Refers func(manifest []byte) bool
+}
+
+// Context is what a trigger needs to know besides its spec.
+type Context struct {
+	// Scope is what selection needs to know of the cluster.
+	Scope target.Scope
+	// Kinds gives what is known of a kind, false if that is nothing (yet): what depends on it is then not checked. Nil: nothing
+	// is known of any kind.
+	Kinds func(schema.GroupKind) (Kind, bool)
+}
+
+func (c Context) kind(gk schema.GroupKind) (Kind, bool) {
+	if c.Kinds == nil {
+		return Kind{}, false
+	}
+	return c.Kinds(gk)
+}
+
+// Compile compiles a Trigger. With errors, the policy returned is policy.Broken.
+func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
+	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	template, es := compileTemplate(t, selector, ctx)
+	return compile(id, selector, append(errs, es...), t.Spec.TriggerRules, template, ctx)
+}
+
+// CompileCluster compiles a ClusterTrigger. With errors, the policy returned is policy.Broken.
+func CompileCluster(t *v1alpha1.ClusterTrigger, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
+	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	return compile(id, selector, errs, t.Spec.TriggerRules, nil, ctx)
+}
+
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template, ctx Context) (*policy.Policy, field.ErrorList) {
+	at := field.NewPath("spec")
+	all, es := compileTriggers(rules, at)
+	errs = append(errs, es...)
+	errs = append(errs, checkKinds(rules, selector.Kinds(), ctx, at.Child("triggers"))...)
+	if len(errs) > 0 {
+		broken := policy.Broken(id, errs)
+		broken.Condition, broken.Reports = v1alpha1.ConditionActive, true
+		return broken, errs
+	}
+	p := &triggers{id: id, set: newSet(all, rules.Overlap)}
+	return &policy.Policy{
+		ID:        id,
+		Target:    selector,
+		Needs:     needs(rules),
+		Pipeline:  p.pipeline(),
+		State:     p.state,
+		Condition: v1alpha1.ConditionActive,
+		Reports:   true,
+		Template:  template,
+	}, nil
+}
+
+// needs lists bounds for min and max; a size goes to the object itself or, through an autoscaler, to what that governs.
+func needs(rules v1alpha1.TriggerRules) []v1alpha1.Capability {
+	out := []v1alpha1.Capability{v1alpha1.CapabilityBounds}
+	for _, t := range rules.Triggers {
+		if t.During.Replicas != nil || t.After != nil && t.After.Replicas != nil {
+			return append(out, v1alpha1.CapabilityScale)
+		}
+	}
+	return out
+}
+
+type triggers struct {
+	id  workload.Policy
+	set set
+}
+
+// pipeline reads from top to bottom: the windows say which triggers are in force and what they ask for together; the size
+// is held, or set once where an autoscaler governs it.
+func (p *triggers) pipeline() pipeline.Pipeline {
+	return pipeline.Pipeline{
+		pipeline.Func("window", p.window),
+		pipeline.Func("size", p.size),
+	}
+}
+
+func (p *triggers) window(f *pipeline.Frame) error {
+	r := p.set.at(f.Input.Now)
+	f.Decision.WakeAt(r.until)
+	if f.Tracing() {
+		f.Sayf("%s", r.describe(r.until))
+	}
+	if r.phase == idle {
+		f.Done = true
+		return nil
+	}
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: p.id, Class: workload.ClassSet, Priority: r.priority, Since: r.since, Enforce: true, Min: r.min, Max: r.max, Reason: r.active(),
+	})
+	if r.replicas == nil {
+		f.Done = true
+		return nil
+	}
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: p.id, Class: workload.ClassSet, Priority: r.priority, Since: r.begun, Once: !r.resumed, Reason: r.active(),
+		Size: &workload.Size{Mode: workload.SizeExactly, Replicas: *r.replicas},
+	})
+	return nil
+}
+
+// size says what becomes of the size, which is the second intent. An interrupted window does not set it once more.
+func (p *triggers) size(f *pipeline.Frame) error {
+	seen := &f.Input.Target
+	values, sized := &f.Decision.Intents[0], &f.Decision.Intents[1]
+	sized.Size.Capacity = seen.Capacity(*sized.Size)
+	switch {
+	case seen.Governs, seen.Governed:
+		if !sized.Once {
+			f.Sayf("was set when %s began", sized.Reason)
+			f.Decision.Intents = f.Decision.Intents[:1]
+			return nil
+		}
+		sized.ForGoverned = seen.Governs
+		f.Sayf("set once to %d, inside the autoscaler's bounds", sized.Size.Replicas)
+		return nil
+	case len(seen.Components) == 0 && (values.Min != nil || values.Max != nil):
+		f.Sayf("the kind has bounds but no count")
+	default:
+		values.Size = sized.Size
+		f.Sayf("held at %d", sized.Size.Replicas)
+	}
+	f.Decision.Intents = f.Decision.Intents[:1]
+	return nil
+}
+
+// state is what status, printed columns and metrics show.
+func (p *triggers) state(now time.Time) policy.State {
+	r := p.set.at(now)
+	next := p.set.next(r)
+	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
+}
+
+func (r *regime) describe(next time.Time) string {
+	text := "no window is open"
+	if r.phase != idle {
+		text = r.active()
+		if r.phase == after {
+			text = "after " + text
+		}
+	}
+	if !r.since.IsZero() {
+		text += " since " + r.since.Format(time.RFC3339)
+	}
+	for _, v := range []struct {
+		name string
+		n    *int64
+	}{{"min", r.min}, {"max", r.max}, {"replicas", r.replicas}} {
+		if v.n != nil {
+			text += fmt.Sprintf(", %s %d", v.name, *v.n)
+		}
+	}
+	if next.IsZero() {
+		return text + ", no further edge"
+	}
+	return text + ", next edge " + next.Format(time.RFC3339)
+}

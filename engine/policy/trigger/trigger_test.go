@@ -1,0 +1,229 @@
+package trigger
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// shown is what a status shows of a policy at an instant.
+func shown(p *policy.Policy, now time.Time) string {
+	s := p.State(now)
+	return strings.Trim(s.Name+" "+s.Active, " ")
+}
+
+func bounds(t *testing.T, p *policy.Policy, now time.Time) [2]int64 {
+	t.Helper()
+	d, _ := decide(t, p, now, workload.Observed{})
+	if len(d.Intents) == 0 {
+		return [2]int64{}
+	}
+	return [2]int64{*d.Intents[0].Min, *d.Intents[0].Max}
+}
+
+// TestOverlaps are the scenarios of two overlapping windows, and what holds before, between and after their edges.
+func TestOverlaps(t *testing.T) {
+	low, high := daily("low", 1, "08:00", "12:00", values(2, 6)), daily("high", 9, "09:00", "11:00", values(5, 20))
+	type at struct {
+		hour   int
+		shown  string
+		bounds [2]int64
+	}
+	tests := []struct {
+		reason string
+		rules  v1alpha1.TriggerRules
+		want   []at
+	}{
+		{"a higher one takes over and hands back", rules(low, high), []at{
+			{7, "Idle", [2]int64{}}, {8, "Active low", [2]int64{2, 6}}, {9, "Active high", [2]int64{5, 20}},
+			{11, "Active low", [2]int64{2, 6}}, {12, "Idle", [2]int64{}}}},
+		{"a lower one starts and ends under a higher one", rules(daily("low", 1, "10:00", "10:30", values(7, 30)), high), []at{
+			{9, "Active high", [2]int64{5, 20}}, {10, "Active high", [2]int64{5, 20}}, {11, "Idle", [2]int64{}}}},
+		{"a lower one starts under a higher one and outlasts it", rules(daily("low", 1, "10:00", "13:00", values(1, 3)), high), []at{
+			{10, "Active high", [2]int64{5, 20}}, {11, "Active low", [2]int64{1, 3}}, {13, "Idle", [2]int64{}}}},
+		{"the only one ends and its after holds until the next window starts", rules(ending(high, 1, 4)), []at{
+			{10, "Active high", [2]int64{5, 20}}, {11, "After high", [2]int64{1, 4}}, {24 + 8, "After high", [2]int64{1, 4}},
+			{24 + 9, "Active high", [2]int64{5, 20}}}},
+		{"the after of a lower one that ended under a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4), high), []at{
+			{10, "Active high", [2]int64{5, 20}}, {11, "After low", [2]int64{1, 4}}}},
+		{"a window that starts as another ends leaves no room for its after", rules(ending(low, 1, 4), daily("next", 1, "12:00", "13:00", values(3, 5))), []at{
+			{12, "Active next", [2]int64{3, 5}}, {13, "Idle", [2]int64{}}}},
+		{"the later end decides whose after holds", rules(ending(daily("b", 1, "07:00", "10:00", values(2, 6)), 1, 3), ending(low, 2, 4)), []at{
+			{10, "Active low", [2]int64{2, 6}}, {12, "After low", [2]int64{2, 4}}}},
+		{"two afters of one end: priority", rules(ending(daily("a", 2, "07:00", "12:00", values(2, 6)), 1, 3), ending(low, 2, 4)), []at{
+			{12, "After a", [2]int64{1, 3}}}},
+		{"two afters of one end and one priority: capacity", rules(ending(daily("a", 1, "07:00", "12:00", values(2, 6)), 1, 9), ending(low, 2, 4)), []at{
+			{12, "After a,low", [2]int64{2, 9}}}},
+		{"equal priorities: the larger of each", rules(low, daily("also", 1, "09:00", "11:00", values(1, 20))), []at{
+			{9, "Active also,low", [2]int64{2, 20}}, {11, "Active low", [2]int64{2, 6}}}},
+		{"Highest: the larger of each, whatever the priority", highest(low, daily("high", 9, "09:00", "11:00", values(1, 20))), []at{
+			{8, "Active low", [2]int64{2, 6}}, {9, "Active high,low", [2]int64{2, 20}}, {11, "Active low", [2]int64{2, 6}}}},
+		{"a suspended one counts for nothing", rules(low, with(high, func(t *v1alpha1.TimeTrigger) { t.Suspend = true })), []at{
+			{9, "Active low", [2]int64{2, 6}}}},
+		{"an overnight window belongs to its start day", rules(with(daily("night", 1, "22:00", "06:00", values(2, 6)),
+			func(t *v1alpha1.TimeTrigger) { t.Window.Days = []v1alpha1.Day{"Fri"} })), []at{
+			{4*24 + 5, "Idle", [2]int64{}}, {4*24 + 22, "Active night", [2]int64{2, 6}}, {5*24 + 5, "Active night", [2]int64{2, 6}},
+			{5*24 + 6, "Idle", [2]int64{}}, {5*24 + 22, "Idle", [2]int64{}}}},
+		{"dates are inclusive", rules(with(daily("sale", 1, "", "", values(2, 6)), func(t *v1alpha1.TimeTrigger) {
+			t.Window = v1alpha1.Window{Start: "2026-03-03", End: "2026-03-04"}
+		})), []at{{23, "Idle", [2]int64{}}, {24, "Active sale", [2]int64{2, 6}}, {71, "Active sale", [2]int64{2, 6}}, {72, "Idle", [2]int64{}}}},
+		{"no triggers", rules(), []at{{9, "Idle", [2]int64{}}}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			p := compiled(t, tc.rules)
+			for _, w := range tc.want {
+				got := at{w.hour, shown(p, hour(w.hour)), bounds(t, p, hour(w.hour))}
+				if diff := cmp.Diff(w, got, cmp.AllowUnexported(at{})); diff != "" {
+					t.Errorf("at hour %d (-want +got):\n%s", w.hour, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestDatesAreLocal(t *testing.T) {
+	r := rules(with(daily("sale", 1, "", "", values(2, 6)), func(t *v1alpha1.TimeTrigger) {
+		t.Window = v1alpha1.Window{Start: "2026-03-03", End: "2026-03-03"}
+	}))
+	r.TimeZone = "America/New_York"
+	p := compiled(t, r)
+	for at, want := range map[time.Time]string{
+		hour(24 + 4): "Idle", hour(24 + 5): "Active sale", hour(48 + 4): "Active sale", hour(48 + 5): "Idle",
+	} {
+		if got := shown(p, at); got != want {
+			t.Errorf("at %s: %s, want %s", at, got, want)
+		}
+	}
+}
+
+func TestStateSaysSinceAndNext(t *testing.T) {
+	p := compiled(t, rules(
+		daily("low", 1, "08:00", "12:00", values(2, 6)), daily("brief", 0, "09:00", "09:30", values(1, 1)), daily("high", 9, "11:00", "13:00", values(5, 20))))
+	tests := []struct {
+		at          int
+		since, next time.Time
+	}{
+		{7, monday.Add(-11 * time.Hour), hour(8)},
+		{8, hour(8), hour(11)}, // the edges of lower ones are none
+		{10, hour(8), hour(11)},
+		{11, hour(11), hour(13)},
+		{13, hour(13), hour(32)},
+	}
+	for _, tc := range tests {
+		s := p.State(hour(tc.at))
+		if !s.Since.Equal(tc.since) || !s.Next.Equal(tc.next) {
+			t.Errorf("at hour %d: since %s, next %s; want %s and %s", tc.at, s.Since, s.Next, tc.since, tc.next)
+		}
+	}
+	if s := compiled(t, rules()).State(monday); !s.Next.IsZero() {
+		t.Errorf("without triggers the next edge is %s", s.Next)
+	}
+	for _, want := range []string{"low since 2026-03-02T08:00:00Z", "min 2, max 6", "next edge 2026-03-02T11:00:00Z"} {
+		if got := p.State(hour(8)).Message; !strings.Contains(got, want) {
+			t.Errorf("the message %q does not say %q", got, want)
+		}
+	}
+}
+
+// TestSize shows what becomes of replicas, by what the target is.
+func TestSize(t *testing.T) {
+	plain := workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3}}}
+	governed := plain
+	governed.Governed = true
+	governor := workload.Observed{Governs: true}
+	six := func(capacity int64) *workload.Size {
+		return &workload.Size{Mode: workload.SizeExactly, Replicas: 6, Capacity: capacity}
+	}
+	both := v1alpha1.TriggerValues{Min: n(5), Max: n(20), Replicas: n(6)}
+	base := workload.Intent{By: peaks, Priority: 3, Since: hour(8), Enforce: true, Min: n(5), Max: n(20), Reason: "peak"}
+	held := base
+	held.Size = six(6)
+	once := workload.Intent{By: peaks, Priority: 3, Since: hour(8), Once: true, Size: six(6), Reason: "peak"}
+	passed := once
+	passed.ForGoverned, passed.Size = true, six(0)
+	tests := []struct {
+		reason string
+		seen   workload.Observed
+		want   []workload.Intent
+	}{
+		{"nothing governs it: held", plain, []workload.Intent{held}},
+		{"an autoscaler governs it: set once", governed, []workload.Intent{base, once}},
+		{"it is the autoscaler: passed on", governor, []workload.Intent{base, passed}},
+		{"a kind with bounds and no count keeps to the bounds", workload.Observed{}, []workload.Intent{base}},
+	}
+	p := compiled(t, rules(daily("peak", 3, "08:00", "11:00", both)))
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			d, trace := decide(t, p, hour(9), tc.seen)
+			if diff := cmp.Diff(tc.want, d.Intents); diff != "" {
+				t.Errorf("intents (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(trace, "window: peak since 2026-03-02T08:00:00Z, min 5, max 20, replicas 6, next edge 2026-03-02T11:00:00Z; size: ") {
+				t.Errorf("the trace is %q", trace)
+			}
+			if !d.Wake.Equal(hour(11)) {
+				t.Errorf("wakes at %s, want the window's end", d.Wake)
+			}
+		})
+	}
+}
+
+// TestSizeIsSetOncePerWindow follows the size of a governed target through interruptions: a window sets it when it first
+// comes into force and not again when it is handed back.
+func TestSizeIsSetOncePerWindow(t *testing.T) {
+	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
+	tests := []struct {
+		reason string
+		rules  v1alpha1.TriggerRules
+		// want is, by hour, since when which size is asked for; zero: none.
+		want map[int]workload.Intent
+	}{
+		{"interrupted by one without a size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
+			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {}, 10: {}, 11: {}}},
+		{"interrupted by one with another size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", size(9))),
+			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {Since: hour(9), Size: &workload.Size{Replicas: 9}}, 10: {}}},
+		{"started under a higher one", rules(daily("low", 1, "09:00", "12:00", size(6)), daily("high", 9, "08:00", "10:00", values(5, 20))),
+			map[int]workload.Intent{9: {}, 10: {Since: hour(10), Size: &workload.Size{Replicas: 6}}, 11: {Since: hour(10), Size: &workload.Size{Replicas: 6}}}},
+		{"a lower one under it changes nothing", rules(daily("high", 9, "08:00", "12:00", size(6)), daily("low", 1, "09:00", "10:00", size(9))),
+			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 11: {Since: hour(8), Size: &workload.Size{Replicas: 6}}}},
+		{"always open", rules(daily("low", 1, "00:00", "24:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
+			map[int]workload.Intent{8: {}, 9: {}, 10: {}}},
+		{"always open, never covered", rules(daily("low", 1, "00:00", "24:00", size(6))),
+			map[int]workload.Intent{8: {Size: &workload.Size{Replicas: 6}}}},
+		{"after", rules(with(daily("low", 1, "08:00", "09:00", values(1, 9)), func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Replicas: n(2)} })),
+			map[int]workload.Intent{8: {}, 9: {Since: hour(9), Size: &workload.Size{Replicas: 2}}, 20: {Since: hour(9), Size: &workload.Size{Replicas: 2}}}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			p := compiled(t, tc.rules)
+			for at, want := range tc.want {
+				d, _ := decide(t, p, hour(at), governed)
+				got := workload.Intent{}
+				if len(d.Intents) > 1 {
+					got = workload.Intent{Since: d.Intents[1].Since, Size: &workload.Size{Replicas: d.Intents[1].Size.Replicas}}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("at hour %d (-want +got):\n%s", at, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	boundsOnly := compiled(t, rules(daily("a", 0, "08:00", "09:00", values(1, 2)))).Needs
+	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilityBounds}, boundsOnly); diff != "" {
+		t.Errorf("bounds (-want +got):\n%s", diff)
+	}
+	sized := compiled(t, rules(daily("a", 0, "08:00", "09:00", size(1)))).Needs
+	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilityBounds, v1alpha1.CapabilityScale}, sized); diff != "" {
+		t.Errorf("size (-want +got):\n%s", diff)
+	}
+}

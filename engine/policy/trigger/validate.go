@@ -1,0 +1,137 @@
+package trigger
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/when"
+)
+
+// maxReplicas is the largest count that a field of 32 bits can hold.
+const maxReplicas = math.MaxInt32
+
+// compileTriggers compiles those that are not suspended; the suspended ones are checked too.
+func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, field.ErrorList) {
+	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
+	switch rules.Overlap {
+	case "", v1alpha1.OverlapPriority, v1alpha1.OverlapHighest:
+	default:
+		errs = append(errs, field.NotSupported(at.Child("overlap"), rules.Overlap,
+			[]v1alpha1.Overlap{v1alpha1.OverlapPriority, v1alpha1.OverlapHighest}))
+	}
+	var all []trigger
+	seen := sets.New[string]()
+	for i, t := range rules.Triggers {
+		here := at.Child("triggers").Index(i)
+		switch {
+		case t.Name == "":
+			errs = append(errs, field.Required(here.Child("name"), "a name that no other trigger of this policy has"))
+		case seen.Has(t.Name):
+			errs = append(errs, field.Duplicate(here.Child("name"), t.Name))
+		}
+		seen.Insert(t.Name)
+		errs = append(errs, checkValues(t.During, here.Child("during"))...)
+		if t.After != nil {
+			errs = append(errs, checkValues(*t.After, here.Child("after"))...)
+		}
+		if loc == nil {
+			continue
+		}
+		window, es := when.Window(t.Window, loc, here.Child("window"))
+		errs = append(errs, es...)
+		if !t.Suspend {
+			all = append(all, trigger{name: t.Name, priority: t.Priority, open: window.Timeline, during: t.During, after: t.After})
+		}
+	}
+	return all, errs
+}
+
+func checkValues(v v1alpha1.TriggerValues, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if v.Min == nil && v.Max == nil && v.Replicas == nil {
+		errs = append(errs, field.Required(at, "give min, max, replicas or several of them"))
+	}
+	for _, n := range named(v) {
+		if n.value != nil && (*n.value < 0 || *n.value > maxReplicas) {
+			errs = append(errs, field.Invalid(at.Child(n.name), *n.value, fmt.Sprintf("must be from 0 to %d", maxReplicas)))
+		}
+	}
+	if v.Min != nil && v.Max != nil && *v.Min > *v.Max {
+		errs = append(errs, field.Invalid(at.Child("min"), *v.Min, fmt.Sprintf("must not be above max, %d", *v.Max)))
+	}
+	return errs
+}
+
+type value struct {
+	name  string
+	value *int64
+}
+
+func named(v v1alpha1.TriggerValues) []value {
+	return []value{{"min", v.Min}, {"max", v.Max}, {"replicas", v.Replicas}}
+}
+
+// checkKinds checks the values against the kinds that the target lists, as far as those are known: a bound below what a
+// kind accepts, and a value that no listed kind has a place for.
+func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context, at *field.Path) field.ErrorList {
+	kinds := make(map[schema.GroupKind]Kind, len(gks))
+	for _, gk := range gks {
+		k, ok := ctx.kind(gk)
+		if !ok {
+			return nil // what is not known yet may have a place for everything
+		}
+		kinds[gk] = k
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, t := range rules.Triggers {
+		errs = append(errs, checkPlaces(t.During, gks, kinds, at.Index(i).Child("during"))...)
+		if t.After != nil {
+			errs = append(errs, checkPlaces(*t.After, gks, kinds, at.Index(i).Child("after"))...)
+		}
+	}
+	return errs
+}
+
+func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[schema.GroupKind]Kind, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, n := range named(v) {
+		if n.value == nil {
+			continue
+		}
+		here, places := at.Child(n.name), 0
+		for _, gk := range gks {
+			k := kinds[gk]
+			var floor *int64
+			switch n.name {
+			case "min":
+				floor = k.Min
+			case "max":
+				floor = k.Max
+			case "replicas":
+				if k.Scales || k.Governs {
+					places++
+				}
+				continue
+			}
+			if floor == nil {
+				continue
+			}
+			places++
+			if *n.value < *floor {
+				errs = append(errs, field.Invalid(here, *n.value, fmt.Sprintf("%s accepts no less than %d", gk, *floor)))
+			}
+		}
+		if places == 0 {
+			errs = append(errs, field.Forbidden(here, fmt.Sprintf("%v has no place for it", gks)))
+		}
+	}
+	return errs
+}

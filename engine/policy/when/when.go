@@ -1,0 +1,59 @@
+// Package when turns the time sections of policy specs into timelines, with errors that name the field.
+package when
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// Zone loads an IANA time zone; an unknown one is an error, never silently another.
+func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
+	loc, err := timeline.LoadZone(name)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(at, name, err.Error())}
+	}
+	return loc, nil
+}
+
+// Window compiles one window.
+func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Window, field.ErrorList) {
+	spec := timeline.WindowSpec{Name: w.Name, From: w.From, To: w.To, Cron: w.Cron, Start: w.Start, End: w.End}
+	for _, d := range w.Days {
+		spec.Days = append(spec.Days, string(d))
+	}
+	if w.Duration != nil {
+		spec.Duration = w.Duration.Duration
+	}
+	return timeline.ParseWindow(spec, loc, at)
+}
+
+// Windows compiles a list of windows.
+func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Window, field.ErrorList) {
+	var errs field.ErrorList
+	out := make([]timeline.Window, 0, len(ws))
+	for i, w := range ws {
+		window, es := Window(w, loc, at.Index(i))
+		errs = append(errs, es...)
+		out = append(out, window)
+	}
+	return out, errs
+}
+
+// Calendar compiles a calendar; its timeline is on during its days.
+func Calendar(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {
+	in := timeline.CalendarSpec{TimeZone: spec.TimeZone}
+	for _, d := range spec.Dates {
+		in.Dates = append(in.Dates, timeline.DateSpec{Date: d.Date, Start: d.Start, End: d.End, Name: d.Name})
+	}
+	for _, y := range spec.Yearly {
+		in.Yearly = append(in.Yearly, timeline.YearlySpec{Month: int(y.Month), Day: int(y.Day), Name: y.Name})
+	}
+	return timeline.ParseCalendar(name, in, at)
+}
+
+// Calendars finds a compiled calendar by name.
+type Calendars func(name string) (timeline.Timeline, bool)
