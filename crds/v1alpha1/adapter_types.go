@@ -1,0 +1,349 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]; a leading $ and braces are optional.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=512
+type Path string
+
+// AdapterTarget is the kind an adapter speaks of.
+type AdapterTarget struct {
+	// Group is the API group; empty for the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Kind is the kind's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Versions in order of preference: the first that the API server serves is used.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	Versions []string `json:"versions"`
+}
+
+// ScaleVia is how a replica count is written.
+// +kubebuilder:validation:Enum=Patch;Scale
+type ScaleVia string
+
+// Ways to write a replica count.
+const (
+	// ViaPatch writes the field in the object itself, together with the ledger.
+	ViaPatch ScaleVia = "Patch"
+	// ViaScale writes through the /scale subresource, after the ledger.
+	ViaScale ScaleVia = "Scale"
+)
+
+// ScaleComponent is one replica count, or one per element of a list where each is set.
+// +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.nameFrom)",message="each and nameFrom go together"
+// +kubebuilder:validation:XValidation:rule="has(self.each) || has(self.name)",message="name is required unless each is set"
+// +kubebuilder:validation:XValidation:rule="!(has(self.each) && self.via == 'Scale')",message="via: Scale cannot be used with each"
+type ScaleComponent struct {
+	// Name of the component, unique in the adapter.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// Each yields the elements of a list; the other paths are then relative to an element.
+	// +optional
+	Each Path `json:"each,omitempty"`
+	// NameFrom is, in an element, the field that names it.
+	// +optional
+	NameFrom Path `json:"nameFrom,omitempty"`
+	// Replicas is where the count is.
+	Replicas Path `json:"replicas"`
+	// Default is what an absent count means. Without it an object that has no count is left alone.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Default *int64 `json:"default,omitempty"`
+	// Minimum is the lowest count that the kind accepts, and what asleep means.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Minimum int64 `json:"minimum,omitempty"`
+	// Via says how the count is written.
+	// +optional
+	// +kubebuilder:default=Patch
+	Via ScaleVia `json:"via,omitempty"`
+}
+
+// PredicateOp compares a field with a value.
+// +kubebuilder:validation:Enum=Exists;NotExists;Eq;Ne;Lt;Le;Gt;Ge;In
+type PredicateOp string
+
+// Comparisons. Lt, Le, Gt and Ge are for numbers; In takes a list. A comparison with an absent field is false.
+const (
+	OpExists    PredicateOp = "Exists"
+	OpNotExists PredicateOp = "NotExists"
+	OpEq        PredicateOp = "Eq"
+	OpNe        PredicateOp = "Ne"
+	OpLt        PredicateOp = "Lt"
+	OpLe        PredicateOp = "Le"
+	OpGt        PredicateOp = "Gt"
+	OpGe        PredicateOp = "Ge"
+	OpIn        PredicateOp = "In"
+)
+
+// Predicate is a test on one field. Exists and NotExists take no value; every other op takes exactly one of value and
+// valueFrom (which CEL cannot say of a value of any type: it is checked when the adapter is compiled).
+// +kubebuilder:validation:XValidation:rule="!(self.op in ['Exists', 'NotExists'] && has(self.valueFrom))",message="Exists and NotExists take no value"
+type Predicate struct {
+	// Path of the field.
+	Path Path `json:"path"`
+	// Default is what an absent field means.
+	// +optional
+	Default *apiextensionsv1.JSON `json:"default,omitempty"`
+	// Op is the comparison.
+	Op PredicateOp `json:"op"`
+	// Value to compare with.
+	// +optional
+	Value *apiextensionsv1.JSON `json:"value,omitempty"`
+	// ValueFrom is the path of the value to compare with.
+	// +optional
+	ValueFrom Path `json:"valueFrom,omitempty"`
+}
+
+// Write sets one field. A value of null removes it.
+type Write struct {
+	// Path of the field; it names one place (no [*] and no filter).
+	Path Path `json:"path"`
+	// Value to set. Null, or no value at all, removes the field; kubectl apply without --server-side drops a null.
+	// +optional
+	// +nullable
+	Value apiextensionsv1.JSON `json:"value,omitempty"`
+}
+
+// Impact says what a write does to running pods.
+// +kubebuilder:validation:Enum=None;Rollout
+type Impact string
+
+// Impacts.
+const (
+	// ImpactNone leaves running pods as they are, or only stops them.
+	ImpactNone Impact = "None"
+	// ImpactRollout restarts pods.
+	ImpactRollout Impact = "Rollout"
+)
+
+// Variant is one way to do something: the first variant whose predicates all hold is used.
+type Variant struct {
+	// When lists the predicates, ANDed. Empty: always.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	When []Predicate `json:"when,omitempty"`
+	// Set lists the fields to write.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Set []Write `json:"set"`
+	// Impact on running pods.
+	// +optional
+	// +kubebuilder:default=None
+	Impact Impact `json:"impact,omitempty"`
+}
+
+// Bound is one end of an autoscaler's range.
+type Bound struct {
+	// Path of the bound.
+	Path Path `json:"path"`
+	// Default is what an absent bound means.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Default *int64 `json:"default,omitempty"`
+	// Minimum is the lowest value that the kind accepts.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Minimum int64 `json:"minimum,omitempty"`
+	// Unlimited is a number that stands for "no limit" in this kind.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Unlimited *int64 `json:"unlimited,omitempty"`
+}
+
+// Encoding is how a number is written.
+// +kubebuilder:validation:Enum=Integer;String
+type Encoding string
+
+// Encodings.
+const (
+	// EncodingInteger is a JSON number.
+	EncodingInteger Encoding = "Integer"
+	// EncodingString is a decimal number in a JSON string, as annotations need it.
+	EncodingString Encoding = "String"
+)
+
+// Bounds are the ends of an autoscaler's range.
+// +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
+type Bounds struct {
+	// Min is the lower end.
+	// +optional
+	Min *Bound `json:"min,omitempty"`
+	// Max is the upper end.
+	// +optional
+	Max *Bound `json:"max,omitempty"`
+	// Encoding of both.
+	// +optional
+	// +kubebuilder:default=Integer
+	Encoding Encoding `json:"encoding,omitempty"`
+}
+
+// Pods says how a kind's pods are found.
+type Pods struct {
+	// Selector is where the label selector is.
+	// +optional
+	Selector Path `json:"selector,omitempty"`
+	// Template is where the pod template is.
+	// +optional
+	Template Path `json:"template,omitempty"`
+	// DeletionCost says that the kind's controller honours controller.kubernetes.io/pod-deletion-cost.
+	// +optional
+	DeletionCost bool `json:"deletionCost,omitempty"`
+}
+
+// Annotate says where annotations of a kind go.
+type Annotate struct {
+	// Path of the map.
+	// +kubebuilder:default=.metadata.annotations
+	Path Path `json:"path"`
+}
+
+// Changes sorts the fields of a kind into what changing them means. The more specific path wins.
+type Changes struct {
+	// Rollout lists fields whose change restarts pods or changes what runs.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Rollout []Path `json:"rollout,omitempty"`
+	// Scale lists fields whose change alters how much runs.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Scale []Path `json:"scale,omitempty"`
+	// Ignore lists fields whose change is nothing.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Ignore []Path `json:"ignore,omitempty"`
+}
+
+// AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
+// +kubebuilder:validation:XValidation:rule="!has(self.governsKind) || has(self.governs)",message="governsKind needs governs"
+type AdapterSpec struct {
+	// Target is the kind. It cannot be changed: make another adapter.
+	// +kubebuilder:validation:XValidation:rule="(has(self.group) ? self.group : '') == (has(oldSelf.group) ? oldSelf.group : '') && self.kind == oldSelf.kind",message="target.group and target.kind cannot be changed; make another Adapter"
+	Target AdapterTarget `json:"target"`
+	// Scale lists the replica counts.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Scale []ScaleComponent `json:"scale,omitempty"`
+	// Suspend stops the object from consuming. The first variant whose predicates hold is used.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Suspend []Variant `json:"suspend,omitempty"`
+	// Hold stops the rollout, or the controller that owns or drives the object, from acting.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Hold []Variant `json:"hold,omitempty"`
+	// Bounds are the ends of an autoscaler's range.
+	// +optional
+	Bounds *Bounds `json:"bounds,omitempty"`
+	// Governs is where the reference to another object is, whose replicas this object owns.
+	// +optional
+	Governs Path `json:"governs,omitempty"`
+	// GovernsKind is what a reference without a kind means.
+	// +optional
+	GovernsKind *KindRef `json:"governsKind,omitempty"`
+	// Pods says how the kind's pods are found.
+	// +optional
+	Pods *Pods `json:"pods,omitempty"`
+	// Annotate says where annotations of this kind go. Default: .metadata.annotations.
+	// +optional
+	Annotate *Annotate `json:"annotate,omitempty"`
+	// Ready lists predicates, ANDed, that hold once the object has settled.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Ready []Predicate `json:"ready,omitempty"`
+	// Changes sorts fields into roll-outs and scales. By default the paths of scale, bounds and suspend are scales, every
+	// other field under .spec is a roll-out, and .metadata and .status are nothing.
+	// +optional
+	Changes *Changes `json:"changes,omitempty"`
+}
+
+// Capability is something an adapter can do.
+type Capability string
+
+// Capabilities.
+const (
+	CapabilityScale        Capability = "scale"
+	CapabilitySuspend      Capability = "suspend"
+	CapabilityHold         Capability = "hold"
+	CapabilityBounds       Capability = "bounds"
+	CapabilityAnnotate     Capability = "annotate"
+	CapabilityDeletionCost Capability = "deletionCost"
+)
+
+// AdapterStatus is what Flyball found out about the kind.
+type AdapterStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions by the Kubernetes API conventions.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Version is the API version in use.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Resource is the plural name, as in RBAC rules.
+	// +optional
+	Resource string `json:"resource,omitempty"`
+	// Capabilities lists what the adapter can do: scale, suspend, hold, bounds, annotate, deletionCost.
+	// +optional
+	// +listType=set
+	Capabilities []Capability `json:"capabilities,omitempty"`
+	// MissingRules are the RBAC rules that Flyball lacks, as YAML ready to paste into a ClusterRole.
+	// +optional
+	MissingRules string `json:"missingRules,omitempty"`
+	// UnknownPaths lists paths that lie in a part of the schema that preserves unknown fields, so that they cannot be checked.
+	// +optional
+	// +listType=atomic
+	UnknownPaths []string `json:"unknownPaths,omitempty"`
+}
+
+// Adapter tells Flyball about a kind. Its name is <plural>.<group> (just <plural> for the core group), so that there is one for a kind.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fad,categories=flyball
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Capabilities",type=string,JSONPath=`.status.capabilities`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Adapter struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec AdapterSpec `json:"spec"`
+	// +optional
+	Status AdapterStatus `json:"status,omitempty"`
+}
+
+// AdapterList is a list of Adapters.
+// +kubebuilder:object:root=true
+type AdapterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Adapter `json:"items"`
+}

@@ -1,0 +1,102 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CalendarDate is one date, or a range of dates with both ends included, as YYYY-MM-DD.
+// +kubebuilder:validation:XValidation:rule="has(self.date) != (has(self.start) || has(self.end))",message="give either date, or start and end"
+// +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
+type CalendarDate struct {
+	// Date is a single day.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	Date string `json:"date,omitempty"`
+	// Start is the first day.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	Start string `json:"start,omitempty"`
+	// End is the last day.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	End string `json:"end,omitempty"`
+	// Name is used in messages.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+}
+
+// CalendarYearly is a day that comes every year. 29 February comes in leap years only.
+type CalendarYearly struct {
+	// Month, 1 to 12.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=12
+	Month int32 `json:"month"`
+	// Day of the month, 1 to 31.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31
+	Day int32 `json:"day"`
+	// Name is used in messages.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+}
+
+// CalendarSpec is a set of days in a time zone.
+// +kubebuilder:validation:XValidation:rule="has(self.dates) || has(self.yearly)",message="give dates, yearly or both"
+type CalendarSpec struct {
+	// TimeZone is an IANA name. Default: UTC.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// Dates lists single dates and ranges.
+	// +optional
+	// +kubebuilder:validation:MaxItems=512
+	// +listType=atomic
+	Dates []CalendarDate `json:"dates,omitempty"`
+	// Yearly lists days that come every year.
+	// +optional
+	// +kubebuilder:validation:MaxItems=366
+	// +listType=atomic
+	Yearly []CalendarYearly `json:"yearly,omitempty"`
+}
+
+// CalendarStatus reports whether a calendar is valid and in use.
+type CalendarStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions by the Kubernetes API conventions.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// UsedBy is the number of policies that name the calendar.
+	// +optional
+	UsedBy int32 `json:"usedBy,omitempty"`
+}
+
+// Calendar is a set of days, such as public holidays, that policies refer to by name.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fcal,categories=flyball
+// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Used By",type=integer,JSONPath=`.status.usedBy`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Calendar struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec CalendarSpec `json:"spec"`
+	// +optional
+	Status CalendarStatus `json:"status,omitempty"`
+}
+
+// CalendarList is a list of Calendars.
+// +kubebuilder:object:root=true
+type CalendarList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Calendar `json:"items"`
+}

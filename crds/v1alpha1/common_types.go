@@ -1,0 +1,184 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// KindRef names a kind by its API group and kind; the adapter says which version is used.
+type KindRef struct {
+	// Group is the API group; empty for the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Kind is the kind's name, as in the manifest of an object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+}
+
+// TargetSelector says which objects a policy acts on. All fields are ANDed; an empty field selects everything.
+type TargetSelector struct {
+	// Kinds lists the kinds to act on. Empty: every adapted kind that can do what the policy needs.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Kinds []KindRef `json:"kinds,omitempty"`
+	// Names lists exact object names.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Names []string `json:"names,omitempty"`
+	// Selector matches the labels of the object.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Annotations are exact matches on the object's annotations; all must hold.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Exclude takes out objects by their labels. Default: flyball.dev/exclude=true.
+	// +optional
+	// +kubebuilder:default={matchLabels: {"flyball.dev/exclude": "true"}}
+	Exclude *metav1.LabelSelector `json:"exclude,omitempty"`
+}
+
+// ClusterTargetSelector is a TargetSelector that reaches over namespaces. The namespaces are the union of the listed ones
+// and those that the namespace selector matches, less the excluded ones. kube-system, kube-public, kube-node-lease and
+// Flyball's own namespace are never selected by a selector that does not name them.
+type ClusterTargetSelector struct {
+	TargetSelector `json:",inline"`
+	// Namespaces lists namespaces by name.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	Namespaces []string `json:"namespaces,omitempty"`
+	// NamespaceSelector matches the labels of namespaces. An empty selector ({}) matches every namespace.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// ExcludeNamespaces takes out namespaces by name; it beats the two fields above.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
+}
+
+// Day is a day of the week.
+// +kubebuilder:validation:Enum=Mon;Tue;Wed;Thu;Fri;Sat;Sun
+type Day string
+
+// Window is a span of time in one of three forms: days with from and to, a cron with a duration, or a start and an end.
+// +kubebuilder:validation:XValidation:rule="(has(self.from) || has(self.to) || has(self.days) ? 1 : 0) + (has(self.cron) || has(self.duration) ? 1 : 0) + (has(self.start) || has(self.end) ? 1 : 0) == 1",message="give exactly one form: days, from and to; or cron and duration; or start and end"
+// +kubebuilder:validation:XValidation:rule="has(self.from) == has(self.to)",message="from and to go together"
+// +kubebuilder:validation:XValidation:rule="!has(self.days) || has(self.from)",message="days needs from and to"
+// +kubebuilder:validation:XValidation:rule="has(self.cron) == has(self.duration)",message="cron and duration go together"
+// +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
+type Window struct {
+	// Name is used in messages.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// Days on which the window starts. Empty: every day. An overnight window belongs to its start day.
+	// +optional
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=set
+	Days []Day `json:"days,omitempty"`
+	// From is the local start, HH:MM.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	From string `json:"from,omitempty"`
+	// To is the local end, HH:MM, exclusive; at or before from it is on the next day. 24:00 is the end of the day.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
+	To string `json:"to,omitempty"`
+	// Cron is a five-field cron expression of the starts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Cron string `json:"cron,omitempty"`
+	// Duration of each window started by cron, for example 4h or 720h.
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// Start is a local date (YYYY-MM-DD) or an RFC 3339 instant.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Start string `json:"start,omitempty"`
+	// End is a local date (inclusive) or an RFC 3339 instant (exclusive).
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	End string `json:"end,omitempty"`
+}
+
+// TargetCounts says how many targets a policy has in each state.
+type TargetCounts struct {
+	// Total is the number of objects selected.
+	Total int32 `json:"total"`
+	// Asleep counts targets that the policy holds asleep.
+	Asleep int32 `json:"asleep"`
+	// Awake counts targets left as their owner has them.
+	Awake int32 `json:"awake"`
+	// AlreadyAsleep counts targets that their owner had at zero or suspended; they are left alone.
+	AlreadyAsleep int32 `json:"alreadyAsleep"`
+	// Pending counts targets whose change waits: for a batch, for a governor to be held, or for a retry.
+	Pending int32 `json:"pending"`
+	// Overridden counts targets changed by hand or held by a policy of higher precedence.
+	Overridden int32 `json:"overridden"`
+	// Failed counts targets whose last write was refused or could not be made.
+	Failed int32 `json:"failed"`
+}
+
+// TargetFailure names one target that could not be brought to its state.
+type TargetFailure struct {
+	// Kind and group of the object, for example Deployment.apps.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for cluster-scoped kinds.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object.
+	Name string `json:"name"`
+	// Message says what was attempted and what the answer was.
+	Message string `json:"message"`
+}
+
+// BatchStatus is the last batch that a rate limit opened. It is written before the batch's first change, so that a
+// restart cannot open a second batch early.
+type BatchStatus struct {
+	// OpenedAt is when the batch's first change was let through.
+	OpenedAt metav1.MicroTime `json:"openedAt"`
+}
+
+// PolicyStatus is what every policy reports.
+type PolicyStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions by the Kubernetes API conventions.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// State is the state in one word: Awake, Asleep, Suspended, Invalid or Restoring; of triggers Active, After or Idle.
+	// +optional
+	State string `json:"state,omitempty"`
+	// PreviousTransitionTime is when the current state began.
+	// +optional
+	PreviousTransitionTime *metav1.Time `json:"previousTransitionTime,omitempty"`
+	// NextTransitionTime is when the state changes next; absent when it never does.
+	// +optional
+	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
+	// Targets counts the selected objects by state.
+	// +optional
+	Targets *TargetCounts `json:"targets,omitempty"`
+	// Failures names the first ten failed targets, in order of kind, namespace and name.
+	// +optional
+	// +listType=atomic
+	Failures []TargetFailure `json:"failures,omitempty"`
+	// UpscaleBatch is the last batch of waking changes, where a rate limit is set.
+	// +optional
+	UpscaleBatch *BatchStatus `json:"upscaleBatch,omitempty"`
+	// DownscaleBatch is the last batch of sleeping changes, where a rate limit is set.
+	// +optional
+	DownscaleBatch *BatchStatus `json:"downscaleBatch,omitempty"`
+}

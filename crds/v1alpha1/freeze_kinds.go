@@ -1,0 +1,125 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ChangeFreeze denies changes to objects of its own namespace for a while.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ffrz,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Enforcement",type=string,JSONPath=`.spec.enforcement`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Last Denial",type=date,JSONPath=`.status.lastDenial.time`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.message.reason`
+// +kubebuilder:printcolumn:name="Start",type=string,format=date-time,JSONPath=`.spec.startTime`,priority=1
+// +kubebuilder:printcolumn:name="End",type=string,format=date-time,JSONPath=`.spec.endTime`,priority=1
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ChangeFreeze struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ChangeFreezeSpec `json:"spec"`
+	// +optional
+	Status FreezeStatus `json:"status,omitempty"`
+}
+
+// ChangeFreezeList is a list of ChangeFreezes.
+// +kubebuilder:object:root=true
+type ChangeFreezeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ChangeFreeze `json:"items"`
+}
+
+// ClusterChangeFreeze is a ChangeFreeze over many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fcfrz,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Enforcement",type=string,JSONPath=`.spec.enforcement`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Last Denial",type=date,JSONPath=`.status.lastDenial.time`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.message.reason`
+// +kubebuilder:printcolumn:name="Start",type=string,format=date-time,JSONPath=`.spec.startTime`,priority=1
+// +kubebuilder:printcolumn:name="End",type=string,format=date-time,JSONPath=`.spec.endTime`,priority=1
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterChangeFreeze struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterChangeFreezeSpec `json:"spec"`
+	// +optional
+	Status FreezeStatus `json:"status,omitempty"`
+}
+
+// ClusterChangeFreezeList is a list of ClusterChangeFreezes.
+// +kubebuilder:object:root=true
+type ClusterChangeFreezeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterChangeFreeze `json:"items"`
+}
+
+// MaintenanceWindow allows changes to objects of its own namespace only inside its windows.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fmw,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Enforcement",type=string,JSONPath=`.spec.enforcement`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Last Denial",type=date,JSONPath=`.status.lastDenial.time`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.message.reason`
+// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`,priority=1
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MaintenanceWindow struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec MaintenanceWindowSpec `json:"spec"`
+	// +optional
+	Status FreezeStatus `json:"status,omitempty"`
+}
+
+// MaintenanceWindowList is a list of MaintenanceWindows.
+// +kubebuilder:object:root=true
+type MaintenanceWindowList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MaintenanceWindow `json:"items"`
+}
+
+// ClusterMaintenanceWindow is a MaintenanceWindow over many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fcmw,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Enforcement",type=string,JSONPath=`.spec.enforcement`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Last Denial",type=date,JSONPath=`.status.lastDenial.time`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.message.reason`
+// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`,priority=1
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterMaintenanceWindow struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterMaintenanceWindowSpec `json:"spec"`
+	// +optional
+	Status FreezeStatus `json:"status,omitempty"`
+}
+
+// ClusterMaintenanceWindowList is a list of ClusterMaintenanceWindows.
+// +kubebuilder:object:root=true
+type ClusterMaintenanceWindowList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterMaintenanceWindow `json:"items"`
+}

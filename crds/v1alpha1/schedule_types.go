@@ -1,0 +1,236 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CalendarEffect is what a calendar's days do to a schedule.
+// +kubebuilder:validation:Enum=Asleep;Awake
+type CalendarEffect string
+
+// Effects.
+const (
+	EffectAsleep CalendarEffect = "Asleep"
+	EffectAwake  CalendarEffect = "Awake"
+)
+
+// CalendarRef uses a Calendar in a schedule. Where two calendars disagree on a day, Awake wins.
+type CalendarRef struct {
+	// Name of the Calendar.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Effect on the calendar's days.
+	Effect CalendarEffect `json:"effect"`
+}
+
+// BoundsValue is a range for an autoscaler; an omitted end keeps the object's own.
+// +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
+type BoundsValue struct {
+	// Min is the lower end.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Min *int64 `json:"min,omitempty"`
+	// Max is the upper end.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Max *int64 `json:"max,omitempty"`
+}
+
+// AsleepAs says what asleep means for the targets of a schedule, in exactly one form.
+// +kubebuilder:validation:XValidation:rule="[has(self.replicas), has(self.percent), has(self.bounds), has(self.hold), has(self.annotations)].filter(x, x).size() == 1",message="give exactly one of replicas, percent, bounds, hold and annotations"
+type AsleepAs struct {
+	// Replicas for every component, never raised above what it was.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int64 `json:"replicas,omitempty"`
+	// Percent of what each component had, rounded up.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent *int32 `json:"percent,omitempty"`
+	// Bounds for autoscalers.
+	// +optional
+	Bounds *BoundsValue `json:"bounds,omitempty"`
+	// Hold stops the rollout or the owning operator; only true is allowed.
+	// +optional
+	// +kubebuilder:validation:Enum=true
+	Hold *bool `json:"hold,omitempty"`
+	// Annotations to set on the target.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// RateLimit spreads changes over time: at most batchSize changes, then a pause.
+type RateLimit struct {
+	// BatchSize is the largest number of changes in a batch.
+	// +kubebuilder:validation:Minimum=1
+	BatchSize int32 `json:"batchSize"`
+	// DelayBetweenBatches is the time from the opening of a batch to that of the next.
+	DelayBetweenBatches metav1.Duration `json:"delayBetweenBatches"`
+}
+
+// ManualChange is what to do when somebody changes a target while it is asleep.
+// +kubebuilder:validation:Enum=Respect;Enforce
+type ManualChange string
+
+// Answers to a manual change.
+const (
+	// ManualRespect leaves the change alone until the next transition.
+	ManualRespect ManualChange = "Respect"
+	// ManualEnforce sets the field again.
+	ManualEnforce ManualChange = "Enforce"
+)
+
+// DeletionPolicy is what happens to sleeping targets when the policy is deleted.
+// +kubebuilder:validation:Enum=Restore;Orphan
+type DeletionPolicy string
+
+// Deletion policies.
+const (
+	// DeletionRestore gives back what was there before.
+	DeletionRestore DeletionPolicy = "Restore"
+	// DeletionOrphan leaves the targets as they are and forgets what was there.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// ScheduleRules is what Schedule and ClusterSchedule share.
+type ScheduleRules struct {
+	// TimeZone is an IANA name, for example Europe/Skopje. Default: UTC.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// Upscale is a five-field cron expression of the instants at which targets wake. It goes with downscale.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Upscale string `json:"upscale,omitempty"`
+	// Downscale is a five-field cron expression of the instants at which targets go to sleep.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Downscale string `json:"downscale,omitempty"`
+	// Asleep lists the windows in which targets sleep.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Asleep []Window `json:"asleep,omitempty"`
+	// Awake lists the windows in which targets are awake; outside them they sleep.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Awake []Window `json:"awake,omitempty"`
+	// Calendars overrule the rest on their days.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Calendars []CalendarRef `json:"calendars,omitempty"`
+	// AsleepAs says what asleep means. Default: suspended where the kind can be, else every component at its minimum.
+	// +optional
+	AsleepAs *AsleepAs `json:"asleepAs,omitempty"`
+	// Priority decides between policies on one target: the higher wins; at equal priority more capacity wins.
+	// +optional
+	// +kubebuilder:default=0
+	Priority int32 `json:"priority,omitempty"`
+	// UpscaleRateLimit spreads waking over time.
+	// +optional
+	UpscaleRateLimit *RateLimit `json:"upscaleRateLimit,omitempty"`
+	// DownscaleRateLimit spreads going to sleep over time.
+	// +optional
+	DownscaleRateLimit *RateLimit `json:"downscaleRateLimit,omitempty"`
+	// OnManualChange says what to do when somebody changes a target while it is asleep.
+	// +optional
+	// +kubebuilder:default=Respect
+	OnManualChange ManualChange `json:"onManualChange,omitempty"`
+	// Suspend freezes the policy where it is: what sleeps stays asleep, what is awake stays awake.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// DeletionPolicy says what happens to sleeping targets when the policy is deleted.
+	// +optional
+	// +kubebuilder:default=Restore
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: upscale with downscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="has(self.upscale) == has(self.downscale)",message="upscale and downscale go together"
+type ScheduleSpec struct {
+	// Target selects the objects. Empty: everything in the namespace that can sleep.
+	// +optional
+	// +kubebuilder:default={}
+	Target        TargetSelector `json:"target,omitempty"`
+	ScheduleRules `json:",inline"`
+}
+
+// ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: upscale with downscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="has(self.upscale) == has(self.downscale)",message="upscale and downscale go together"
+type ClusterScheduleSpec struct {
+	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	Target        ClusterTargetSelector `json:"target"`
+	ScheduleRules `json:",inline"`
+}
+
+// Schedule puts objects of its own namespace to sleep and wakes them exactly as they were.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fsch,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.targets.failed`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Schedule struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ScheduleSpec `json:"spec"`
+	// +optional
+	Status PolicyStatus `json:"status,omitempty"`
+}
+
+// ScheduleList is a list of Schedules.
+// +kubebuilder:object:root=true
+type ScheduleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Schedule `json:"items"`
+}
+
+// ClusterSchedule is a Schedule over many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fcsch,categories=flyball
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
+// +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.targets.failed`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterSchedule struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterScheduleSpec `json:"spec"`
+	// +optional
+	Status PolicyStatus `json:"status,omitempty"`
+}
+
+// ClusterScheduleList is a list of ClusterSchedules.
+// +kubebuilder:object:root=true
+type ClusterScheduleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterSchedule `json:"items"`
+}

@@ -1,0 +1,176 @@
+// Package schemas turns Flyball's CustomResourceDefinitions into JSON Schemas for editors and CI, one file for each kind and
+// version. It promises that a schema refuses every field the CRD would drop, knows nothing the CRD does not say, and is the
+// same text for the same CRD. What a CRD says in CEL is not in the schema: the API server and the webhook check that.
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// draft is the dialect that every common editor and CI tool understands.
+const draft = "http://json-schema.org/draft-07/schema#"
+
+// schema is a JSON Schema as a tree; encoding/json writes the keys of a map in order.
+type schema = map[string]any
+
+// FromCRDs makes the schemas of all CRDs in a directory. The keys are file names below the schemas' directory:
+// <group>/<kind>_<version>.json, in lower case, which is the layout that kubeconform and its like look for.
+func FromCRDs(dir string) (map[string][]byte, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("find CRDs in %s: %d files, %w", dir, len(files), err)
+	}
+	all := map[string][]byte{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read a CRD: %w", err)
+		}
+		made, err := FromCRD(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		maps.Copy(all, made)
+	}
+	return all, nil
+}
+
+// FromCRD makes the schemas of one CRD, one for each version; the keys are those of FromCRDs.
+func FromCRD(text []byte) (map[string][]byte, error) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+		return nil, fmt.Errorf("decode the CRD: %w", err)
+	}
+	all := map[string][]byte{}
+	for _, v := range crd.Spec.Versions {
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			return nil, fmt.Errorf("version %s of %s has no schema", v.Name, crd.Name)
+		}
+		root := convert(v.Schema.OpenAPIV3Schema)
+		identify(root, crd.Spec.Group+"/"+v.Name, crd.Spec.Names.Kind)
+		out, err := encode(root)
+		if err != nil {
+			return nil, fmt.Errorf("encode the schema of %s %s: %w", v.Name, crd.Name, err)
+		}
+		all[fmt.Sprintf("%s/%s_%s.json", crd.Spec.Group, strings.ToLower(crd.Spec.Names.Kind), v.Name)] = out
+	}
+	return all, nil
+}
+
+// identify pins apiVersion and kind, so that a file that says another kind does not pass by chance. Objects without a spec
+// are refused by the CRD itself.
+func identify(root schema, apiVersion, kind string) {
+	root["$schema"] = draft
+	root["title"] = kind
+	properties, _ := root["properties"].(schema)
+	properties["apiVersion"] = schema{"type": "string", "enum": []string{apiVersion}}
+	properties["kind"] = schema{"type": "string", "enum": []string{kind}}
+	required, _ := root["required"].([]string)
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		if !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	slices.Sort(required)
+	root["required"] = required
+}
+
+// convert makes a JSON Schema of a structural OpenAPI v3 schema. An object that lists its properties has no others, unless it
+// says that it keeps unknown ones; metadata, of which a CRD lists nothing, stays open.
+func convert(p *apiextensionsv1.JSONSchemaProps) schema {
+	s := schema{}
+	describe(s, p)
+	bound(s, p)
+	if p.XIntOrString {
+		s["anyOf"] = []schema{{"type": "integer"}, {"type": "string"}}
+	}
+	if p.Items != nil && p.Items.Schema != nil {
+		s["items"] = convert(p.Items.Schema)
+	}
+	if len(p.Required) > 0 {
+		s["required"] = slices.Clone(p.Required)
+	}
+	if p.AdditionalProperties != nil && p.AdditionalProperties.Schema != nil {
+		s["additionalProperties"] = convert(p.AdditionalProperties.Schema)
+	}
+	if len(p.Properties) == 0 {
+		return s
+	}
+	properties := schema{}
+	for name := range p.Properties {
+		property := p.Properties[name]
+		properties[name] = convert(&property)
+	}
+	s["properties"] = properties
+	if keeps := p.XPreserveUnknownFields; keeps == nil || !*keeps {
+		s["additionalProperties"] = false
+	}
+	return s
+}
+
+func describe(s schema, p *apiextensionsv1.JSONSchemaProps) {
+	if p.Description != "" {
+		s["description"] = p.Description
+	}
+	switch {
+	case p.Type != "" && p.Nullable:
+		s["type"] = []string{p.Type, "null"}
+	case p.Type != "":
+		s["type"] = p.Type
+	}
+	if p.Format != "" {
+		s["format"] = p.Format
+	}
+	if p.Default != nil {
+		s["default"] = json.RawMessage(p.Default.Raw)
+	}
+	if len(p.Enum) > 0 {
+		values := make([]json.RawMessage, len(p.Enum))
+		for i, v := range p.Enum {
+			values[i] = v.Raw
+		}
+		s["enum"] = values
+	}
+}
+
+// bound copies the limits. exclusiveMinimum and exclusiveMaximum are another type in each dialect and not used by Flyball.
+func bound(s schema, p *apiextensionsv1.JSONSchemaProps) {
+	for name, n := range map[string]*int64{
+		"minLength": p.MinLength, "maxLength": p.MaxLength, "minItems": p.MinItems, "maxItems": p.MaxItems,
+		"minProperties": p.MinProperties, "maxProperties": p.MaxProperties,
+	} {
+		if n != nil {
+			s[name] = *n
+		}
+	}
+	for name, n := range map[string]*float64{"minimum": p.Minimum, "maximum": p.Maximum} {
+		if n != nil {
+			s[name] = *n
+		}
+	}
+	if p.Pattern != "" {
+		s["pattern"] = p.Pattern
+	}
+	if p.UniqueItems || p.XListType != nil && *p.XListType == "set" {
+		s["uniqueItems"] = true
+	}
+}
+
+func encode(s schema) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return b.Bytes(), err
+}

@@ -1,0 +1,214 @@
+package schemas_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"flyball.dev/flyball/schemas"
+)
+
+// TestSchemasAreUpToDate compares the files with what the CRDs say; make generate writes them.
+func TestSchemasAreUpToDate(t *testing.T) {
+	want, err := schemas.FromCRDs("../crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]byte{}
+	for _, file := range files {
+		if got[filepath.ToSlash(file)], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("run make generate; CRDs (-) and files (+) differ:\n%s", diff)
+	}
+}
+
+// load compiles the schema files, by kind.
+func load(t *testing.T) map[string]*validate.SchemaValidator {
+	t.Helper()
+	made, err := schemas.FromCRDs("../crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*validate.SchemaValidator{}
+	for name, text := range made {
+		var s spec.Schema
+		if err := s.UnmarshalJSON(text); err != nil {
+			t.Fatalf("decode %s: %v", name, err)
+		}
+		all[s.Title] = validate.NewSchemaValidator(&s, nil, "", strfmt.Default)
+	}
+	return all
+}
+
+// objects yields Flyball's objects in the YAML files below a directory.
+func objects(t *testing.T, dir string, visit func(file string, obj *unstructured.Unstructured)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" || strings.Contains(file, "testdata") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+		for {
+			obj := &unstructured.Unstructured{}
+			if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if strings.HasPrefix(obj.GetAPIVersion(), "flyball.dev/") {
+				visit(file, obj)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSamplesAndAdaptersAreValid checks every object that the repository ships, and that none passes with a field that the
+// CRD does not have.
+func TestSamplesAndAdaptersAreValid(t *testing.T) {
+	validators := load(t)
+	seen := 0
+	for _, dir := range []string{"../samples", "../adapters"} {
+		objects(t, dir, func(file string, obj *unstructured.Unstructured) {
+			seen++
+			v := validators[obj.GetKind()]
+			if v == nil {
+				t.Errorf("%s: there is no schema of %s", file, obj.GetKind())
+				return
+			}
+			for _, err := range v.Validate(obj.Object).Errors {
+				t.Errorf("%s: %s %s: %v", file, obj.GetKind(), obj.GetName(), err)
+			}
+			if err := unstructured.SetNestedField(obj.Object, "Europe/Berlin", "spec", "timezone"); err != nil {
+				t.Fatal(err)
+			}
+			if v.Validate(obj.Object).IsValid() {
+				t.Errorf("%s: %s %s passes with spec.timezone, which the CRD would drop", file, obj.GetKind(), obj.GetName())
+			}
+		})
+	}
+	if seen < 20 {
+		t.Fatalf("found only %d objects", seen)
+	}
+}
+
+// TestDocumentsShowValidObjects checks every object in a yaml block of the documents.
+func TestDocumentsShowValidObjects(t *testing.T) {
+	validators := load(t)
+	block := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+	seen := 0
+	for _, pattern := range []string{"../README.md", "../docs/*.md", "../docs/*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range block.FindAllSubmatch(text, -1) {
+				for _, err := range invalid(m[1], validators, &seen) {
+					t.Errorf("%s: %v in\n%s", file, err, m[1])
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("found only %d objects", seen)
+	}
+}
+
+// invalid lists what is wrong with Flyball's objects in a text; other YAML is skipped.
+func invalid(text []byte, validators map[string]*validate.SchemaValidator, seen *int) []error {
+	var errs []error
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		if err := decoder.Decode(&obj.Object); errors.Is(err, io.EOF) {
+			return errs
+		} else if err != nil {
+			return append(errs, err)
+		}
+		if !strings.HasPrefix(obj.GetAPIVersion(), "flyball.dev/") {
+			continue
+		}
+		*seen++
+		if v := validators[obj.GetKind()]; v != nil {
+			errs = append(errs, v.Validate(obj.Object).Errors...)
+		} else {
+			errs = append(errs, errors.New("there is no schema of "+obj.GetKind()))
+		}
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	validators := load(t)
+	good := func() map[string]any {
+		return map[string]any{
+			"apiVersion": "flyball.dev/v1alpha1", "kind": "Schedule", "metadata": map[string]any{"name": "nights"},
+			"spec": map[string]any{"upscale": "0 8 * * *", "downscale": "0 20 * * *", "asleepAs": map[string]any{"percent": int64(50)}},
+		}
+	}
+	tests := []struct {
+		reason string
+		change func(map[string]any)
+		says   string
+	}{
+		{"nothing is wrong", func(map[string]any) {}, ""},
+		{"another kind", func(o map[string]any) { o["kind"] = "Shedule" }, "kind"},
+		{"another version", func(o map[string]any) { o["apiVersion"] = "flyball.dev/v1" }, "apiVersion"},
+		{"no spec", func(o map[string]any) { delete(o, "spec") }, "spec"},
+		{"a field of a namespaced policy that only a cluster policy has", func(o map[string]any) {
+			o["spec"].(map[string]any)["target"] = map[string]any{"namespaces": []any{"shop"}}
+		}, "namespaces"},
+		{"percent over 100", func(o map[string]any) {
+			o["spec"].(map[string]any)["asleepAs"] = map[string]any{"percent": int64(101)}
+		}, "percent"},
+		{"an unknown weekday", func(o map[string]any) {
+			o["spec"].(map[string]any)["asleep"] = []any{map[string]any{"days": []any{"Monday"}, "from": "20:00", "to": "08:00"}}
+		}, "days"},
+		{"annotations are free", func(o map[string]any) {
+			o["metadata"].(map[string]any)["annotations"] = map[string]any{"team": "shop"}
+		}, ""},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			o := good()
+			tc.change(o)
+			errs := validators["Schedule"].Validate(o).Errors
+			if (len(errs) == 0) != (tc.says == "") {
+				t.Fatalf("errors %v, want them to be about %q", errs, tc.says)
+			}
+			if tc.says != "" && !strings.Contains(errors.Join(errs...).Error(), tc.says) {
+				t.Errorf("errors %v do not name %q", errs, tc.says)
+			}
+		})
+	}
+}
