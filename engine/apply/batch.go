@@ -1,0 +1,105 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// BatchKey names the batches of one policy in one direction.
+type BatchKey struct {
+	Policy    workload.Policy
+	Direction workload.Direction
+}
+
+// Batches lets through at most so many changes a batch. A batch is recorded before its first change, so that a crash can
+// make a pause longer but never let a second batch through early. Batches of different keys know nothing of each other,
+// and nobody sleeps: who is not let through is told when to ask again.
+type Batches struct {
+	record func(ctx context.Context, key BatchKey, opened time.Time) error
+
+	mu   sync.Mutex
+	open map[BatchKey]*batch
+}
+
+type batch struct {
+	opened  time.Time
+	used    int
+	opening bool
+}
+
+// ErrOpening asks to try again in a moment: another change is just recording a new batch. How long that takes is a matter of
+// the API server and not of the clock by which policies are decided.
+var ErrOpening = errors.New("a batch is being opened")
+
+// NewBatches makes Batches that are recorded by the given function, which returns once the record is safe.
+func NewBatches(record func(ctx context.Context, key BatchKey, opened time.Time) error) *Batches {
+	return &Batches{record: record, open: map[BatchKey]*batch{}}
+}
+
+// Resume takes over the batch that an earlier run recorded. It counts as used up, since nobody knows how far it came. A
+// batch that this run opened itself is not touched.
+func (b *Batches) Resume(key BatchKey, opened time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.open[key]; !ok {
+		b.open[key] = &batch{opened: opened, used: 1 << 30}
+	}
+}
+
+// Forget drops the batches of a policy that is gone.
+func (b *Batches) Forget(p workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.open, BatchKey{p, workload.DirectionDown})
+	delete(b.open, BatchKey{p, workload.DirectionUp})
+}
+
+// Take asks for room for one change. It gives a zero time when there is, else when to ask again. size is the largest
+// number of changes in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
+func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (again time.Time, err error) {
+	b.mu.Lock()
+	cur := b.open[key]
+	if cur == nil {
+		cur = &batch{}
+		b.open[key] = cur
+	}
+	switch {
+	case cur.opening:
+		b.mu.Unlock()
+		return time.Time{}, ErrOpening
+	case !cur.opened.IsZero() && now.Before(cur.opened.Add(delay)):
+		defer b.mu.Unlock()
+		if cur.used >= size {
+			return cur.opened.Add(delay), nil
+		}
+		cur.used++
+		return time.Time{}, nil
+	}
+	cur.opening = true
+	b.mu.Unlock()
+
+	err = b.record(ctx, key, now)
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cur.opening = false
+	if err != nil {
+		return now.Add(time.Second), fmt.Errorf("record a batch of %s: %w", key.Policy, err)
+	}
+	cur.opened, cur.used = now, 1
+	return time.Time{}, nil
+}
+
+// Return gives back room that Take gave and that was not needed, because the change did not come about.
+func (b *Batches) Return(key BatchKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if cur := b.open[key]; cur != nil && cur.used > 0 && cur.used < 1<<30 {
+		cur.used--
+	}
+}

@@ -1,0 +1,63 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// TemplateManager is the name under which the fields of objects made from templates appear in managedFields.
+const TemplateManager = "flyball-template"
+
+// Templates makes whole objects and keeps their fields, by server-side apply.
+type Templates struct{ client dynamic.Interface }
+
+// NewTemplates makes Templates that use the configuration as it is.
+func NewTemplates(config *rest.Config) (*Templates, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for templates: %w", err)
+	}
+	return &Templates{client: client}, nil
+}
+
+// Get reads an object as it is now; nil if there is none.
+func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	obj, err := t.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", resource.GroupResource(), namespace, name, err)
+	}
+	return obj, nil
+}
+
+// Apply makes the object or brings the fields given to what they say, and gives the object that comes of it. With a
+// resourceVersion it is Stale if the object has changed since.
+func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
+	got, err := t.client.Resource(resource).Namespace(obj.GetNamespace()).
+		Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: TemplateManager, Force: true})
+	if err != nil {
+		return nil, classify(err, types.ApplyPatchType), fmt.Errorf("apply the template of %s %s/%s: %w", resource.GroupResource(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return got, Applied, nil
+}
+
+// Delete removes an object, if it is still the one of that UID.
+func (t *Templates) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	err := t.client.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s %s/%s: %w", resource.GroupResource(), namespace, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// streamStall is how long a server may send nothing while it streams the initial objects before it is taken for one that
+// does not know how: such a server never says that the initial objects have ended.
+const streamStall = 20 * time.Second
+
+var (
+	errNoStreaming = errors.New("the server does not stream lists")
+	errNoAnswer    = errors.New("the API server closed the connection without an answer")
+)
+
+// client lists and watches one resource in all namespaces.
+type client struct {
+	rest *rest.RESTClient
+	path string
+	// report hears how every request went: nil for a watch that stands.
+	report func(error)
+
+	stall time.Duration
+	// listOnly is true once the server was seen not to stream lists.
+	listOnly atomic.Bool
+	// guard watches over the stream of initial objects; nil when there is none.
+	guard atomic.Pointer[guard]
+}
+
+// newClient makes the client of a resource on a connection that is shared.
+func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVersionResource, p Projector) (*client, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: read the server's address: %w", gvr, err)
+	}
+	c := &client{path: "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource, stall: streamStall}
+	if gvr.Group == "" {
+		c.path = "/api/" + gvr.Version + "/" + gvr.Resource
+	}
+	content := rest.ClientContentConfig{
+		AcceptContentTypes: runtime.ContentTypeJSON,
+		ContentType:        runtime.ContentTypeJSON,
+		GroupVersion:       metav1.SchemeGroupVersion,
+		Negotiator:         &negotiator{projector: p, received: c.received},
+	}
+	// No limiter: a list and a watch now and then is all there is, and API priority and fairness does the rest.
+	c.rest, err = rest.NewRESTClient(base, "", content, nil, connection)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: make a client: %w", gvr, err)
+	}
+	return c, nil
+}
+
+func (c *client) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	out := &list{}
+	err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(out)
+	if err != nil {
+		c.failed(ctx, err)
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	streams := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if streams && c.listOnly.Load() {
+		return nil, errNoStreaming
+	}
+	options.Watch = true
+	var g *guard
+	if streams {
+		g = &guard{patience: c.stall}
+	}
+	c.guardWith(g)
+	w, err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
+	if err == nil {
+		if _, open := w.(*watch.StreamWatcher); !open {
+			err = errNoAnswer // client-go gives an empty watch here
+		}
+	}
+	if streams && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		// So says a server that knows of streamed lists and has them switched off. A list follows: that is no failure.
+		c.listOnly.Store(true)
+		return nil, fmt.Errorf("%w: %w", errNoStreaming, err)
+	}
+	if err != nil {
+		c.failed(ctx, err)
+		return nil, err
+	}
+	if streams {
+		g.begin(func() {
+			c.listOnly.Store(true)
+			w.Stop()
+		})
+	}
+	c.report(nil)
+	return w, nil
+}
+
+// failed reports a failed request, unless it failed because the watch is being ended.
+func (c *client) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		c.report(err)
+	}
+}
+
+// received sees every event of a stream.
+func (c *client) received(kind watch.EventType, object runtime.Object) {
+	if status, ok := object.(*metav1.Status); ok {
+		c.report(apierrors.FromObject(status))
+	}
+	g := c.guard.Load()
+	if g == nil {
+		return
+	}
+	bookmark, ok := object.(*metav1.PartialObjectMetadata)
+	if ok && bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		g.end()
+		return
+	}
+	g.progress()
+}
+
+// guardWith ends the guard there was and sets another; nil sets none.
+func (c *client) guardWith(g *guard) {
+	if before := c.guard.Swap(g); before != nil {
+		before.end()
+	}
+}
+
+// guard acts when nothing has happened for too long between begin and end. An end that comes before the beginning counts:
+// a stream may be over before its opener knows that it is open.
+type guard struct {
+	patience time.Duration
+
+	mu    sync.Mutex
+	timer *time.Timer
+	ended bool
+}
+
+func (g *guard) begin(act func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		g.timer = time.AfterFunc(g.patience, act)
+	}
+}
+
+func (g *guard) progress() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timer != nil && !g.ended {
+		g.timer.Reset(g.patience)
+	}
+}
+
+func (g *guard) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}

@@ -1,0 +1,240 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// backoffReset is how long a watch must have stood for the next failure to count as the first.
+const backoffReset = time.Minute
+
+// newBackoff gives delays of 0.5 to 0.8 s that double up to 5 to 8 s: with the requests themselves a watch is right again
+// within ten seconds of the API server's return.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.6, Cap: 5 * time.Second, Steps: 10}
+}
+
+// feed is one list-and-watch with its store, shared by its consumers.
+type feed struct {
+	key    key
+	client *client
+	store  *store
+	logger klog.Logger
+	health health
+	// refs counts the consumers; the manager's mutex guards it.
+	refs int
+
+	cancel context.CancelFunc
+	// done is closed when the loop has ended and makes no more callbacks.
+	done chan struct{}
+	// synced is closed when the store held everything for the first time and every consumer was told.
+	synced     chan struct{}
+	syncedOnce sync.Once
+
+	// deliver orders callbacks; who holds it may change the store and call consumers. It guards consumers.
+	deliver   sync.Mutex
+	consumers []*Watch
+
+	lists, added, updated, deleted, bookmarks atomic.Uint64
+}
+
+func newFeed(k key, c *client, logger klog.Logger) *feed {
+	f := &feed{
+		key: k, client: c, store: newStore(), logger: logger.WithValues("resource", k.gvr.String()),
+		done: make(chan struct{}), synced: make(chan struct{}),
+	}
+	c.report = f.report
+	return f
+}
+
+// run lists and watches until the context ends.
+func (f *feed) run(ctx context.Context) {
+	defer close(f.done)
+	defer f.client.guardWith(nil)
+	backoff := newBackoff()
+	c := endingClock{ctx: ctx}
+	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{
+		ListWithContextFunc:  f.client.list,
+		WatchFuncWithContext: f.client.watch,
+	}, nil, sink{f}, cache.ReflectorOptions{
+		Name:            "flyball/" + f.key.id,
+		TypeDescription: f.key.gvr.String(),
+		Clock:           c,
+		Backoff:         &backoff,
+	})
+	delay := newBackoff().DelayWithReset(c, backoffReset)
+	again := false
+	for ctx.Err() == nil {
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			f.logger.V(2).Info("The watch ended and is started again", "err", err)
+		}
+		// A version that has expired is no reason to wait: after a restart of the API server that is the ordinary way back.
+		again = f.health.takeExpired() && !again
+		if !again {
+			<-c.After(delay())
+		}
+	}
+}
+
+// report takes in how a request went and tells the consumers when that is news.
+func (f *feed) report(err error) {
+	changed := false
+	if err == nil {
+		changed = f.health.stands()
+	} else {
+		changed = f.health.fail(err)
+	}
+	if !changed {
+		return
+	}
+	if err != nil {
+		f.logger.Error(err, "The watch does not stand; it is tried again")
+	} else {
+		f.logger.Info("The watch stands again")
+	}
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.tell(nil, true)
+}
+
+// tell makes the callbacks; the caller holds deliver.
+func (f *feed) tell(changes []change, state bool) {
+	for _, w := range f.consumers {
+		for _, c := range changes {
+			w.change(c)
+		}
+		if state {
+			w.state()
+		}
+	}
+}
+
+// join adds a consumer and tells it of everything there is.
+func (f *feed) join(w *Watch) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	for _, o := range f.store.all() {
+		w.change(change{new: o})
+	}
+	f.consumers = append(f.consumers, w)
+}
+
+// leave removes a consumer; once it returns no callback of that consumer is under way.
+func (f *feed) leave(w *Watch) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.consumers = slices.DeleteFunc(f.consumers, func(other *Watch) bool { return other == w })
+}
+
+// sink is the feed as the reflector sees it.
+type sink struct{ *feed }
+
+var (
+	_ cache.ReflectorStore         = sink{}
+	_ cache.ReflectorBookmarkStore = sink{}
+)
+
+// Add implements cache.ReflectorStore.
+func (s sink) Add(object any) error {
+	s.added.Add(1)
+	s.keep(object)
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (s sink) Update(object any) error {
+	s.updated.Add(1)
+	s.keep(object)
+	return nil
+}
+
+func (s sink) keep(object any) {
+	s.deliver.Lock()
+	defer s.deliver.Unlock()
+	switch o := object.(type) {
+	case *item:
+		s.tell(s.store.put((*workload.Object)(o)))
+	case *rejected:
+		s.tell(s.store.reject(o.rejection()), true)
+	}
+}
+
+// Delete implements cache.ReflectorStore.
+func (s sink) Delete(object any) error {
+	s.deleted.Add(1)
+	o, ok := object.(metav1.Object)
+	if !ok {
+		return nil
+	}
+	s.deliver.Lock()
+	defer s.deliver.Unlock()
+	s.tell(s.store.remove(o.GetNamespace(), o.GetName()))
+	return nil
+}
+
+// Replace implements cache.ReflectorStore: a list or the initial objects of a stream.
+func (s sink) Replace(objects []any, _ string) error {
+	s.lists.Add(1)
+	known := make([]*workload.Object, 0, len(objects))
+	var rejections []Rejection
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *item:
+			known = append(known, (*workload.Object)(o))
+		case *rejected:
+			rejections = append(rejections, o.rejection())
+		}
+	}
+	s.deliver.Lock()
+	defer s.deliver.Unlock()
+	s.tell(s.store.replace(known, rejections), false)
+	s.syncedOnce.Do(func() { close(s.synced) })
+	s.tell(nil, true)
+	return nil
+}
+
+// Resync implements cache.ReflectorStore; there is none.
+func (s sink) Resync() error { return nil }
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (s sink) Bookmark(string) error {
+	s.bookmarks.Add(1)
+	return nil
+}
+
+func (r *rejected) rejection() Rejection {
+	return Rejection{Namespace: r.Namespace, Name: r.Name, ResourceVersion: r.ResourceVersion, Err: r.err}
+}
+
+// endingClock is the real clock, but its timers also fire when the context ends: the reflector sleeps on some of them
+// without looking at its context.
+type endingClock struct {
+	clock.RealClock
+	ctx context.Context
+}
+
+// After implements clock.Clock.
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	fired := make(chan time.Time, 1)
+	ctx, cancel := context.WithTimeout(c.ctx, d)
+	context.AfterFunc(ctx, func() {
+		fired <- time.Now()
+		cancel()
+	})
+	return fired
+}

@@ -1,0 +1,78 @@
+package watch
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// health remembers why a watch does not stand, as adapters' status tells it.
+type health struct {
+	mu sync.Mutex
+	at time.Time
+	// err is the last failure; nil while the watch stands.
+	err      error
+	failures uint64
+	// expired is true when the API server has forgotten the version from which the watch wanted to go on.
+	expired bool
+}
+
+// fail records a failure and says whether it is another kind of failure than the one before. An expired version is no
+// failure: a list follows, and that is all.
+func (h *health) fail(err error) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		h.expired = true
+		return false
+	}
+	changed = h.err == nil || reason(h.err) != reason(err)
+	h.at, h.err = time.Now(), err
+	h.failures++
+	return changed
+}
+
+// reason tells failures apart without the parts of their text that differ each time, such as port numbers.
+func reason(err error) metav1.StatusReason {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "Unreachable"
+	}
+	return apierrors.ReasonForError(err)
+}
+
+// stands records that the watch stands and says whether it did not before.
+func (h *health) stands() (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed = h.err != nil
+	h.err = nil
+	return changed
+}
+
+// takeExpired says whether the version had expired since it was last asked.
+func (h *health) takeExpired() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := h.expired
+	h.expired = false
+	return was
+}
+
+func (h *health) last() (time.Time, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		return time.Time{}, nil
+	}
+	return h.at, h.err
+}
+
+func (h *health) count() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures
+}

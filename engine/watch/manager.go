@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+var (
+	errClosed   = errors.New("the watches are being ended")
+	errReleased = errors.New("the watch was released")
+)
+
+// Manager starts watches, shares them between consumers by reference count and ends them with the last one.
+type Manager struct {
+	config     *rest.Config
+	connection *http.Client
+
+	mu     sync.Mutex
+	feeds  map[key]*feed
+	held   map[*Watch]struct{}
+	closed bool
+	// holds counts those that are not Done.
+	holds sync.WaitGroup
+}
+
+type key struct {
+	gvr schema.GroupVersionResource
+	id  string
+}
+
+// NewManager makes a Manager whose watches share one connection to the API server of the configuration.
+func NewManager(config *rest.Config) (*Manager, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = 0 // it would cut every watch
+	// A streamed list stays compressed for as long as the watch lasts, one event at a time: that costs the API server more
+	// than it saves the network. kube-controller-manager and kube-scheduler switch it off too.
+	config.DisableCompression = true
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server %s: %w", config.Host, err)
+	}
+	return &Manager{
+		config: config, connection: connection,
+		feeds: make(map[key]*feed), held: make(map[*Watch]struct{}),
+	}, nil
+}
+
+// Ensure holds the watch of a source, starting it if nobody holds it yet. It does not wait for the network: a kind that is
+// not there shows in Watch.Err. A handler that joins a running watch is told of all known objects before Ensure returns.
+// The hold ends with the context or with Release: pass the context of the part that consumes, not of one request. Logs go
+// to the logger in the context of whoever came first.
+func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
+	if s.GVR.Version == "" || s.GVR.Resource == "" {
+		return nil, fmt.Errorf("watch %s: the source names no version or no resource", s.GVR)
+	}
+	if s.Projector == nil {
+		return nil, fmt.Errorf("watch %s: the source has no projector", s.GVR)
+	}
+	w, start, err := m.hold(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	w.feed.join(w)
+	if start != nil {
+		start()
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+			w.Release()
+		case <-w.done:
+		}
+	}()
+	return w, nil
+}
+
+// hold counts a consumer in. Where it is the first it also gives the function that starts the feed.
+func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, nil, fmt.Errorf("watch %s: %w", s.GVR, errClosed)
+	}
+	k := key{s.GVR, s.ID}
+	f := m.feeds[k]
+	if f == nil {
+		c, err := newClient(m.config, m.connection, s.GVR, s.Projector)
+		if err != nil {
+			return nil, nil, err
+		}
+		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		f = newFeed(k, c, klog.FromContext(ctx))
+		f.cancel = cancel
+		m.feeds[k] = f
+		start = func() { go f.run(running) }
+	}
+	f.refs++
+	w = &Watch{source: s, manager: m, feed: f, done: make(chan struct{})}
+	m.held[w] = struct{}{}
+	m.holds.Add(1)
+	return w, start, nil
+}
+
+// drop counts a consumer out and ends the feed with the last one.
+func (m *Manager) drop(w *Watch) (last bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.held, w)
+	f := w.feed
+	f.refs--
+	if f.refs > 0 {
+		return false
+	}
+	delete(m.feeds, f.key)
+	f.cancel()
+	return true
+}
+
+// Close releases every hold and returns when all watches have ended. Ensure fails from then on. It must not be called from
+// a handler.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	held := slices.Collect(maps.Keys(m.held))
+	m.mu.Unlock()
+	for _, w := range held {
+		w.Release()
+	}
+	m.holds.Wait()
+	m.connection.CloseIdleConnections()
+}

@@ -1,0 +1,87 @@
+package watch
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+func TestMetadataProjector(t *testing.T) {
+	const full = `{"apiVersion":"v1","kind":"Pod","metadata":{
+		"annotations":{"flyball.dev/awake-until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
+		"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":"2026-02-02T03:04:05Z","generation":7,
+		"labels":{"tier":"front","app":"w\u00e9b"},"managedFields":[{"manager":"x","fieldsV1":{"f:metadata":{"f:name":{}}}}],
+		"name":"web-1","namespace":"shop","ownerReferences":[
+			{"apiVersion":"v1","kind":"Other","name":"o","uid":"1"},
+			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"2","controller":true}],
+		"resourceVersion":"42","uid":"u-1"},"spec":{"metadata":{"name":"not-this"}}}`
+	for name, c := range map[string]struct {
+		raw  string
+		keys []string
+		want *workload.Object
+		err  string
+	}{
+		"everything": {
+			raw: full, keys: []string{"flyball.dev/awake-until", `quo"te`, "missing"},
+			want: &workload.Object{
+				Namespace: "shop", Name: "web-1", UID: "u-1", ResourceVersion: "42", Generation: 7,
+				Created: 1767323045, Deleting: true,
+				Labels:      workload.Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
+				Annotations: workload.Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
+				Owner:       &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
+			},
+		},
+		"a core owner and no annotations": {
+			raw: `{"metadata":{"name":"a","annotations":{"k":"v"},"labels":null,"creationTimestamp":null,"deletionTimestamp":null,
+				"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","controller":true}]}}`,
+			want: &workload.Object{Name: "a", Owner: &workload.Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
+		},
+		"no metadata":     {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
+		"not an instant":  {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
+		"metadata a text": {raw: `{"metadata":"x"}`, err: "there is no .metadata object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := []byte(c.raw)
+			got, err := MetadataProjector(c.keys...).Project(raw)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Fatalf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(raw) // the caller's buffer serves the next object
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestMetadataProjectorSharesTexts(t *testing.T) {
+	p := MetadataProjector("note")
+	project := func(name string) *workload.Object {
+		o, err := p.Project([]byte(`{"metadata":{"name":"` + name + `","labels":{"tier":"front"},"annotations":{"note":"same"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	a, b := project("a"), project("b")
+	for what, pair := range map[string][2]string{
+		"label key":        {a.Labels[0].Key, b.Labels[0].Key},
+		"label value":      {a.Labels[0].Value, b.Labels[0].Value},
+		"annotation value": {a.Annotations[0].Value, b.Annotations[0].Value},
+	} {
+		if unsafe.StringData(pair[0]) != unsafe.StringData(pair[1]) {
+			t.Errorf("each object has its own %s", what)
+		}
+	}
+}

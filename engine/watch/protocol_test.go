@@ -1,0 +1,327 @@
+package watch
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+)
+
+func TestStreamedListThenEvents(t *testing.T) {
+	s := newServer(t, func(_ *server, r reply, q url.Values) {
+		if !streams(q) {
+			r.status(500, "InternalError")
+			return
+		}
+		r.send(frameOf("ADDED", widget("a", "1", "red")), frameOf("ADDED", widget("b", "2", "red")), initialEnd("2"))
+		r.send(
+			frameOf("MODIFIED", widget("a", "3", "blue")),
+			frameOf("ADDED", widget("c", "4", "red")),
+			frameOf("BOOKMARK", `{"kind":"Widget","metadata":{"resourceVersion":"5"}}`),
+			frameOf("DELETED", widget("b", "6", "red")),
+		)
+		r.hold()
+	})
+	heard := &recorder{}
+	w := ensure(t, s.manager(), heard)
+	waitSynced(t, w)
+	eventually(t, "the deletion arrives", func() bool { return w.Get("shop", "b") == nil })
+
+	events := heard.heard()
+	if len(events) != 5 {
+		t.Fatalf("heard %q", events)
+	}
+	initial := map[string]bool{events[0]: true, events[1]: true} // a list has no order
+	if !initial["add a@1 red"] || !initial["add b@2 red"] {
+		t.Errorf("initial objects: %q", events[:2])
+	}
+	want := []string{"update a@1 red to a@3 blue", "add c@4 red", "delete b@2 red"}
+	if diff := cmp.Diff(want, events[2:]); diff != "" {
+		t.Error(diff)
+	}
+	stats := Stats{Objects: 2, Added: 1, Updated: 1, Deleted: 1, Bookmarks: 1, Lists: 1}
+	if diff := cmp.Diff(stats, w.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if got := s.accept[0]; got != "application/json" {
+		t.Errorf("Accept is %q", got)
+	}
+	if got := s.paths[0]; got != "/apis/example.com/v1/widgets" {
+		t.Errorf("the path is %q", got)
+	}
+}
+
+// Plain HTTP goes through the default transport of client-go, which knows no such options: hence a server with TLS.
+func TestNoCompressionIsAskedFor(t *testing.T) {
+	asked := make(chan http.Header, 1)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.Header:
+		default:
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(s.Close)
+	m, err := NewManager(&rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	ensure(t, m, &recorder{})
+	if got := (<-asked).Values("Accept-Encoding"); len(got) > 0 {
+		t.Errorf("Accept-Encoding is %q, want none", got)
+	}
+}
+
+func TestListWhereTheServerRefusesToStream(t *testing.T) {
+	s := newServer(t, func(_ *server, r reply, q url.Values) {
+		switch {
+		case streams(q):
+			r.status(422, "Invalid")
+		case q.Get("watch") == "":
+			r.list("7", widget("a", "1", "red"), widget("b", "2", "red"))
+		default:
+			r.send(frameOf("DELETED", widget("a", "8", "red")))
+			r.hold()
+		}
+	})
+	w := ensure(t, s.manager(), &recorder{})
+	waitSynced(t, w)
+	eventually(t, "the watch goes on from the list", func() bool { return w.Len() == 1 })
+	if got := s.count("resourceVersion", "7"); got != 1 {
+		t.Errorf("%d watches from the list's version, want 1", got)
+	}
+	if got := w.Stats().Failures; got != 0 {
+		t.Errorf("%d failures: to refuse streaming is none", got)
+	}
+}
+
+// A server that does not know streamed lists takes the request for an ordinary watch and never says that the initial
+// objects have ended.
+func TestListWhereTheServerIgnoresStreaming(t *testing.T) {
+	s := newServer(t, func(_ *server, r reply, q url.Values) {
+		switch {
+		case streams(q):
+			r.send(frameOf("ADDED", widget("a", "1", "red")))
+			r.hold()
+		case q.Get("watch") == "":
+			r.list("7", widget("a", "1", "red"))
+		default:
+			r.send()
+			r.hold()
+		}
+	})
+	k := key{widgets, "v1"}
+	m := s.manager()
+	c, err := newClient(m.config, m.connection, widgets, MetadataProjector())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stall = 100 * time.Millisecond
+	f := newFeed(k, c, testLogger())
+	ctx, cancel := context.WithCancel(t.Context())
+	go f.run(ctx)
+	defer func() { cancel(); <-f.done }()
+
+	select {
+	case <-f.synced:
+	case <-time.After(5 * time.Second):
+		t.Fatal("not synced")
+	}
+	if got := s.count("sendInitialEvents", "true"); got != 1 {
+		t.Errorf("asked %d times to stream, want once", got)
+	}
+}
+
+func TestExpiredVersionIsReadAnew(t *testing.T) {
+	s := newServer(t, expiring)
+	heard := &recorder{}
+	w := ensure(t, s.manager(), heard)
+	eventually(t, "the second list arrives", func() bool { return w.Stats().Lists == 2 })
+	want := []string{"update b@2 red to b@9 blue", "delete gone@3 red"}
+	if diff := cmp.Diff(want, heard.heard()[3:]); diff != "" {
+		t.Errorf("unchanged objects must be silent, vanished ones deleted: %s", diff)
+	}
+	if _, err := w.Err(); err != nil || w.Stats().Failures != 0 {
+		t.Errorf("an expired version is no failure, got %v", err)
+	}
+}
+
+// Waiting for a back-off would take half a second at the least. A busy machine may take as long once, but not always.
+func TestExpiredVersionIsReadAnewAtOnce(t *testing.T) {
+	var took time.Duration
+	for range 5 {
+		w := ensure(t, newServer(t, expiring).manager(), &recorder{})
+		waitSynced(t, w)
+		before := time.Now()
+		eventually(t, "the second list arrives", func() bool { return w.Get("shop", "gone") == nil })
+		if took = time.Since(before); took < 400*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("it took %s: it waited for a back-off", took)
+}
+
+// expiring forgets the version right after the first list.
+func expiring(s *server, r reply, _ url.Values) {
+	if s.count("sendInitialEvents", "true") == 1 {
+		r.send(frameOf("ADDED", widget("a", "1", "red")), frameOf("ADDED", widget("b", "2", "red")),
+			frameOf("ADDED", widget("gone", "3", "red")), initialEnd("3"))
+		r.send(frameOf("ERROR", statusJSON(410, "Expired")))
+		return
+	}
+	r.send(frameOf("ADDED", widget("a", "1", "red")), frameOf("ADDED", widget("b", "9", "blue")), initialEnd("9"))
+	r.hold()
+}
+
+func TestCutAndGarbledFrames(t *testing.T) {
+	whole := frameOf("MODIFIED", widget("a", "4", "blue"))
+	for name, bad := range map[string]string{
+		"cut in the middle": whole[:len(whole)/2],
+		"not JSON":          "<html>502</html>\n",
+		"without an object": `{"type":"ADDED"}`,
+		"unknown type":      frameOf("MOVED", widget("a", "4", "blue")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, func(s *server, r reply, q url.Values) {
+				switch {
+				case len(s.seen()) == 1:
+					r.send(frameOf("ADDED", widget("a", "1", "red")), initialEnd("2"))
+					r.send(frameOf("MODIFIED", widget("a", "3", "green")))
+					r.raw(bad)
+				case streams(q):
+					r.send(frameOf("ADDED", widget("a", "4", "blue")), initialEnd("4"))
+					r.hold()
+				default:
+					r.send(whole)
+					r.hold()
+				}
+			})
+			heard := &recorder{}
+			w := ensure(t, s.manager(), heard)
+			eventually(t, "the change arrives", func() bool {
+				a := w.Get("shop", "a")
+				return a != nil && a.ResourceVersion == "4"
+			})
+			want := []string{"add a@1 red", "update a@1 red to a@3 green", "update a@3 green to a@4 blue"}
+			if diff := cmp.Diff(want, heard.heard()); diff != "" {
+				t.Error(diff)
+			}
+			if got := s.seen()[1].Get("resourceVersion"); got != "3" {
+				t.Errorf("it went on from version %q, want the last seen", got)
+			}
+		})
+	}
+}
+
+// An answer that is cut short must not be read as a cluster with fewer objects.
+func TestListCutShortDeletesNothing(t *testing.T) {
+	s := newServer(t, func(s *server, r reply, q url.Values) {
+		lists := s.count("watch", "")
+		switch {
+		case streams(q):
+			r.status(400, "BadRequest")
+		case q.Get("watch") == "" && lists == 2:
+			r.raw(`{"kind":"WidgetList","metadata":{"resourceVersion":"8"},"items":[` + widget("a", "1", "red") + `,{"metadata":{"na`)
+		case q.Get("watch") == "":
+			r.list("7", widget("a", "1", "red"), widget("b", "2", "red"))
+		case lists < 3:
+			r.status(410, "Expired")
+		default:
+			r.send()
+			r.hold()
+		}
+	})
+	heard := &recorder{}
+	w := ensure(t, s.manager(), heard)
+	eventually(t, "three lists", func() bool { return s.count("watch", "") >= 3 && w.Stats().Lists == 2 })
+	if got := heard.heard(); len(got) != 2 {
+		t.Errorf("heard %q, want two additions", got)
+	}
+	if got := w.Stats().Failures; got == 0 {
+		t.Error("the broken list was not counted as a failure")
+	}
+}
+
+func TestForbiddenShowsAndGoes(t *testing.T) {
+	allowed := make(chan struct{})
+	s := newServer(t, func(_ *server, r reply, q url.Values) {
+		select {
+		case <-allowed:
+		default:
+			r.status(403, "Forbidden")
+			return
+		}
+		r.send(frameOf("ADDED", widget("a", "1", "red")), initialEnd("2"))
+		r.hold()
+	})
+	heard := &recorder{}
+	w := ensure(t, s.manager(), heard)
+	eventually(t, "the refusal shows", func() bool { _, err := w.Err(); return apierrors.IsForbidden(err) })
+	eventually(t, "the handler is told", func() bool { return heard.stateCalls() > 0 })
+	if at, _ := w.Err(); time.Since(at) > 10*time.Second {
+		t.Errorf("it failed at %s", at)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := w.WaitSynced(ctx)
+	if err == nil || !strings.Contains(err.Error(), "Forbidden as scripted") || !apierrors.IsForbidden(err) {
+		t.Errorf("WaitSynced says %v", err)
+	}
+
+	told := heard.stateCalls()
+	if told > 2 {
+		t.Errorf("told %d times of one and the same refusal", told)
+	}
+	close(allowed)
+	waitSynced(t, w)
+	if at, err := w.Err(); err != nil || !at.IsZero() {
+		t.Errorf("an error is left: %v", err)
+	}
+	eventually(t, "the handler is told", func() bool { return heard.stateCalls() > told })
+}
+
+func TestObjectsThatCannotBeProjected(t *testing.T) {
+	mended := make(chan struct{})
+	s := newServer(t, func(_ *server, r reply, q url.Values) {
+		r.send(frameOf("ADDED", broken("x", "1")), frameOf("ADDED", widget("a", "2", "red")), initialEnd("2"))
+		r.send(frameOf("MODIFIED", broken("a", "3")), frameOf("ADDED", widget("c", "4", "red")))
+		<-mended
+		r.send(frameOf("MODIFIED", widget("a", "5", "blue")), frameOf("DELETED", broken("x", "6")))
+		r.hold()
+	})
+	heard := &recorder{}
+	w := ensure(t, s.manager(), heard)
+	eventually(t, "what follows arrives", func() bool { return w.Get("shop", "c") != nil })
+
+	var names []string
+	for _, r := range w.Rejections() {
+		names = append(names, r.Namespace+"/"+r.Name+"@"+r.ResourceVersion)
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "creationTimestamp") {
+			t.Errorf("%s: %v", r.Name, r.Err)
+		}
+	}
+	if diff := cmp.Diff([]string{"shop/a@3", "shop/x@1"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.Stats(); got.Rejected != 2 || got.Objects != 1 {
+		t.Errorf("stats %+v", got)
+	}
+
+	told := heard.stateCalls()
+	close(mended)
+	eventually(t, "the rejections go", func() bool { return len(w.Rejections()) == 0 })
+	eventually(t, "the handler is told of both", func() bool { return heard.stateCalls() == told+2 })
+	want := []string{"add a@2 red", "delete a@2 red", "add c@4 red", "add a@5 blue"}
+	if diff := cmp.Diff(want, heard.heard()); diff != "" {
+		t.Error(diff)
+	}
+}

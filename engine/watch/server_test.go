@@ -1,0 +1,227 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// server speaks the list and watch protocol as each test scripts it. The real API server does the same in
+// cluster_test.go; this one can also do what that one does once a year.
+type server struct {
+	t       *testing.T
+	http    *httptest.Server
+	address string
+	serve   http.HandlerFunc
+
+	mu       sync.Mutex
+	requests []url.Values
+	paths    []string
+	accept   []string
+}
+
+func newServer(t *testing.T, serve func(s *server, r reply, query url.Values)) *server {
+	s := &server{t: t}
+	s.serve = func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r.URL.Query())
+		s.paths = append(s.paths, r.URL.Path)
+		s.accept = append(s.accept, r.Header.Get("Accept"))
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		serve(s, reply{w, r}, r.URL.Query())
+	}
+	s.start("127.0.0.1:0")
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+func (s *server) start(address string) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		s.t.Fatalf("listen on %s: %v", address, err)
+	}
+	s.address = listener.Addr().String()
+	s.http = httptest.NewUnstartedServer(s.serve)
+	_ = s.http.Listener.Close() // the one that is replaced
+	s.http.Listener = listener
+	s.http.Start()
+}
+
+// stop breaks every connection and refuses new ones.
+func (s *server) stop() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// seen gives the queries so far.
+func (s *server) seen() []url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]url.Values(nil), s.requests...)
+}
+
+// count is how many requests had a query value.
+func (s *server) count(key, value string) int {
+	n := 0
+	for _, q := range s.seen() {
+		if q.Get(key) == value {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *server) manager() *Manager {
+	m, err := NewManager(&rest.Config{Host: "http://" + s.address})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(m.Close)
+	return m
+}
+
+// reply writes one answer.
+type reply struct {
+	w http.ResponseWriter
+	r *http.Request
+}
+
+func (r reply) send(frames ...string) {
+	for _, f := range frames {
+		_, _ = fmt.Fprintln(r.w, f) // a client that is gone is part of the tests
+	}
+	r.w.(http.Flusher).Flush()
+}
+
+// raw sends a text as it is, without the end of a line.
+func (r reply) raw(text string) {
+	_, _ = fmt.Fprint(r.w, text)
+	r.w.(http.Flusher).Flush()
+}
+
+// hold keeps the stream open until the client or the server goes.
+func (r reply) hold() { <-r.r.Context().Done() }
+
+func (r reply) status(code int, reason string) {
+	r.w.WriteHeader(code)
+	_, _ = fmt.Fprint(r.w, statusJSON(code, reason))
+}
+
+func (r reply) list(version string, objects ...string) {
+	_, _ = fmt.Fprintf(r.w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q},"items":[%s]}`,
+		version, strings.Join(objects, ","))
+}
+
+func statusJSON(code int, reason string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"%s as scripted","reason":%q,"code":%d}`,
+		reason, reason, code)
+}
+
+// widget is an object whose label is the only thing beside its identity.
+func widget(name, version, color string) string {
+	return fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"shop","name":%q,"uid":"uid-%s",`+
+		`"resourceVersion":%q,"labels":{"color":%q}},"spec":{"size":1}}`, name, name, version, color)
+}
+
+// broken is an object that the projector refuses.
+func broken(name, version string) string {
+	return fmt.Sprintf(`{"kind":"Widget","metadata":{"namespace":"shop","name":%q,"uid":"uid-%s","resourceVersion":%q,`+
+		`"creationTimestamp":"yesterday"}}`, name, name, version)
+}
+
+func frameOf(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object) }
+
+func initialEnd(version string) string {
+	return frameOf("BOOKMARK", fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q,`+
+		`"creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}`, version))
+}
+
+func streams(q url.Values) bool { return q.Get("sendInitialEvents") == "true" }
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// recorder is a handler that writes down what it hears.
+type recorder struct {
+	mu     sync.Mutex
+	events []string
+	states int
+}
+
+func (r *recorder) OnChange(old, new *workload.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case old == nil:
+		r.events = append(r.events, "add "+text(new))
+	case new == nil:
+		r.events = append(r.events, "delete "+text(old))
+	default:
+		r.events = append(r.events, "update "+text(old)+" to "+text(new))
+	}
+}
+
+func text(o *workload.Object) string {
+	return o.Name + "@" + o.ResourceVersion + " " + o.Labels.Get("color")
+}
+
+func (r *recorder) onState() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states++
+}
+
+func (r *recorder) heard() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.events...)
+}
+
+func (r *recorder) stateCalls() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.states
+}
+
+func ensure(t *testing.T, m *Manager, r *recorder) *Watch {
+	t.Helper()
+	w, err := m.Ensure(context.Background(), Source{
+		GVR: widgets, ID: "v1", Projector: MetadataProjector(), Handler: r, OnState: r.onState,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func waitSynced(t *testing.T, w *Watch) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.WaitSynced(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition, ten seconds at the most: that is what the package promises.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within ten seconds: %s", what)
+}

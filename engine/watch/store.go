@@ -1,0 +1,218 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// store holds the objects of one kind by namespace and name. The map is the index: no key text is made for an object, and
+// the text of a namespace is kept once.
+type store struct {
+	mu         sync.RWMutex
+	namespaces map[string]*namespace
+	count      int
+	rejected   map[types.NamespacedName]Rejection
+}
+
+type namespace struct {
+	name    string
+	objects map[string]*workload.Object
+}
+
+// change is one callback to make: no old for an addition, no new for a deletion.
+type change struct{ old, new *workload.Object }
+
+// Rejection is an object that could not be projected.
+type Rejection struct {
+	Namespace, Name string
+	ResourceVersion string
+	// Err is what the projector said.
+	Err error
+}
+
+func newStore() *store {
+	return &store{
+		namespaces: make(map[string]*namespace),
+		rejected:   make(map[types.NamespacedName]Rejection),
+	}
+}
+
+// put keeps an object and gives the callbacks that this causes: none where the resourceVersion is known already, two where
+// an object was deleted and made anew unseen. It also says whether the list of rejections changed.
+func (s *store) put(o *workload.Object) (changes []change, cleared bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cleared = s.unreject(o.Namespace, o.Name)
+	old := s.get(o.Namespace, o.Name)
+	if old != nil && old.ResourceVersion == o.ResourceVersion && old.UID == o.UID {
+		return nil, cleared
+	}
+	share(o, s.namespaces)
+	s.set(o)
+	return compare(nil, old, o), cleared
+}
+
+// share gives an object that nobody holds yet the text of its namespace that others have already.
+func share(o *workload.Object, known map[string]*namespace) {
+	if n := known[o.Namespace]; n != nil {
+		o.Namespace = n.name
+	}
+}
+
+// compare appends the callbacks between two states of one name.
+func compare(changes []change, old, new *workload.Object) []change {
+	if old != nil && old.UID != new.UID {
+		return append(changes, change{old: old}, change{new: new})
+	}
+	return append(changes, change{old, new})
+}
+
+// reject notes an object that could not be projected and drops what was known of it: what cannot be read is not acted upon.
+func (s *store) reject(r Rejection) []change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rejected[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r
+	return s.drop(r.Namespace, r.Name)
+}
+
+// remove forgets an object. It also says whether the list of rejections changed.
+func (s *store) remove(namespace, name string) (changes []change, cleared bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cleared = s.unreject(namespace, name)
+	return s.drop(namespace, name), cleared
+}
+
+// replace makes the objects and rejections given the only ones and gives the callbacks that lead there. Building new maps
+// also gives back the memory of maps that were once larger.
+func (s *store) replace(objects []*workload.Object, rejections []Rejection) []change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := store{namespaces: s.namespaces, count: s.count}
+	s.namespaces, s.count = make(map[string]*namespace, len(s.namespaces)), 0
+	s.rejected = make(map[types.NamespacedName]Rejection, len(rejections))
+	for _, r := range rejections {
+		s.rejected[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r
+	}
+	var changes []change
+	for _, o := range objects {
+		old := before.get(o.Namespace, o.Name)
+		if old != nil && old.ResourceVersion == o.ResourceVersion && old.UID == o.UID {
+			s.set(old)
+			continue
+		}
+		share(o, s.namespaces)
+		share(o, before.namespaces)
+		s.set(o)
+		changes = compare(changes, old, o)
+	}
+	for _, n := range before.namespaces {
+		for name, old := range n.objects {
+			if s.get(n.name, name) == nil {
+				changes = append(changes, change{old: old})
+			}
+		}
+	}
+	return changes
+}
+
+func (s *store) get(namespace, name string) *workload.Object {
+	n := s.namespaces[namespace]
+	if n == nil {
+		return nil
+	}
+	return n.objects[name]
+}
+
+func (s *store) set(o *workload.Object) {
+	n := s.namespaces[o.Namespace]
+	if n == nil {
+		n = &namespace{name: o.Namespace, objects: make(map[string]*workload.Object)}
+		s.namespaces[n.name] = n
+	}
+	if _, known := n.objects[o.Name]; known {
+		delete(n.objects, o.Name) // else the map's key would pin the name of the first version
+	} else {
+		s.count++
+	}
+	n.objects[o.Name] = o
+}
+
+func (s *store) drop(namespace, name string) []change {
+	old := s.get(namespace, name)
+	if old == nil {
+		return nil
+	}
+	n := s.namespaces[namespace]
+	delete(n.objects, name)
+	s.count--
+	if len(n.objects) == 0 {
+		delete(s.namespaces, namespace)
+	}
+	return []change{{old: old}}
+}
+
+func (s *store) unreject(namespace, name string) bool {
+	before := len(s.rejected)
+	delete(s.rejected, types.NamespacedName{Namespace: namespace, Name: name})
+	return len(s.rejected) != before
+}
+
+func (s *store) find(namespace, name string) *workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.get(namespace, name)
+}
+
+func (s *store) len() (objects, rejected int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.count, len(s.rejected)
+}
+
+// all is a snapshot of every object, in no order.
+func (s *store) all() []*workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]*workload.Object, 0, s.count)
+	for _, n := range s.namespaces {
+		for _, o := range n.objects {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// in is a snapshot of the objects of one namespace, in no order.
+func (s *store) in(namespace string) []*workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := s.namespaces[namespace]
+	if n == nil {
+		return nil
+	}
+	out := make([]*workload.Object, 0, len(n.objects))
+	for _, o := range n.objects {
+		out = append(out, o)
+	}
+	return out
+}
+
+// rejections is a snapshot of the rejections, ordered by namespace and name.
+func (s *store) rejections() []Rejection {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]Rejection, 0, len(s.rejected))
+	for _, r := range s.rejected {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Rejection) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}

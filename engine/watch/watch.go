@@ -1,0 +1,181 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Handler hears of changes. Calls come one at a time and in the order in which things happened: an addition has no old, a
+// deletion no new, and old and new are always the same object by UID. When a call comes, the watch already answers with the
+// new state. A handler must be quick, must not wait for the network, and must not start watches; it may release its own.
+type Handler interface {
+	OnChange(old, new *workload.Object)
+}
+
+// HandlerFunc is a Handler that is one function.
+type HandlerFunc func(old, new *workload.Object)
+
+// OnChange implements Handler.
+func (f HandlerFunc) OnChange(old, new *workload.Object) { f(old, new) }
+
+// Source says what to watch and what to keep of it.
+type Source struct {
+	// GVR is the resource, watched in all namespaces.
+	GVR schema.GroupVersionResource
+	// ID names the projection. Sources of one GVR and ID share one watch and one store, and with them the Projector of
+	// whoever came first; where the projection changes, the ID must.
+	ID        string
+	Projector Projector
+	// Handler may be nil.
+	Handler Handler
+	// OnState, if not nil, is called after what Synced, Err or Rejections say may have changed, under the rules of a Handler.
+	OnState func()
+}
+
+// Stats counts what a watch did since it started.
+type Stats struct {
+	// Objects is how many objects are kept now, Rejected how many could not be projected.
+	Objects, Rejected int
+	// Added, Updated, Deleted and Bookmarks count events of the stream, without those of initial lists.
+	Added, Updated, Deleted, Bookmarks uint64
+	// Lists counts how often everything was read.
+	Lists uint64
+	// Failures counts failed requests and errors that the server sent in a stream.
+	Failures uint64
+}
+
+// Watch is one consumer's hold on a watch. Everything it answers comes from memory. After Release it keeps answering with
+// what was last known.
+type Watch struct {
+	source  Source
+	manager *Manager
+	feed    *feed
+
+	released atomic.Bool
+	done     chan struct{}
+}
+
+// GVR is the resource that is watched.
+func (w *Watch) GVR() schema.GroupVersionResource { return w.source.GVR }
+
+// ID names the projection.
+func (w *Watch) ID() string { return w.source.ID }
+
+// Get gives an object, or nil. The namespace of cluster-scoped objects is empty.
+func (w *Watch) Get(namespace, name string) *workload.Object {
+	return w.feed.store.find(namespace, name)
+}
+
+// Len is how many objects are kept.
+func (w *Watch) Len() int {
+	objects, _ := w.feed.store.len()
+	return objects
+}
+
+// Range calls a function with every object as of now, in no order, until it returns false. No lock is held meanwhile.
+func (w *Watch) Range(fn func(*workload.Object) bool) { each(w.feed.store.all(), fn) }
+
+// RangeNamespace is Range over one namespace.
+func (w *Watch) RangeNamespace(namespace string, fn func(*workload.Object) bool) {
+	each(w.feed.store.in(namespace), fn)
+}
+
+func each(objects []*workload.Object, fn func(*workload.Object) bool) {
+	for _, o := range objects {
+		if !fn(o) {
+			return
+		}
+	}
+}
+
+// Synced is closed once everything was read for the first time and the handler was told of it.
+func (w *Watch) Synced() <-chan struct{} { return w.feed.synced }
+
+// HasSynced says whether Synced is closed.
+func (w *Watch) HasSynced() bool {
+	select {
+	case <-w.feed.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitSynced waits for Synced. Where the context or the watch ends first, the error says why the watch does not stand.
+func (w *Watch) WaitSynced(ctx context.Context) error {
+	select {
+	case <-w.feed.synced:
+		return nil
+	default:
+	}
+	var cause error
+	select {
+	case <-w.feed.synced:
+		return nil
+	case <-ctx.Done():
+		cause = ctx.Err()
+	case <-w.done:
+		cause = errReleased
+	}
+	if _, err := w.Err(); err != nil {
+		return fmt.Errorf("wait for the watch of %s: %w (%w)", w.source.GVR, cause, err)
+	}
+	return fmt.Errorf("wait for the watch of %s: %w", w.source.GVR, cause)
+}
+
+// Err is the last failure and its time while the watch does not stand: the kind is not there, reading it is forbidden, the
+// API server is gone. It is nil as soon as the watch stands again. Attempts go on meanwhile, and what was known is kept.
+// The error answers the questions of apimachinery's api/errors.
+func (w *Watch) Err() (time.Time, error) { return w.feed.health.last() }
+
+// Rejections lists the objects that could not be projected, by namespace and name. They are not in the store.
+func (w *Watch) Rejections() []Rejection { return w.feed.store.rejections() }
+
+// Stats counts what the watch did.
+func (w *Watch) Stats() Stats {
+	f := w.feed
+	s := Stats{
+		Added: f.added.Load(), Updated: f.updated.Load(), Deleted: f.deleted.Load(), Bookmarks: f.bookmarks.Load(),
+		Lists: f.lists.Load(), Failures: f.health.count(),
+	}
+	s.Objects, s.Rejected = f.store.len()
+	return s
+}
+
+// Done is closed after Release once no callback is under way and, if this was the last consumer, the watch has ended.
+func (w *Watch) Done() <-chan struct{} { return w.done }
+
+// Release gives up the hold. It does not wait: a callback that is under way may end after it, none begins. The watch ends
+// with its last consumer. Releasing again does nothing.
+func (w *Watch) Release() {
+	if w.released.Swap(true) {
+		return
+	}
+	last := w.manager.drop(w)
+	go func() {
+		if last {
+			<-w.feed.done
+		}
+		w.feed.leave(w)
+		close(w.done)
+		w.manager.holds.Done()
+	}()
+}
+
+func (w *Watch) change(c change) {
+	if w.source.Handler != nil && !w.released.Load() {
+		w.source.Handler.OnChange(c.old, c.new)
+	}
+}
+
+func (w *Watch) state() {
+	if w.source.OnState != nil && !w.released.Load() {
+		w.source.OnState()
+	}
+}
