@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"fmt"
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+)
+
+// Inspector asks one API server. It is safe for concurrent use.
+type Inspector struct {
+	discovery discovery.ServerResourcesInterfaceWithContext
+	groups    groupGetter
+	openapi   openapi.ClientWithContext
+	reviews   accessReviewer
+
+	mu sync.Mutex
+	// reports holds the last answer for each kind; an answer is good while the schema's URL, which holds its hash, is.
+	reports map[schema.GroupVersionKind]cachedReport
+	// documents lets adapters of one group version share a schema that is still in memory, without keeping it there.
+	documents map[string]weak.Pointer[document]
+}
+
+// New makes an Inspector that asks with the identity and the rate limits of the configuration.
+func New(config *rest.Config) (*Inspector, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the inspector's HTTP client: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the inspector's discovery client: %w", err)
+	}
+	authorization, err := authorizationclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the inspector's authorization client: %w", err)
+	}
+	return &Inspector{
+		discovery: disco,
+		groups:    restGroups{disco.RESTClient()},
+		openapi:   openapi.NewClientWithContext(disco.RESTClient()),
+		reviews:   authorization.SelfSubjectAccessReviews(),
+		reports:   map[schema.GroupVersionKind]cachedReport{},
+		documents: map[string]weak.Pointer[document]{},
+	}, nil
+}

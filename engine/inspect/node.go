@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// node is one place in a schema: the schema itself and all that it refers to and is combined of, flattened.
+type node []part
+
+// part is one JSON object of a node.
+type part struct {
+	gjson.Result
+	// referred is true for a part that was reached by reference. Schemas of CustomResourceDefinitions are written out in
+	// full; references lead to the server's own types, where an object without fields (RawExtension, FieldsV1) is open.
+	referred bool
+}
+
+// node flattens a schema: references are followed, and the parts of allOf put beside it.
+func (w walker) node(raw string) node {
+	var n node
+	budget := maxReferences
+	var add func(r gjson.Result, referred bool)
+	add = func(r gjson.Result, referred bool) {
+		if budget--; budget < 0 || !r.IsObject() {
+			return
+		}
+		n = append(n, part{r, referred})
+		if name, ok := strings.CutPrefix(r.Get(`\$ref`).String(), componentPrefix); ok {
+			add(gjson.Parse(w.components[name]), true)
+		}
+		r.Get("allOf").ForEach(func(_, combined gjson.Result) bool {
+			add(combined, referred)
+			return true
+		})
+	}
+	add(gjson.Parse(raw), false)
+	return n
+}
+
+// property finds the schema of a named field.
+func (n node) property(name string) (raw string, ok bool) {
+	for _, p := range n {
+		p.Get("properties").ForEach(func(key, value gjson.Result) bool {
+			if key.String() == name {
+				raw, ok = value.Raw, true
+			}
+			return !ok
+		})
+		if ok {
+			return raw, true
+		}
+	}
+	return "", false
+}
+
+func (n node) propertyNames() []string {
+	var names []string
+	for _, p := range n {
+		p.Get("properties").ForEach(func(key, _ gjson.Result) bool {
+			names = append(names, strings.Clone(key.String()))
+			return true
+		})
+	}
+	return names
+}
+
+// values finds the schema of a map's values.
+func (n node) values() (raw string, ok bool) {
+	for _, p := range n {
+		if v := p.Get("additionalProperties"); v.IsObject() && !isEmptyObject(v) {
+			return v.Raw, true
+		}
+	}
+	return "", false
+}
+
+// items finds the schema of a list's elements.
+func (n node) items() (raw string, ok bool) {
+	for _, p := range n {
+		if v := p.Get("items"); v.IsObject() {
+			return v.Raw, true
+		}
+	}
+	return "", false
+}
+
+// isOpen says whether fields that the schema does not name may be there.
+func (n node) isOpen() bool {
+	fields := false
+	for _, p := range n {
+		if p.Get("x-kubernetes-preserve-unknown-fields").Bool() || p.Get("x-kubernetes-embedded-resource").Bool() {
+			return true
+		}
+		if v := p.Get("additionalProperties"); v.Type == gjson.True || isEmptyObject(v) {
+			return true
+		}
+		fields = fields || p.Get("properties").Exists()
+	}
+	if fields {
+		return false
+	}
+	types := n.types()
+	if len(types) == 0 {
+		return true
+	}
+	return slices.Equal(types, []string{"object"}) && slices.ContainsFunc(n, func(p part) bool { return p.referred })
+}
+
+// is says whether the schema names the type.
+func (n node) is(t string) bool { return slices.Contains(n.types(), t) }
+
+// types lists the JSON types that the schema allows, each once; none if it does not say.
+func (n node) types() []string {
+	var types []string
+	add := func(t string) {
+		if t != "" && !slices.Contains(types, t) {
+			types = append(types, strings.Clone(t))
+		}
+	}
+	for _, p := range n {
+		add(p.Get("type").String())
+		if p.Get("x-kubernetes-int-or-string").Bool() || p.Get("format").String() == "int-or-string" {
+			add("integer")
+			add("string")
+		}
+	}
+	if len(types) > 0 {
+		return types
+	}
+	for _, p := range n {
+		for _, choice := range []string{"oneOf", "anyOf"} {
+			p.Get(choice).ForEach(func(_, branch gjson.Result) bool {
+				add(branch.Get("type").String())
+				return true
+			})
+		}
+	}
+	return types
+}
+
+func isEmptyObject(r gjson.Result) bool {
+	return r.IsObject() && strings.TrimSpace(strings.Trim(strings.TrimSpace(r.Raw), "{}")) == ""
+}

@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// grant is one verb on one resource, the atom of RBAC rules.
+type grant struct{ group, resource, verb string }
+
+// minimalRules packs grants into rules that give exactly these, in an order that does not depend on theirs. Resources
+// share a rule only within a group and only if they need the same verbs: a rule is the product of its lists, so anything
+// more would grant what nobody asked for.
+func minimalRules(grants []grant) []rbacv1.PolicyRule {
+	type resource struct{ group, name string }
+	verbs := map[resource][]string{}
+	for _, g := range grants {
+		r := resource{g.group, g.resource}
+		if !slices.Contains(verbs[r], g.verb) {
+			verbs[r] = append(verbs[r], g.verb)
+		}
+	}
+	resources := slices.SortedFunc(maps.Keys(verbs), func(a, b resource) int {
+		return strings.Compare(a.group+"\x00"+a.name, b.group+"\x00"+b.name)
+	})
+	var rules []rbacv1.PolicyRule
+	for _, r := range resources {
+		needed := verbs[r]
+		slices.SortFunc(needed, compareVerbs)
+		i := slices.IndexFunc(rules, func(rule rbacv1.PolicyRule) bool {
+			return rule.APIGroups[0] == r.group && slices.Equal(rule.Verbs, needed)
+		})
+		if i >= 0 {
+			rules[i].Resources = append(rules[i].Resources, r.name)
+			continue
+		}
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.name}, Verbs: needed})
+	}
+	return rules
+}
+
+// compareVerbs puts verbs in the order in which people list them; others follow alphabetically.
+func compareVerbs(a, b string) int {
+	known := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	rank := func(verb string) int {
+		if i := slices.Index(known, verb); i >= 0 {
+			return i
+		}
+		return len(known)
+	}
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
+}
+
+// RulesYAML renders rules as the YAML list that goes under `rules:` of a ClusterRole. No rules give an empty text.
+func RulesYAML(rules []rbacv1.PolicyRule) string {
+	var b strings.Builder
+	for _, r := range rules {
+		fmt.Fprintf(&b, "- apiGroups: %s\n  resources: %s\n  verbs: %s\n", flow(r.APIGroups), flow(r.Resources), flow(r.Verbs))
+	}
+	return b.String()
+}
+
+// flow renders a YAML flow sequence of quoted strings.
+func flow(items []string) string {
+	quoted := make([]string, 0, len(items))
+	for _, item := range items {
+		text, err := json.Marshal(item)
+		if err != nil {
+			// A string always has a JSON form.
+			panic(fmt.Sprintf("quote %q: %v", item, err))
+		}
+		quoted = append(quoted, string(text))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

@@ -1,0 +1,180 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"weak"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+
+	"flyball.dev/flyball/engine/adapter"
+)
+
+// Finding is one path that is not in the schema, or not with the type that is needed.
+type Finding struct {
+	// Field of the adapter.
+	Field string
+	// Path as the adapter has it, in canonical form.
+	Path string
+	// Why says what is wrong: ".spec.replcias is not in the schema of apps/v1 Deployment".
+	Why string
+	// Suggestion is the path that was probably meant; empty if none is close.
+	Suggestion string
+}
+
+// String is the finding in one line, for conditions and admission messages.
+func (f Finding) String() string {
+	line := f.Field + ": " + f.Why
+	if f.Suggestion != "" {
+		line += "; did you mean " + f.Suggestion + "?"
+	}
+	return line
+}
+
+// SchemaReport is what the live schema says of an adapter's paths, in the order of the uses.
+type SchemaReport struct {
+	// Missing lists the paths that cannot work.
+	Missing []Finding
+	// Unknown lists paths that lie in a part of the schema that leaves its fields or their types open, each once.
+	Unknown []string
+}
+
+// Matched is true when no path is missing; unknown ones do not count against it.
+func (r SchemaReport) Matched() bool { return len(r.Missing) == 0 }
+
+// ErrNotPublished says that the OpenAPI document has no schema of the kind (yet): publishing follows serving by a
+// second or so when a CustomResourceDefinition arrives. Ask again later.
+var ErrNotPublished = errors.New("the OpenAPI schema of the kind is not published yet")
+
+// document is one group version's OpenAPI v3 document, as JSON text.
+type document struct{ text string }
+
+// cachedReport is an answer with the question and the schema that it is about.
+type cachedReport struct {
+	url, question string
+	report        SchemaReport
+}
+
+// MatchSchema looks each path up in the published schema of the kind; a path that is written must not lie under .status
+// where that is a subresource. Only the document of the kind's group version is
+// fetched, and only if its hash in the OpenAPI index, or the uses, changed since the kind was last asked about.
+func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
+	published, err := c.published(ctx, gvk)
+	if err != nil {
+		return SchemaReport{}, err
+	}
+	url, question := published.ServerRelativeURL(), questionOf(uses)
+	if report, ok := c.recall(gvk, url, question); ok {
+		return report, nil
+	}
+	doc, err := c.document(ctx, gvk.GroupVersion(), published)
+	if err != nil {
+		return SchemaReport{}, err
+	}
+	report, err := match(doc, gvk, uses)
+	if err != nil {
+		return SchemaReport{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reports[gvk] = cachedReport{url: url, question: question, report: report.clone()}
+	return report, nil
+}
+
+// published finds the group version in the OpenAPI index.
+func (c *Inspector) published(ctx context.Context, gvk schema.GroupVersionKind) (openapi.GroupVersionWithContext, error) {
+	index, err := c.openapi.PathsWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI index: %w", err)
+	}
+	key := "apis/" + gvk.Group + "/" + gvk.Version
+	if gvk.Group == "" {
+		key = "api/" + gvk.Version
+	}
+	published, ok := index[key]
+	if !ok {
+		return nil, fmt.Errorf("find the schema of %s: %w", describe(gvk), ErrNotPublished)
+	}
+	return published, nil
+}
+
+func (c *Inspector) recall(gvk schema.GroupVersionKind, url, question string) (SchemaReport, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.reports[gvk]
+	if !ok || known.url != url || known.question != question {
+		return SchemaReport{}, false
+	}
+	return known.report.clone(), true
+}
+
+// document fetches the schema, unless one with the same hash is still in memory because another adapter just used it.
+func (c *Inspector) document(ctx context.Context, gv schema.GroupVersion, from openapi.GroupVersionWithContext) (*document, error) {
+	url := from.ServerRelativeURL()
+	c.mu.Lock()
+	doc := c.documents[url].Value()
+	c.mu.Unlock()
+	if doc != nil {
+		return doc, nil
+	}
+	raw, err := from.SchemaWithContext(ctx, "application/json")
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI schema of %s: %w", gv, err)
+	}
+	if !gjson.ValidBytes(raw) {
+		return nil, fmt.Errorf("read the OpenAPI schema of %s: the answer is not JSON", gv)
+	}
+	doc = &document{text: string(raw)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for known, pointer := range c.documents {
+		if pointer.Value() == nil {
+			delete(c.documents, known)
+		}
+	}
+	c.documents[url] = weak.Make(doc)
+	return doc, nil
+}
+
+// match walks every path through the document.
+func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
+	components, root := readComponents(doc.text, gvk)
+	if root == "" {
+		return SchemaReport{}, fmt.Errorf("find the schema of %s: %w", describe(gvk), ErrNotPublished)
+	}
+	w := walker{components: components, root: root, kind: describe(gvk), hasStatus: hasStatus(doc.text, gvk)}
+	var report SchemaReport
+	for _, use := range uses {
+		finding, verdict := w.look(use)
+		switch text := use.Path.String(); {
+		case verdict == missing:
+			report.Missing = append(report.Missing, finding)
+		case verdict == unknown && !slices.Contains(report.Unknown, text):
+			report.Unknown = append(report.Unknown, text)
+		}
+	}
+	return report, nil
+}
+
+func (r SchemaReport) clone() SchemaReport {
+	return SchemaReport{Missing: slices.Clone(r.Missing), Unknown: slices.Clone(r.Unknown)}
+}
+
+// questionOf tells two lists of uses apart.
+func questionOf(uses []adapter.Use) string {
+	var b strings.Builder
+	for _, u := range uses {
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\n", u.Field, u.Path, u.Types, u.Write)
+	}
+	return b.String()
+}
+
+// describe names a kind as people do: "apps/v1 Deployment".
+func describe(gvk schema.GroupVersionKind) string {
+	return gvk.GroupVersion().String() + " " + gvk.Kind
+}

@@ -1,0 +1,178 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Absence says why a kind cannot be used. It is a condition reason.
+type Absence string
+
+// Absences.
+const (
+	// GroupNotServed: the API server knows nothing of the group.
+	GroupNotServed Absence = "GroupNotServed"
+	// KindNotServed: the group is served, but no version of it has the kind.
+	KindNotServed Absence = "KindNotServed"
+	// VersionNotServed: the kind is served, but in none of the versions that were asked for.
+	VersionNotServed Absence = "VersionNotServed"
+)
+
+// Served is how the API server serves a kind.
+type Served struct {
+	// Found says whether one of the versions asked for is served; if not, Absence and Message say why.
+	Found bool
+	// GVK is the kind in the first version asked for that is served.
+	GVK schema.GroupVersionKind
+	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed, then without a
+	// version, since the plural name is the same in every version.
+	GVR schema.GroupVersionResource
+	// Namespaced is false for cluster-scoped kinds.
+	Namespaced bool
+	// HasScale and HasStatus say whether the version has the subresource.
+	HasScale, HasStatus bool
+	// Verbs are those that the resource supports.
+	Verbs []string
+	// Absence is empty if Found.
+	Absence Absence
+	// Message says, for people, what is served: "apps/v1 serves Deployment as deployments, with /scale".
+	Message string
+	// Offered lists, for VersionNotServed, the versions that have the kind.
+	Offered []string
+}
+
+// Supports says whether the resource has every one of the verbs.
+func (s Served) Supports(verbs ...string) bool {
+	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(s.Verbs, v) })
+}
+
+// Serve finds the first of the versions in which the kind is served. A kind that is not served is an answer, not an
+// error; an error means that the server could not be asked. Nothing is cached: an answer costs one request, or a few
+// where the first version is not the one.
+func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []string) (Served, error) {
+	for _, version := range versions {
+		served, err := c.servedAs(ctx, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+		if err != nil || served.Found {
+			return served, err
+		}
+	}
+	return c.absent(ctx, schema.GroupKind{Group: group, Kind: kind}, versions)
+}
+
+// Resource is the plural name of a kind, in whatever version it is served; empty if it is not served at all.
+func (c *Inspector) Resource(ctx context.Context, kind schema.GroupKind) (plural string, err error) {
+	served, err := c.absent(ctx, kind, nil)
+	return served.GVR.Resource, err
+}
+
+// servedAs looks in one version. A version that does not exist serves nothing.
+func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (Served, error) {
+	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gvk.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return Served{}, nil
+	}
+	if err != nil {
+		return Served{}, fmt.Errorf("discover the resources of %s: %w", gvk.GroupVersion(), err)
+	}
+	i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Kind == gvk.Kind && !strings.Contains(r.Name, "/")
+	})
+	if i < 0 {
+		return Served{}, nil
+	}
+	resource := list.APIResources[i]
+	served := Served{
+		Found:      true,
+		GVK:        gvk,
+		GVR:        gvk.GroupVersion().WithResource(resource.Name),
+		Namespaced: resource.Namespaced,
+		Verbs:      resource.Verbs,
+	}
+	for _, r := range list.APIResources {
+		served.HasScale = served.HasScale || r.Name == resource.Name+"/scale"
+		served.HasStatus = served.HasStatus || r.Name == resource.Name+"/status"
+	}
+	served.Message = fmt.Sprintf("%s serves %s as %s", gvk.GroupVersion(), gvk.Kind, resource.Name)
+	if served.HasScale {
+		served.Message += ", with /scale"
+	}
+	return served, nil
+}
+
+// absent says why none of the versions serves the kind.
+func (c *Inspector) absent(ctx context.Context, kind schema.GroupKind, versions []string) (Served, error) {
+	served, err := c.groups.versions(ctx, kind.Group)
+	if err != nil {
+		return Served{}, err
+	}
+	if len(served) == 0 {
+		return Served{
+			Absence: GroupNotServed,
+			Message: fmt.Sprintf("the API server does not serve the group %s: install %s first", kind.Group, kind.Kind),
+		}, nil
+	}
+	answer := Served{Absence: KindNotServed}
+	for _, version := range served {
+		other, err := c.servedAs(ctx, kind.WithVersion(version))
+		if err != nil {
+			return Served{}, err
+		}
+		if other.Found {
+			answer.Absence = VersionNotServed
+			answer.Offered = append(answer.Offered, version)
+			answer.GVR = other.GVR.GroupResource().WithVersion("")
+		}
+	}
+	if answer.Absence == VersionNotServed {
+		answer.Message = fmt.Sprintf("%s is served as %s, not as %s: add a served version to spec.target.versions",
+			kind, strings.Join(answer.Offered, ", "), strings.Join(versions, ", "))
+		return answer, nil
+	}
+	answer.Message = fmt.Sprintf("%s is served, but without the kind %s: install it first",
+		groupName(kind.Group), kind.Kind)
+	return answer, nil
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return "the core group"
+	}
+	return "the group " + group
+}
+
+// groupGetter tells the versions in which one group is served, the preferred one first; none if it is not served.
+type groupGetter interface {
+	versions(ctx context.Context, group string) ([]string, error)
+}
+
+// restGroups asks for one group's document only.
+type restGroups struct{ client rest.Interface }
+
+func (g restGroups) versions(ctx context.Context, group string) ([]string, error) {
+	if group == "" {
+		return []string{"v1"}, nil
+	}
+	var answer metav1.APIGroup
+	err := g.client.Get().AbsPath("/apis/" + group).Do(ctx).Into(&answer)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discover the group %s: %w", group, err)
+	}
+	versions := make([]string, 0, len(answer.Versions))
+	for _, v := range answer.Versions {
+		versions = append(versions, v.Version)
+	}
+	if i := slices.Index(versions, answer.PreferredVersion.Version); i > 0 {
+		versions = slices.Insert(slices.Delete(versions, i, i+1), 0, answer.PreferredVersion.Version)
+	}
+	return versions, nil
+}

@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
+)
+
+// verdict is what the schema says of one path.
+type verdict uint8
+
+const (
+	matched verdict = iota
+	missing
+	unknown
+)
+
+// componentPrefix starts every reference in the documents of API servers.
+const componentPrefix = "#/components/schemas/"
+
+// maxReferences bounds the chain of references and combinations at one node, against documents that refer in a circle.
+const maxReferences = 32
+
+// readComponents indexes the schemas of a document by name and finds that of the kind; both alias the text.
+func readComponents(text string, gvk schema.GroupVersionKind) (components map[string]string, root string) {
+	components = map[string]string{}
+	gjson.Get(text, "components.schemas").ForEach(func(name, value gjson.Result) bool {
+		components[name.String()] = value.Raw
+		value.Get("x-kubernetes-group-version-kind").ForEach(func(_, k gjson.Result) bool {
+			if k.Get("group").String() == gvk.Group && k.Get("version").String() == gvk.Version && k.Get("kind").String() == gvk.Kind {
+				root = value.Raw
+			}
+			return root == ""
+		})
+		return true
+	})
+	return components, root
+}
+
+// hasStatus says whether the document describes a status subresource of the kind.
+func hasStatus(text string, gvk schema.GroupVersionKind) bool {
+	found := false
+	gjson.Get(text, "paths").ForEach(func(url, operations gjson.Result) bool {
+		if !strings.HasSuffix(url.String(), "/{name}/status") {
+			return true
+		}
+		k := operations.Get("get.x-kubernetes-group-version-kind")
+		found = k.Get("group").String() == gvk.Group && k.Get("version").String() == gvk.Version && k.Get("kind").String() == gvk.Kind
+		return !found
+	})
+	return found
+}
+
+// walker follows paths through one kind's schema.
+type walker struct {
+	components map[string]string
+	root       string
+	kind       string // "apps/v1 Deployment"
+	// hasStatus is true where a write of the object leaves its status alone.
+	hasStatus bool
+}
+
+// look walks one path and checks the type at its end.
+func (w walker) look(use adapter.Use) (Finding, verdict) {
+	finding := Finding{Field: use.Field, Path: use.Path.String()}
+	steps := use.Path.Steps()
+	if use.Write && w.hasStatus && len(steps) > 0 && steps[0].Name == "status" {
+		finding.Why = fmt.Sprintf("%s cannot be written: %s has a status subresource, so that a write of the object leaves .status alone", use.Path, w.kind)
+		return finding, missing
+	}
+	at := w.node(w.root)
+	var trail path.Path
+	for _, step := range steps {
+		next, why, suggestion := w.step(at, trail, step)
+		if why != "" {
+			finding.Why, finding.Suggestion = why, suggestion
+			return finding, missing
+		}
+		if next == nil {
+			return finding, unknown
+		}
+		at, trail = next, join(trail, step)
+	}
+	if len(use.Types) == 0 {
+		return finding, matched
+	}
+	types := at.types()
+	if len(types) == 0 {
+		return finding, unknown
+	}
+	if !slices.ContainsFunc(types, func(t string) bool { return accepts(use.Types, t) }) {
+		finding.Why = fmt.Sprintf("%s is %s in the schema of %s, the adapter needs %s", use.Path, either(types), w.kind, either(use.Types))
+		return finding, missing
+	}
+	return finding, matched
+}
+
+// step goes down by one step. It answers with the node below, or with why there is none, or with neither where the
+// schema leaves it open.
+func (w walker) step(at node, trail path.Path, step path.Step) (below node, why, suggestion string) {
+	switch step.Kind {
+	case path.Field:
+		return w.field(at, trail, step.Name)
+	case path.Wildcard:
+		if raw, ok := at.values(); ok && !at.is("array") {
+			return w.node(raw), "", ""
+		}
+	}
+	items, ok := at.items()
+	switch {
+	case !ok && at.isOpen():
+		return nil, "", ""
+	case !ok:
+		return nil, fmt.Sprintf("%s is %s in the schema of %s, so %s selects nothing", trail, either(at.types()), w.kind, step), ""
+	}
+	below = w.node(items)
+	if step.Kind != path.Where {
+		return below, "", ""
+	}
+	return w.filtered(below, join(trail, step), step.Filter.Key)
+}
+
+// filtered checks the key of a filter in the elements that it filters.
+func (w walker) filtered(element node, trail, key path.Path) (below node, why, suggestion string) {
+	at, keyTrail := element, trail
+	for _, step := range key.Steps() {
+		next, why, _ := w.step(at, keyTrail, step)
+		if why != "" {
+			return nil, "in the filter: " + why, ""
+		}
+		if next == nil {
+			break
+		}
+		at, keyTrail = next, join(keyTrail, step)
+	}
+	return element, "", ""
+}
+
+// field goes down into a member of an object.
+func (w walker) field(at node, trail path.Path, name string) (below node, why, suggestion string) {
+	if raw, ok := at.property(name); ok {
+		return w.node(raw), "", ""
+	}
+	if raw, ok := at.values(); ok {
+		return w.node(raw), "", ""
+	}
+	if at.isOpen() {
+		return nil, "", ""
+	}
+	target := trail.Field(name)
+	if types := at.types(); len(types) > 0 && !slices.Contains(types, "object") {
+		why = fmt.Sprintf("%s is %s in the schema of %s and has no field %s", trail, either(types), w.kind, name)
+		if slices.Contains(types, "array") {
+			suggestion = join(trail, path.Step{Kind: path.Wildcard}).Field(name).String()
+		}
+		return nil, why, suggestion
+	}
+	if near := nearest(name, at.propertyNames()); near != "" {
+		suggestion = trail.Field(near).String()
+	}
+	return nil, fmt.Sprintf("%s is not in the schema of %s", target, w.kind), suggestion
+}
+
+// join extends a path by one step of any kind.
+func join(p path.Path, step path.Step) path.Path {
+	if step.Kind == path.Field {
+		return p.Field(step.Name)
+	}
+	return p.Join(path.MustParse(step.String()))
+}
+
+// accepts says whether a type of the schema, where integers are a type of their own, is among those that are needed.
+func accepts(needed []path.Type, t string) bool {
+	if t == "integer" {
+		return slices.Contains(needed, path.Number)
+	}
+	return slices.Contains(needed, path.Type(t))
+}
+
+// either lists types for people: "a string", "an integer or a string".
+func either[T ~string](types []T) string {
+	named := make([]string, 0, len(types))
+	for _, t := range types {
+		article := "a "
+		if strings.ContainsRune("aeiou", rune(t[0])) {
+			article = "an "
+		}
+		named = append(named, article+string(t))
+	}
+	if len(named) == 0 {
+		return "of no type"
+	}
+	return strings.Join(named, " or ")
+}

@@ -1,0 +1,237 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// AllGroups is passed to a Watcher's callback when any group may have changed.
+const AllGroups = "*"
+
+// WatcherOptions are the times of a Watcher and where it says what it cannot do.
+type WatcherOptions struct {
+	// Debounce is how long changes of one group are collected before the callback; zero means 200 ms. Installing one
+	// CustomResourceDefinition is about six changes.
+	Debounce time.Duration
+	// Echo is how long after a callback it is repeated once, since the OpenAPI schema is published a while after the kind
+	// is served; zero means 5 s.
+	Echo time.Duration
+	// Recheck is how often everything is looked at again while a watch is refused or broken; zero means 60 s.
+	Recheck time.Duration
+	// Log gets one line when a watch is refused and one when it works again.
+	Log logr.Logger
+}
+
+// Watcher says when the kinds that the API server serves may have changed. It watches the metadata of
+// CustomResourceDefinitions and APIServices, of which it keeps the name and the resource version. Without the right to
+// watch them (see WatcherRules) it says so, and calls back for everything at a slow pace instead; it goes on trying, so
+// that a right granted later is used without a restart.
+type Watcher struct {
+	options WatcherOptions
+	changed func(group string)
+	sources []*source
+	events  chan string
+}
+
+// WatcherRules are the rights that a Watcher needs.
+func WatcherRules() []Rule {
+	return []Rule{
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}},
+		{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
+	}
+}
+
+// NewWatcher makes a Watcher that calls changed with the API group whose kinds may have come, changed or gone (the empty
+// text is the core group), and with AllGroups once both watches are in sync and at each re-check. The calls come one
+// at a time, from Start.
+func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group string)) (*Watcher, error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the metadata client that watches API groups: %w", err)
+	}
+	w := &Watcher{options: options.withDefaults(), changed: changed, events: make(chan string)}
+	for _, gvr := range []schema.GroupVersionResource{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+	} {
+		w.sources = append(w.sources, newSource(client, gvr, w.options.Log))
+	}
+	return w, nil
+}
+
+func (o WatcherOptions) withDefaults() WatcherOptions {
+	if o.Debounce == 0 {
+		o.Debounce = 200 * time.Millisecond
+	}
+	if o.Echo == 0 {
+		o.Echo = 5 * time.Second
+	}
+	if o.Recheck == 0 {
+		o.Recheck = time.Minute
+	}
+	return o
+}
+
+// Degraded says which watches do not work at the moment and why; nil if all do.
+func (w *Watcher) Degraded() error {
+	var errs []error
+	for _, s := range w.sources {
+		if err := s.failure.Load(); err != nil {
+			errs = append(errs, *err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Start watches until the context ends. It returns an error only if it cannot begin.
+func (w *Watcher) Start(ctx context.Context) error {
+	synced := make([]cache.InformerSynced, 0, len(w.sources))
+	for _, s := range w.sources {
+		if err := s.start(ctx, w.events); err != nil {
+			return err
+		}
+		synced = append(synced, s.informer.HasSynced)
+	}
+	go func() {
+		if cache.WaitForCacheSync(ctx.Done(), synced...) {
+			send(ctx, w.events, AllGroups)
+		}
+	}()
+	d := debouncer{wait: w.options.Debounce, echo: w.options.Echo}
+	recheck := time.NewTicker(w.options.Recheck)
+	defer recheck.Stop()
+	for {
+		due := d.next(time.Now())
+		select {
+		case <-ctx.Done():
+			return nil
+		case group := <-w.events:
+			d.add(group, time.Now())
+		case <-due:
+			for _, group := range d.take(time.Now()) {
+				w.changed(group)
+			}
+		case <-recheck.C:
+			if w.Degraded() != nil {
+				w.changed(AllGroups)
+			}
+		}
+	}
+}
+
+// source is the watch of one resource.
+type source struct {
+	resource schema.GroupResource
+	informer cache.SharedIndexInformer
+	log      logr.Logger
+	// failure is why the last attempt to watch failed; nil once one works.
+	failure atomic.Pointer[error]
+}
+
+func newSource(client metadata.Interface, gvr schema.GroupVersionResource, log logr.Logger) *source {
+	s := &source{resource: gvr.GroupResource(), log: log}
+	resource := client.Resource(gvr)
+	s.informer = cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			stream, err := resource.Watch(ctx, options)
+			if err == nil {
+				s.works()
+			}
+			return stream, err
+		},
+	}, &metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{})
+	return s
+}
+
+func (s *source) start(ctx context.Context, events chan<- string) error {
+	if err := s.informer.SetTransform(keepVersion); err != nil {
+		return fmt.Errorf("prepare the watch of %s: %w", s.resource, err)
+	}
+	if err := s.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { s.fails(err) }); err != nil {
+		return fmt.Errorf("prepare the watch of %s: %w", s.resource, err)
+	}
+	tell := func(object any) {
+		if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			send(ctx, events, groupOf(name))
+		}
+	}
+	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, inInitialList bool) {
+			if !inInitialList {
+				tell(object)
+			}
+		},
+		UpdateFunc: func(old, object any) {
+			if versionOf(old) != versionOf(object) {
+				tell(object)
+			}
+		},
+		DeleteFunc: tell,
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the watch of %s: %w", s.resource, err)
+	}
+	go s.informer.RunWithContext(ctx)
+	return nil
+}
+
+// fails notes that the watch does not work. The informer goes on trying, with back-off.
+func (s *source) fails(cause error) {
+	err := fmt.Errorf("watch %s: %w", s.resource, cause)
+	if s.failure.Swap(&err) == nil {
+		s.log.Info("cannot watch for API groups that come and go: looking at all of them now and then instead",
+			"resource", s.resource.String(), "reason", cause.Error())
+	}
+}
+
+func (s *source) works() {
+	if s.failure.Swap(nil) != nil {
+		s.log.Info("watching for API groups that come and go again", "resource", s.resource.String())
+	}
+}
+
+// keepVersion drops all of an object but what tells one version of it from another.
+func keepVersion(object any) (any, error) {
+	meta, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: meta.Name, ResourceVersion: meta.ResourceVersion}}, nil
+}
+
+func versionOf(object any) string {
+	if meta, ok := object.(*metav1.PartialObjectMetadata); ok {
+		return meta.ResourceVersion
+	}
+	return ""
+}
+
+// groupOf is the API group in the name of a CustomResourceDefinition (<plural>.<group>) or an APIService
+// (<version>.<group>, where the core group is empty).
+func groupOf(name string) string {
+	_, group, _ := strings.Cut(name, ".")
+	return group
+}
+
+func send(ctx context.Context, events chan<- string, group string) {
+	select {
+	case events <- group:
+	case <-ctx.Done():
+	}
+}

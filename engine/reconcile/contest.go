@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// contests slows down where another writer keeps undoing what a policy enforces: the first correction is made at once, the
+// next ones after longer and longer pauses, at last one a minute.
+type contests struct {
+	mu     sync.Mutex
+	fights map[workload.Ref]*fight
+}
+
+type fight struct {
+	rounds int
+	last   time.Time
+	writer string
+}
+
+// pauses before the second and later corrections; the last goes on for ever.
+var pauses = []time.Duration{2 * time.Second, 15 * time.Second, time.Minute}
+
+const (
+	// contestedAfter is the number of corrections after which a target counts as contested.
+	contestedAfter = 2
+	// peace is how long nobody may undo anything for a contest to be over.
+	peace = 10 * time.Minute
+)
+
+func newContests() *contests { return &contests{fights: map[workload.Ref]*fight{}} }
+
+// Hold says when a correction may be made; zero: now. What is no correction is never held back.
+func (c *contests) Hold(ref workload.Ref, now time.Time, correction bool) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fights[ref]
+	if !correction || f == nil {
+		return time.Time{}
+	}
+	next := f.last.Add(pauses[min(f.rounds, len(pauses))-1])
+	if now.Before(next) {
+		return next
+	}
+	return time.Time{}
+}
+
+// Unnamed says whether the next correction makes the target contested, and the other writer has still to be named. It has to
+// be looked up before the correction, which takes the field from them.
+func (c *contests) Unnamed(ref workload.Ref, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fights[ref]
+	return f != nil && now.Sub(f.last) <= peace && f.rounds+1 >= contestedAfter && f.writer == ""
+}
+
+// Corrected counts one more round; writer names the other writer where that is known.
+func (c *contests) Corrected(ref workload.Ref, now time.Time, writer string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fights[ref]
+	if f == nil || now.Sub(f.last) > peace {
+		f = &fight{}
+		c.fights[ref] = f
+	}
+	f.rounds++
+	f.last = now
+	if writer != "" {
+		f.writer = writer
+	}
+}
+
+// Calm ends a contest in which nothing has been undone for a while, and else says when to look again.
+func (c *contests) Calm(ref workload.Ref, now time.Time) (again time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.fights[ref]
+	if f == nil {
+		return time.Time{}
+	}
+	if over := f.last.Add(peace); now.Before(over) {
+		return over
+	}
+	delete(c.fights, ref)
+	return time.Time{}
+}
+
+// Writer names the other writer of a contested target; empty if there is no contest.
+func (c *contests) Writer(ref workload.Ref) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.fights[ref]; f != nil && f.rounds >= contestedAfter {
+		return f.writer
+	}
+	return ""
+}
+
+// Forget drops a target that is gone.
+func (c *contests) Forget(ref workload.Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.fights, ref)
+}

@@ -1,0 +1,135 @@
+package reconcile
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// wakeKey is what is to be looked at again: a target, or a policy when its Policy is set.
+type wakeKey struct {
+	target workload.Ref
+	policy workload.Policy
+}
+
+// wakes is a heap of instants at which an answer can next change, at most one a key. It replaces both cron jobs and polling:
+// one timer waits for the earliest.
+type wakes struct {
+	clock clock.Clock
+
+	mu     sync.Mutex
+	items  wakeHeap
+	byKey  map[wakeKey]*wake
+	sooner chan struct{}
+}
+
+type wake struct {
+	key   wakeKey
+	at    time.Time
+	index int
+}
+
+func newWakes(c clock.Clock) *wakes {
+	return &wakes{clock: c, byKey: map[wakeKey]*wake{}, sooner: make(chan struct{}, 1)}
+}
+
+// Set replaces the instant of a key; a zero instant removes it.
+func (w *wakes) Set(key wakeKey, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	item := w.byKey[key]
+	switch {
+	case at.IsZero() && item == nil:
+		return
+	case at.IsZero():
+		heap.Remove(&w.items, item.index)
+		delete(w.byKey, key)
+		return
+	case item == nil:
+		item = &wake{key: key, at: at}
+		w.byKey[key] = item
+		heap.Push(&w.items, item)
+	case item.at.Equal(at):
+		return
+	default:
+		item.at = at
+		heap.Fix(&w.items, item.index)
+	}
+	if item.index == 0 {
+		select {
+		case w.sooner <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run calls fire for every key whose instant has come, until the context ends.
+func (w *wakes) Run(ctx context.Context, fire func(wakeKey)) {
+	for {
+		wait := w.fireDue(fire)
+		var timer clock.Timer
+		var due <-chan time.Time
+		if wait >= 0 {
+			timer = w.clock.NewTimer(wait)
+			due = timer.C()
+		}
+		select {
+		case <-ctx.Done():
+		case <-due:
+		case <-w.sooner:
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// fireDue fires what is due and gives the time until the next, negative if there is none.
+func (w *wakes) fireDue(fire func(wakeKey)) time.Duration {
+	for {
+		now := w.clock.Now()
+		w.mu.Lock()
+		if len(w.items) == 0 {
+			w.mu.Unlock()
+			return -1
+		}
+		first := w.items[0]
+		if wait := first.at.Sub(now); wait > 0 {
+			w.mu.Unlock()
+			return wait
+		}
+		heap.Pop(&w.items)
+		delete(w.byKey, first.key)
+		w.mu.Unlock()
+		fire(first.key)
+	}
+}
+
+type wakeHeap []*wake
+
+func (h wakeHeap) Len() int           { return len(h) }
+func (h wakeHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h wakeHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *wakeHeap) Push(x any) {
+	item := x.(*wake)
+	item.index = len(*h)
+	*h = append(*h, item)
+}
+func (h *wakeHeap) Pop() any {
+	old := *h
+	item := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return item
+}
