@@ -1,0 +1,144 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+)
+
+// Resources knows the kinds that the API server serves.
+type Resources interface {
+	// Resource is the plural name of a kind, in whatever version it is served; empty if it is not served.
+	Resource(ctx context.Context, kind schema.GroupKind) (plural string, err error)
+}
+
+// AccessReviewer answers what a user may do. The SubjectAccessReviewInterface of client-go is one.
+type AccessReviewer interface {
+	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
+}
+
+// Adapters is the Validator of Adapters. An adapter makes Flyball write objects of a kind, with Flyball's rights. So that
+// nobody borrows these, whoever creates one or edits its spec must hold patch on the kind in all namespaces, and on its
+// /scale where the adapter writes through that. Edits of metadata only, such as Flyball's own finalizer, are exempt.
+type Adapters struct {
+	Resources Resources
+	Reviews   AccessReviewer
+}
+
+// Validate implements Validator.
+func (v Adapters) Validate(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
+	if req.Operation != admissionv1.Create && (req.Operation != admissionv1.Update || !req.SpecChanged) {
+		return nil, nil, nil
+	}
+	object, ok := req.New.(*v1alpha1.Adapter)
+	if !ok {
+		return nil, nil, fmt.Errorf("judge an Adapter: got a %T", req.New)
+	}
+	target := schema.GroupKind{Group: object.Spec.Target.Group, Kind: object.Spec.Target.Kind}
+	plural, err := v.Resources.Resource(ctx, target)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the resource of %s: %w", target, err)
+	}
+	if plural == "" {
+		warnings = append(warnings, fmt.Sprintf("%s is not served by this API server yet: the adapter waits for it", target))
+	}
+	resource, nameErr := resourceOf(object.Name, target, plural)
+	if nameErr != nil {
+		errs = append(errs, nameErr)
+	}
+	compiled, specErrs := adapter.Compile(object.Name, object.Spec, adapter.Keys{})
+	errs = append(errs, specErrs...)
+	if resource == "" {
+		return nil, errs, nil
+	}
+	if err := v.authorize(ctx, req, target.Group, resource, usesScale(compiled, object)); err != nil {
+		return nil, nil, err
+	}
+	return warnings, errs, nil
+}
+
+// usesScale also answers for a spec that does not compile.
+func usesScale(compiled *adapter.Adapter, object *v1alpha1.Adapter) bool {
+	if compiled != nil {
+		return compiled.UsesScale()
+	}
+	for _, c := range object.Spec.Scale {
+		if c.Via == v1alpha1.ViaScale {
+			return true
+		}
+	}
+	return false
+}
+
+// resourceOf is the resource whose rights are asked for: that of the kind where it is served, else the one that the
+// adapter's name says.
+func resourceOf(name string, target schema.GroupKind, plural string) (resource string, fault *field.Error) {
+	at := field.NewPath("metadata", "name")
+	suffix := ""
+	if target.Group != "" {
+		suffix = "." + target.Group
+	}
+	if plural != "" {
+		if want := plural + suffix; name != want {
+			return plural, field.Invalid(at, name, fmt.Sprintf("must be %s, the plural name and the group of %s", want, target.Kind))
+		}
+		return plural, nil
+	}
+	prefix, ok := strings.CutSuffix(name, suffix)
+	if !ok || len(validation.IsDNS1035Label(prefix)) > 0 {
+		return "", field.Invalid(at, name, fmt.Sprintf("must be <plural>%s, with the plural name of %s", suffix, target.Kind))
+	}
+	return prefix, nil
+}
+
+// authorize refuses who lacks a right that the adapter would use.
+func (v Adapters) authorize(ctx context.Context, req Request, group, resource string, scale bool) error {
+	subresources := []string{""}
+	if scale {
+		subresources = append(subresources, "scale")
+	}
+	var lacking []string
+	for _, subresource := range subresources {
+		attributes := authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: subresource, Verb: "patch"}
+		allowed, err := allowed(ctx, v.Reviews, req.User, attributes)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			lacking = append(lacking, schema.GroupResource{Group: group, Resource: strings.TrimSuffix(resource+"/"+subresource, "/")}.String())
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: "adapters"}, req.Name, fmt.Errorf(
+		"user %q must be allowed to patch %s in all namespaces, because an adapter makes Flyball do it",
+		req.User.Username, strings.Join(lacking, " and ")))
+}
+
+// allowed asks whether a user may do something.
+func allowed(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for k, values := range user.Extra {
+		extra[k] = authorizationv1.ExtraValue(values)
+	}
+	answer, err := reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra, ResourceAttributes: &attributes,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask whether user %q may %s %s: %w", user.Username, attributes.Verb, attributes.Resource, err)
+	}
+	return answer.Status.Allowed, nil
+}

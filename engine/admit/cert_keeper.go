@@ -1,0 +1,213 @@
+package admit
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// maxSleep is the longest time between two looks at the Secret and the configurations, should a watch be refused.
+const maxSleep = 10 * time.Minute
+
+// quietConflicts is how many lost races in a row are taken for nothing but that.
+const quietConflicts = 3
+
+// errConflict says that another replica wrote first; what it wrote is read at the next attempt.
+var errConflict = errors.New("another replica was first")
+
+// keeper makes, stores, rotates and announces the certificates. Every replica runs one: they agree by what the Secret
+// holds. The Secret and the configurations are written with their resourceVersion as a precondition, and the
+// configurations are read before the Secret; so whoever writes a configuration does it by a Secret at least as new.
+type keeper struct {
+	secrets  coreclient.SecretInterface
+	secret   types.NamespacedName
+	hooks    *hooks
+	rotation rotation
+	log      logr.Logger
+
+	current atomic.Pointer[kept]
+	// authority and since are the newest authority that all configurations trust, and since when this replica knows it.
+	authority *x509.Certificate
+	since     time.Time
+}
+
+// kept is what a replica serves.
+type kept struct {
+	serving *tls.Certificate
+	bundle  []byte
+	// pending is why API servers may not trust what is served yet.
+	pending error
+}
+
+// run keeps the certificates until the context ends.
+func (k *keeper) run(ctx context.Context) error {
+	poke := make(chan struct{}, 1)
+	if err := k.watch(ctx, poke); err != nil {
+		return err
+	}
+	retry, failures := retryBackoff(), 0
+	for ctx.Err() == nil {
+		wake, err := k.sync(ctx, time.Now())
+		sleep := min(max(time.Until(wake), 0), maxSleep)
+		failures++
+		switch {
+		case err == nil:
+			retry, failures = retryBackoff(), 0
+		case errors.Is(err, errConflict) && failures <= quietConflicts:
+			sleep = retry.Step()
+			k.log.V(1).Info("keeping the webhook's certificates: trying again", "reason", err.Error())
+		case ctx.Err() == nil:
+			sleep = retry.Step()
+			k.log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
+		}
+		sleepUntil(ctx, sleep, poke)
+	}
+	return nil
+}
+
+func retryBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
+}
+
+// sleepUntil returns after the duration, or when the context ends, or when something was poked.
+func sleepUntil(ctx context.Context, d time.Duration, poke <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-poke:
+	}
+}
+
+// sync does what is to be done now and says when there is something again.
+func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err error) {
+	if err := k.hooks.read(ctx); err != nil {
+		return time.Time{}, err
+	}
+	secret, err := k.read(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	held, err := readMaterial(secret.Data)
+	if err != nil {
+		k.log.Error(err, "the Secret holds unusable certificates, making new ones", "secret", k.secret.String())
+	}
+	next, err := k.rotation.next(held, now, k.announced(held, now))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if next.changed {
+		if err := k.write(ctx, secret, next.material); err != nil {
+			return time.Time{}, err
+		}
+		k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(next.did, "; "))
+	}
+	bundle, err := next.material.bundle()
+	if err != nil {
+		return time.Time{}, err
+	}
+	pending := k.hooks.announce(ctx, bundle)
+	k.current.Store(&kept{serving: next.material.serving, bundle: bundle, pending: pending})
+	return k.rotation.wake(next.material, now, k.announced(next.material, now)), pending
+}
+
+// announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.
+func (k *keeper) announced(m material, now time.Time) time.Time {
+	if len(m.trusted) == 0 || !k.hooks.trust(m.trusted[0]) {
+		k.authority, k.since = nil, time.Time{}
+		return time.Time{}
+	}
+	if newest := m.trusted[0]; k.authority == nil || !k.authority.Equal(newest) {
+		k.authority, k.since = newest, now
+	}
+	return k.since
+}
+
+// read gets the Secret; one that does not exist is empty.
+func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
+	secret, err := k.secrets.Get(ctx, k.secret.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.secret.Namespace, Name: k.secret.Name},
+			Type:       corev1.SecretTypeTLS,
+		}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the Secret %s: %w", k.secret, err)
+	}
+	return secret, nil
+}
+
+// write stores the material, if nobody else has written since the Secret was read.
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m material) error {
+	data, err := m.data()
+	if err != nil {
+		return err
+	}
+	secret = secret.DeepCopy()
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	maps.Copy(secret.Data, data)
+	if secret.ResourceVersion == "" {
+		_, err = k.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	} else {
+		_, err = k.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, errConflict)
+	}
+	if err != nil {
+		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, err)
+	}
+	return nil
+}
+
+// watch pokes when the Secret or one of the configurations changes.
+func (k *keeper) watch(ctx context.Context, poke chan<- struct{}) error {
+	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, poke); err != nil {
+		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
+	}
+	return k.hooks.watch(ctx, k.log, poke)
+}
+
+// certificate implements certificates.
+func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	now := k.current.Load()
+	if now == nil {
+		return nil, fmt.Errorf("the Secret %s has no certificate yet", k.secret)
+	}
+	return now.serving, nil
+}
+
+// ready implements certificates.
+func (k *keeper) ready() error {
+	now := k.current.Load()
+	if now == nil {
+		return fmt.Errorf("the Secret %s has no certificate yet", k.secret)
+	}
+	return now.pending
+}
+
+// bundle implements certificates.
+func (k *keeper) bundle() []byte {
+	if now := k.current.Load(); now != nil {
+		return now.bundle
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package admit
+
+import (
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// webhookName is how refusals name the webhook of Flyball's own kinds.
+const webhookName = "validate.v1alpha1.flyball.dev"
+
+// passFinalizers keeps the webhook out of what only removes a finalizer from a deleted object, so that this works even
+// where no replica runs any more.
+const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec"
+
+// Configuration makes the ValidatingWebhookConfiguration of Flyball's own kinds. They are refused while no replica
+// answers; status and other subresources are not sent. Every field that the API server would fill in is given.
+func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:                    webhookName,
+			ClientConfig:            endpoint.client(ValidatePath, bundle),
+			Rules:                   rules(kinds),
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			MatchPolicy:             new(admissionregistrationv1.Equivalent),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds:          new(int32(5)),
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector:       &metav1.LabelSelector{},
+			ObjectSelector:          &metav1.LabelSelector{},
+			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "pass-finalizer-removal", Expression: passFinalizers}},
+		}},
+	}
+}
+
+// rules groups the kinds by the operations that are sent, in a fixed order.
+func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
+	byOperations := map[string]int{}
+	var list []admissionregistrationv1.RuleWithOperations
+	for _, k := range slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Resource, b.Resource) }) {
+		operations := k.operations()
+		key := ""
+		for _, o := range operations {
+			key += string(o) + " "
+		}
+		if i, ok := byOperations[key]; ok {
+			list[i].Resources = append(list[i].Resources, k.Resource)
+			continue
+		}
+		byOperations[key] = len(list)
+		list = append(list, admissionregistrationv1.RuleWithOperations{
+			Operations: operations,
+			Rule: admissionregistrationv1.Rule{
+				APIGroups:   []string{v1alpha1.GroupVersion.Group},
+				APIVersions: []string{v1alpha1.GroupVersion.Version},
+				Resources:   []string{k.Resource},
+				Scope:       new(admissionregistrationv1.AllScopes),
+			},
+		})
+	}
+	return list
+}

@@ -1,0 +1,158 @@
+package admit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	certutil "k8s.io/client-go/util/cert"
+
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1" + admit.JudgePath)}
+
+const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}}`
+
+// judging starts a server that judges Deployments of the namespace default, and makes its configuration.
+func judging(t *testing.T, lifetimes func(*admit.Options)) {
+	t.Helper()
+	opts := options(t)
+	opts.OwnConfiguration, opts.Configurations = "", []string{admit.FreezeConfigurationName}
+	lifetimes(&opts)
+	server, err := admit.New(api.Config(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := judge(t, freezes(t, defaultFreeze), nil)
+	server.HandleHTTP(admit.JudgePath, j)
+	serve(t, server)
+	t.Cleanup(func() { removeConfigurations(t, opts) })
+	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
+	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	wrote, err := admit.FreezeHook{Client: configurations()}.Keep(t.Context(), admit.FreezeConfiguration(server.Client(admit.JudgePath), rules, admit.FreezeScope{}), true)
+	if err != nil || !wrote {
+		t.Fatalf("make the configuration: wrote %t, %v", wrote, err)
+	}
+}
+
+// frozenDeployment makes a Deployment and a function that tries to scale it.
+func frozenDeployment(t *testing.T) (try func(context.Context) error) {
+	t.Helper()
+	deployments := kubernetes.NewForConfigOrDie(api.Config()).AppsV1().Deployments("default")
+	name := objectName(t)
+	labels := map[string]string{"app": name}
+	object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+	}}
+	if _, err := deployments.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context) error {
+		_, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ClusterChangeFreeze/long denies Scale") {
+			return nil
+		}
+		return errors.Join(errors.New("not refused by the freeze"), err)
+	}
+}
+
+// Certificates rotate every few seconds while 200 changes a second are asked for: every one gets its verdict.
+func TestJudgeThroughRotation(t *testing.T) {
+	judging(t, func(o *admit.Options) {
+		o.AuthorityLifetime, o.ServingLifetime, o.Overlap = 12*time.Second, 9*time.Second, time.Second
+	})
+	try := frozenDeployment(t)
+	eventually(t, "the API server asks", func() error { return try(t.Context()) })
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	var asked atomic.Int32
+	var load sync.WaitGroup
+	for range 8 {
+		load.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
+				if err := try(t.Context()); err != nil {
+					t.Errorf("request %d: %v", asked.Load(), err)
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	authorities := map[string]bool{}
+	for ctx.Err() == nil {
+		live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := certutil.ParseCertsPEM(live.Webhooks[0].ClientConfig.CABundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ca := range known {
+			authorities[fmt.Sprint(ca.SerialNumber)] = true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	load.Wait()
+	t.Logf("%d requests, %d authorities", asked.Load(), len(authorities))
+	if asked.Load() < 500 || len(authorities) < 2 {
+		t.Errorf("%d requests and %d authorities in 15 s", asked.Load(), len(authorities))
+	}
+}
+
+// Keep makes, corrects and removes the configuration, and writes nothing when nothing is to be changed.
+func TestFreezeHookKeeps(t *testing.T) {
+	judging(t, func(*admit.Options) {})
+	hook := admit.FreezeHook{Client: configurations()}
+	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := live.Webhooks[0].ClientConfig
+	client.CABundle = nil
+	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	for _, step := range []struct {
+		reason string
+		rules  []admit.FreezeRule
+		wrote  bool
+	}{
+		{"nothing has changed", rules, false},
+		{"another kind", append(rules, admit.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete}), true},
+		{"nothing is left", nil, true},
+		{"nothing still", nil, false},
+	} {
+		wrote, err := hook.Keep(t.Context(), admit.FreezeConfiguration(client, step.rules, admit.FreezeScope{}), true)
+		if err != nil || wrote != step.wrote {
+			t.Errorf("%s: wrote %t, %v", step.reason, wrote, err)
+		}
+		got, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		switch {
+		case step.rules == nil && !apierrors.IsNotFound(err):
+			t.Errorf("%s: it is still there: %v", step.reason, err)
+		case step.rules != nil && (err != nil || string(got.Webhooks[0].ClientConfig.CABundle) != string(live.Webhooks[0].ClientConfig.CABundle)):
+			t.Errorf("%s: the authorities have changed: %v", step.reason, err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// FreezeConfigurationName is the ValidatingWebhookConfiguration of freezes. Name it in Options.Configurations.
+const FreezeConfigurationName = "flyball-freeze"
+
+// freezeTimeout is how long, in seconds, the API server waits for a verdict.
+const freezeTimeout = 5
+
+var everyWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+
+// FreezeRule is one adapted kind in use by a freeze, with the actions that are denied on it.
+type FreezeRule struct {
+	Group, Resource string
+	// Versions are those that the adapter speaks of; requests in others are converted by the API server.
+	Versions []string
+	Actions  workload.Change
+}
+
+// FreezeScope says what the configuration of freezes covers besides its rules.
+type FreezeScope struct {
+	// Exempt are namespaces that are never judged, so that a dead webhook can be repaired.
+	Exempt []string
+	// Account and FieldManager tell Flyball's own writes. Both have to hold, so that somebody who works under the same
+	// account with another tool is judged.
+	Account, FieldManager string
+	// Namespaces guards the labels of namespaces.
+	Namespaces bool
+	// Owner is what the configuration goes with, so that nothing is left that blocks when Flyball is removed.
+	Owner *metav1.OwnerReference
+}
+
+// FreezeConfiguration makes the configuration that has the changes judged which some freeze denies, and no others. It is nil
+// if there are none. What the control plane's own controllers and Flyball itself do is not sent at all. Every field that
+// the API server would fill in is given.
+func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule, scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	list := freezeRules(kinds)
+	if len(list) == 0 {
+		return nil
+	}
+	webhook := admissionregistrationv1.ValidatingWebhook{
+		Name:                    "freeze.flyball.dev",
+		ClientConfig:            client,
+		Rules:                   list,
+		FailurePolicy:           new(admissionregistrationv1.Fail),
+		MatchPolicy:             new(admissionregistrationv1.Equivalent),
+		SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          new(int32(freezeTimeout)),
+		AdmissionReviewVersions: []string{"v1"},
+		NamespaceSelector:       exempting(scope.Exempt),
+		ObjectSelector:          &metav1.LabelSelector{},
+		MatchConditions:         strangers(scope),
+	}
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: FreezeConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{webhook},
+	}
+	if scope.Owner != nil {
+		config.OwnerReferences = []metav1.OwnerReference{*scope.Owner}
+	}
+	if scope.Namespaces {
+		config.Webhooks = append(config.Webhooks, namespaceWebhook(webhook))
+	}
+	return config
+}
+
+// namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. Without an answer
+// they are let through: the repair of a cluster must not depend on it.
+func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
+	like.Name = "namespaces.freeze.flyball.dev"
+	like.FailurePolicy = new(admissionregistrationv1.Ignore)
+	like.Rules = []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces"}, Scope: new(admissionregistrationv1.AllScopes)},
+	}}
+	like.MatchConditions = append(slices.Clone(like.MatchConditions), admissionregistrationv1.MatchCondition{
+		Name:       "labels-changed",
+		Expression: "!has(object.metadata.labels) || !has(oldObject.metadata.labels) || object.metadata.labels != oldObject.metadata.labels",
+	})
+	return like
+}
+
+// exempting is the selector of all namespaces but some.
+func exempting(names []string) *metav1.LabelSelector {
+	if len(names) == 0 {
+		return &metav1.LabelSelector{}
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: slices.Sorted(slices.Values(names)),
+	}}}
+}
+
+// strangers keeps out those who are not judged, at no cost to them.
+func strangers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
+	conditions := []admissionregistrationv1.MatchCondition{{
+		Name:       "not-the-control-plane",
+		Expression: "!(request.userInfo.username in ['" + strings.Join(freeze.ControlPlaneUsers(), "', '") + "'])",
+	}}
+	if scope.Account != "" {
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{
+			Name: "not-flyball",
+			Expression: fmt.Sprintf("request.userInfo.username != %s || !has(request.options) || !has(request.options.fieldManager) || request.options.fieldManager != %s",
+				celText(scope.Account), celText(scope.FieldManager)),
+		})
+	}
+	return conditions
+}
+
+// celText writes a text as CEL reads it.
+func celText(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+// freezeRules lists what is sent: for each kind the operations that can be a denied action, and /scale where Scale is.
+func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperations {
+	var list []admissionregistrationv1.RuleWithOperations
+	add := func(k FreezeRule, resource string, operations []admissionregistrationv1.OperationType) {
+		if len(operations) == 0 {
+			return
+		}
+		for i := range list {
+			if list[i].APIGroups[0] == k.Group && slices.Equal(list[i].APIVersions, k.Versions) && slices.Equal(list[i].Operations, operations) {
+				list[i].Resources = append(list[i].Resources, resource)
+				return
+			}
+		}
+		list = append(list, admissionregistrationv1.RuleWithOperations{
+			Operations: operations,
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{k.Group}, APIVersions: slices.Clone(k.Versions), Resources: []string{resource}, Scope: new(admissionregistrationv1.AllScopes),
+			},
+		})
+	}
+	sorted := slices.SortedFunc(slices.Values(kinds), func(a, b FreezeRule) int {
+		return strings.Compare(a.Group+"\x00"+a.Resource, b.Group+"\x00"+b.Resource)
+	})
+	for _, k := range sorted {
+		add(k, k.Resource, operationsOf(k.Actions))
+		if k.Actions.Has(workload.ChangeScale) {
+			add(k, k.Resource+"/scale", []admissionregistrationv1.OperationType{admissionregistrationv1.Update})
+		}
+	}
+	return list
+}
+
+func operationsOf(actions workload.Change) []admissionregistrationv1.OperationType {
+	var operations []admissionregistrationv1.OperationType
+	if actions.Has(workload.ChangeCreate) {
+		operations = append(operations, admissionregistrationv1.Create)
+	}
+	if actions&(workload.ChangeRollOut|workload.ChangeScale) != 0 {
+		operations = append(operations, admissionregistrationv1.Update)
+	}
+	if actions.Has(workload.ChangeDelete) {
+		operations = append(operations, admissionregistrationv1.Delete)
+	}
+	return operations
+}
+
+// FreezeHook keeps the configuration of freezes: every replica does, and the API server's resourceVersion decides between
+// them.
+type FreezeHook struct {
+	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
+}
+
+// Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. The authorities that
+// it trusts once it exists are kept by the Server, if keepBundle says so. It reports whether it wrote.
+func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
+	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && want == nil:
+		return false, nil
+	case apierrors.IsNotFound(err):
+		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			return false, nil // another replica was first; its write brings this one back here
+		}
+		return err == nil, wrap("create", err)
+	case err != nil:
+		return false, wrap("read", err)
+	case want == nil:
+		err = h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}})
+		return err == nil, wrap("delete", client404(err))
+	}
+	next := live.DeepCopy()
+	next.Webhooks = want.Webhooks
+	if len(want.OwnerReferences) > 0 {
+		next.OwnerReferences = want.OwnerReferences
+	}
+	for i := range next.Webhooks {
+		if keepBundle && i < len(live.Webhooks) && len(live.Webhooks[i].ClientConfig.CABundle) > 0 {
+			next.Webhooks[i].ClientConfig.CABundle = live.Webhooks[i].ClientConfig.CABundle
+		}
+	}
+	if equality.Semantic.DeepEqual(live.Webhooks, next.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, next.OwnerReferences) {
+		return false, nil
+	}
+	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
+	return err == nil, wrap("update", err)
+}
+
+func client404(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w", verb, FreezeConfigurationName, err)
+}

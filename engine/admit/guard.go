@@ -1,0 +1,233 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// The virtual RBAC verbs that guard freezes.
+const (
+	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active.
+	VerbOverride = "override"
+	// VerbExcept on a freeze exception, or on every policy that it names, lets its holder make it.
+	VerbExcept = "except"
+)
+
+var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// FreezeResources are the resources of the six freeze kinds.
+func FreezeResources() map[string]string {
+	return map[string]string{
+		freeze.Kind: "changefreezes", freeze.ClusterKind: "clusterchangefreezes",
+		freeze.WindowKind: "maintenancewindows", freeze.ClusterWindowKind: "clustermaintenancewindows",
+		freeze.ExceptionKind: "freezeexceptions", freeze.ClusterExceptionKind: "clusterfreezeexceptions",
+	}
+}
+
+// Guarded is an edit that needed a right of the guard, and was let through because its author holds it.
+type Guarded struct {
+	// Verb is VerbOverride or VerbExcept.
+	Verb string
+	// Policy is the policy overridden, or the exception made.
+	Policy workload.Policy
+	// UID of the exception made; empty for an override.
+	UID  string
+	User string
+	// What was done, in words.
+	What string
+	At   time.Time
+}
+
+// Guard checks Flyball's own freeze kinds and guards them: while a freeze is active, whoever deletes or weakens it, or edits
+// the adapter by which it judges, needs the verb override on it; whoever makes or edits an exception needs the verb except.
+type Guard struct {
+	Freezes Freezes
+	Rights  AccessReviewer
+	Context freeze.Context
+	Clock   clock.PassiveClock
+	// Note is told of what was let through because of a right, but of no dry run. It must be quick. It may be nil.
+	Note func(Guarded)
+}
+
+// Kinds are the six freeze kinds with their validators.
+func (g *Guard) Kinds() []Kind {
+	var kinds []Kind
+	for kind, resource := range FreezeResources() {
+		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Operations: everyWrite}
+		if strings.HasSuffix(kind, freeze.ExceptionKind) {
+			k.Validator, k.Operations = ValidatorFunc(g.exception), nil
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// rule validates a change freeze or maintenance window and guards it.
+func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
+	if req.New != nil {
+		if _, _, errs = freeze.CompileObject(req.New, g.Context); len(errs) > 0 {
+			return nil, errs, nil
+		}
+	}
+	if req.Old == nil || isDeleting(req.Old) || freeze.ControlPlane(req.User.Username) {
+		return nil, nil, nil
+	}
+	what := "deleted"
+	if req.New != nil {
+		fields, err := freeze.Weakens(req.Old, req.New)
+		if err != nil || len(fields) == 0 {
+			return nil, nil, err
+		}
+		what = "changed in " + strings.Join(fields, ", ")
+	}
+	old, _, oldErrs := freeze.CompileObject(req.Old, g.Context)
+	if len(oldErrs) > 0 {
+		return nil, nil, nil // what cannot be read freezes nothing
+	}
+	if active, _, _ := old.Active(g.Clock.Now()); !active {
+		return nil, nil, nil
+	}
+	return g.mayOverride(ctx, req, old.ID(), "it is active and would be "+what, what)
+}
+
+// mayOverride refuses who lacks the verb override on a policy, and otherwise notes what they do and warns them.
+func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Policy, because, what string) ([]string, field.ErrorList, error) {
+	held, err := holds(ctx, g.Rights, req.User, VerbOverride, policy)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !held {
+		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[policy.Kind]}, policy.Name, fmt.Errorf(
+			"%s: %s; user %q needs the verb %q on it", policy, because, req.User.Username, VerbOverride))
+	}
+	g.note(req, Guarded{Verb: VerbOverride, Policy: policy, User: req.User.Username, What: what, At: g.Clock.Now()})
+	return []string{fmt.Sprintf("%s is overridden: %s", policy, what)}, nil, nil
+}
+
+func (g *Guard) note(req Request, done Guarded) {
+	if g.Note != nil && !req.DryRun {
+		g.Note(done)
+	}
+}
+
+// exception validates a freeze exception and guards it.
+func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
+	_, compiled, errs := freeze.CompileObject(req.New, g.Context)
+	if len(errs) > 0 || req.Operation == admissionv1.Update && !req.SpecChanged {
+		return nil, errs, nil
+	}
+	held, err := holds(ctx, g.Rights, req.User, VerbExcept, compiled.ID())
+	if err == nil && !held {
+		held, err = g.exceptsEach(ctx, req, compiled)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if !held {
+		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, compiled.ID().Name, fmt.Errorf(
+			"user %q needs the verb %q on it, or on every policy that spec.policies names", req.User.Username, VerbExcept))
+	}
+	object := req.New.(metav1.Object)
+	g.note(req, Guarded{Verb: VerbExcept, Policy: compiled.ID(), UID: string(object.GetUID()), User: req.User.Username,
+		What: strings.ToLower(string(req.Operation)), At: g.Clock.Now()})
+	return nil, nil, nil
+}
+
+// exceptsEach says whether the user holds the verb except on every policy that the exception names; one that does not exist
+// counts as not held, and an exception from all policies needs the right on itself.
+func (g *Guard) exceptsEach(ctx context.Context, req Request, e *freeze.Exception) (bool, error) {
+	rules := g.Freezes.Set().Named(e)
+	if len(rules) == 0 {
+		return false, nil
+	}
+	for _, r := range rules {
+		held, err := holds(ctx, g.Rights, req.User, VerbExcept, r.ID())
+		if err != nil || !held {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze judges by it
+// needs the verb override on every such freeze.
+func (g *Guard) Adapter(inner Validator) Kind {
+	return Kind{Kind: "Adapter", Resource: "adapters", Operations: everyWrite, Validator: ValidatorFunc(
+		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
+			var warnings []string
+			if old, ok := req.Old.(*v1alpha1.Adapter); ok && !isDeleting(old) && (req.New == nil || req.SpecChanged) {
+				kind := schema.GroupKind{Group: old.Spec.Target.Group, Kind: old.Spec.Target.Kind}
+				what := fmt.Sprintf("the adapter %s, by which it judges, is edited or deleted", old.Name)
+				for _, rule := range g.Freezes.Set().Guarding(kind, g.Clock.Now()) {
+					more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
+					if err != nil {
+						return nil, nil, err
+					}
+					warnings = append(warnings, more...)
+				}
+			}
+			if req.New == nil {
+				return warnings, nil, nil
+			}
+			more, errs, err := inner.Validate(ctx, req)
+			return append(warnings, more...), errs, err
+		})}
+}
+
+// holds asks whether a user holds a verb on a policy.
+func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.UserInfo, verb string, policy workload.Policy) (bool, error) {
+	return allowed(ctx, rights, user, authorizationv1.ResourceAttributes{
+		Group: v1alpha1.GroupVersion.Group, Resource: FreezeResources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
+	})
+}
+
+func isNamespace(r *review) bool { return r.resource.GroupResource() == namespaces.GroupResource() }
+
+// guardNamespace refuses to relabel a namespace out of an active freeze, unless the user holds the verb override on it.
+func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (answer, Judgement) {
+	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
+	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)
+	done.Verdict.Allowed = true
+	if j.Rights == nil || before.deleting || freeze.ControlPlane(r.user) {
+		return answer{allowed: true}, done
+	}
+	user := authenticationv1.UserInfo{Username: r.user, UID: r.userUID, Groups: r.groups, Extra: map[string]authenticationv1.ExtraValue{}}
+	for k, v := range r.extra {
+		user.Extra[k] = v
+	}
+	a := answer{allowed: true}
+	for _, rule := range j.Freezes.Set().EscapesNamespace(r.name, before.labels, after.labels, now) {
+		held, err := holds(ctx, j.Rights, user, VerbOverride, rule.ID())
+		if err != nil {
+			done.Err = err
+			return answer{}, done
+		}
+		done.Escaped = append(done.Escaped, rule.ID())
+		if !held {
+			done.Verdict.Allowed = false
+			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s out of %s, which is active; user %q needs the verb %q on it", r.name, rule.ID(), r.user, VerbOverride)
+			return answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: done.Verdict.Message}, done
+		}
+		a.warnings = append(a.warnings, fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.name))
+	}
+	done.Overridden = len(done.Escaped) > 0
+	a.audit = with(nil, "overridden", names(done.Escaped))
+	return a, done
+}

@@ -1,0 +1,262 @@
+package admit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// JudgePath is where the server judges changes of adapted kinds against freezes.
+const JudgePath = "/judge"
+
+// maxReview bounds a review: the API server takes objects of at most 3 MB, and a review holds two, with escapes.
+const maxReview = 16 << 20
+
+// Freezes is what changes are judged by. All of it is in memory.
+type Freezes interface {
+	// Set is the policies as they are now.
+	Set() *freeze.Set
+	// Adapter finds what classifies the changes of a resource; nil: changes of it are not judged.
+	Adapter(resource schema.GroupResource) *adapter.Adapter
+	// Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
+	Namespace(name string) (labels []workload.Pairs, terminating, known bool)
+}
+
+// Objects reads what a review does not carry, from the API server: the labels of an object that is scaled through its /scale
+// subresource, and those of a namespace that has come a moment ago.
+type Objects interface {
+	Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
+}
+
+// Judgement is one request that was judged.
+type Judgement struct {
+	Request freeze.Request
+	Verdict freeze.Verdict
+	// Object is the object asked about; nil if there is none yet.
+	Object *corev1.ObjectReference
+	// Escaped lists the policies that an edit of labels has taken the object, or the namespace, out of.
+	Escaped []workload.Policy
+	// Overridden says that who did so holds the right to.
+	Overridden bool
+	Took       time.Duration
+	// Err says why there was no verdict.
+	Err error
+}
+
+// Judge answers admission reviews of adapted kinds. It refuses what the policies deny, and what it cannot judge is an error
+// of the server, which the webhook configuration's failurePolicy deals with.
+type Judge struct {
+	Freezes Freezes
+	Objects Objects
+	// Rights answers who may override; nil: nobody is asked and namespaces are not guarded.
+	Rights AccessReviewer
+	Clock  clock.PassiveClock
+	// Ready says why nothing can be judged yet. It may be nil.
+	Ready func(*http.Request) error
+	// Note is told of every request judged, but of no dry run. It must be quick. It may be nil.
+	Note func(Judgement)
+	Log  logr.Logger
+}
+
+// ServeHTTP implements http.Handler.
+func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	begin := j.Clock.Now()
+	if j.Ready != nil {
+		if err := j.Ready(req); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("read the admission review: %v", err), http.StatusBadRequest)
+		return
+	}
+	r, err := readReview(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var a answer
+	var done Judgement
+	if isNamespace(&r) {
+		a, done = j.guardNamespace(req.Context(), &r, begin)
+	} else {
+		a, done = j.judge(req.Context(), &r, begin)
+	}
+	if done.Err != nil {
+		j.Log.Error(done.Err, "cannot judge", "resource", r.resource.String(), "namespace", r.namespace, "name", r.name)
+		http.Error(w, done.Err.Error(), http.StatusInternalServerError)
+	} else if err := a.write(w, r.uid); err != nil {
+		j.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+	}
+	if j.Note != nil && !r.dryRun {
+		done.Took = j.Clock.Since(begin)
+		j.Note(done)
+	}
+}
+
+// judge gives the verdict on one review.
+func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (answer, Judgement) {
+	set := j.Freezes.Set()
+	req, uid, err := j.request(ctx, r, set, now)
+	if err != nil {
+		return answer{}, Judgement{Request: req, Err: err}
+	}
+	done := Judgement{Request: req, Verdict: set.Decide(req)}
+	if uid != "" {
+		done.Object = &corev1.ObjectReference{
+			APIVersion: r.resource.GroupVersion().String(), Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name, UID: types.UID(uid),
+		}
+	}
+	v := &done.Verdict
+	a := answer{allowed: v.Allowed, warnings: v.Warnings, audit: annotations(v)}
+	if !v.Allowed {
+		a.code, a.reason, a.message = http.StatusForbidden, metav1.StatusReasonForbidden, v.Message
+		return a, done
+	}
+	if req.Actions == 0 {
+		for _, rule := range set.Escapes(req) {
+			done.Escaped = append(done.Escaped, rule.ID())
+			a.warnings = append(a.warnings, fmt.Sprintf("this edit takes %s/%s out of %s, which is active", req.Kind.Kind, req.Name, rule.ID()))
+		}
+		a.audit = with(a.audit, "escaped", names(done.Escaped))
+	}
+	return a, done
+}
+
+// request makes the pure request of a review, and gives the UID of the object if it exists already.
+func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now time.Time) (req freeze.Request, uid string, err error) {
+	req = freeze.Request{Namespace: r.namespace, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}
+	found := j.Freezes.Adapter(r.resource.GroupResource())
+	if found == nil {
+		return req, "", nil
+	}
+	req.Kind = found.GroupKind()
+	switch r.subresource {
+	case "":
+		req.Actions = found.Classify([]byte(r.oldObject.Raw), []byte(r.object.Raw))
+		if r.operation == admissionv1.Delete {
+			req.Actions = workload.ChangeDelete
+		}
+		uid = facts(r, set.AnnotationKeys(), &req)
+	case "scale":
+		// A count of 0 is left out of a Scale.
+		if r.object.Get("spec.replicas").Int() == r.oldObject.Get("spec.replicas").Int() {
+			return req, "", nil
+		}
+		req.Actions = workload.ChangeScale
+		if uid, err = j.scaled(ctx, r, &req); err != nil {
+			return req, "", err
+		}
+	}
+	return req, uid, j.inNamespace(ctx, &req)
+}
+
+// facts adds what the review says of the object before and after, and gives its UID if it exists already. What is created,
+// or deleted as one of a collection, has no name in the review itself.
+func facts(r *review, wanted []string, req *freeze.Request) (uid string) {
+	old, cur := readMetadata(r.oldObject, wanted), readMetadata(r.object, wanted)
+	req.Deleting = old.deleting
+	req.Name = cmp.Or(cur.name, old.name, r.name, cur.generateName)
+	if r.oldObject.Exists() {
+		req.Old = &freeze.Facts{Labels: old.labels, Annotations: old.annotations}
+	}
+	if r.object.Exists() && r.operation != admissionv1.Delete {
+		req.New = &freeze.Facts{Labels: cur.labels, Annotations: cur.annotations}
+	}
+	return old.uid
+}
+
+// scaled adds the facts of an object that is scaled through its subresource: a Scale carries no labels. One that has gone
+// meanwhile has none; the API server will say so itself.
+func (j *Judge) scaled(ctx context.Context, r *review, req *freeze.Request) (uid string, err error) {
+	object, err := j.Objects.Metadata(ctx, r.resource, r.namespace, r.name)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the labels of %s %s/%s: %w", r.resource.Resource, r.namespace, r.name, err)
+	}
+	req.New = &freeze.Facts{Labels: workload.NewPairs(object.Labels), Annotations: workload.NewPairs(object.Annotations)}
+	req.Old = req.New
+	return string(object.UID), nil
+}
+
+// inNamespace adds what is to be known of the request's namespace.
+func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
+	if req.Namespace == "" {
+		return nil
+	}
+	var known bool
+	if req.NamespaceLabels, req.Terminating, known = j.Freezes.Namespace(req.Namespace); known {
+		return nil
+	}
+	namespace, err := j.Objects.Metadata(ctx, namespaces, "", req.Namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the labels of namespace %s: %w", req.Namespace, err)
+	}
+	req.NamespaceLabels = []workload.Pairs{workload.NewPairs(namespace.Labels)}
+	req.Terminating = namespace.DeletionTimestamp != nil
+	return nil
+}
+
+// annotations are what the audit log gets: who denied or would have denied what, and which exceptions were used.
+func annotations(v *freeze.Verdict) map[string]string {
+	var all map[string]string
+	for _, e := range []v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit} {
+		var texts []string
+		for _, d := range v.Of(e) {
+			texts = append(texts, d.Policy.String()+": "+strings.Join(d.Actions.Names(), ","))
+		}
+		key := map[v1alpha1.Enforcement]string{
+			v1alpha1.EnforcementDeny: "denied", v1alpha1.EnforcementWarn: "warned", v1alpha1.EnforcementAudit: "would-deny",
+		}[e]
+		all = with(all, key, texts)
+	}
+	var lifted []string
+	for _, l := range v.Lifts {
+		lifted = append(lifted, fmt.Sprintf("%s by %s: %s", l.Policy, l.Exception, strings.Join(l.Actions.Names(), ",")))
+	}
+	return with(all, "lifted", lifted)
+}
+
+func with(all map[string]string, key string, texts []string) map[string]string {
+	if len(texts) == 0 {
+		return all
+	}
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[key] = strings.Join(texts, "; ")
+	return all
+}
+
+func names(policies []workload.Policy) []string {
+	out := make([]string, len(policies))
+	for i, p := range policies {
+		out[i] = p.String()
+	}
+	return out
+}

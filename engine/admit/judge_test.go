@@ -1,0 +1,289 @@
+package admit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	shipped "flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// inMemory is what changes are judged by in tests: namespace shop is known, gone is being deleted, others have to be read.
+type inMemory struct {
+	set      *freeze.Set
+	adapters map[schema.GroupResource]*adapter.Adapter
+}
+
+func (m inMemory) Set() *freeze.Set                                { return m.set }
+func (m inMemory) Adapter(r schema.GroupResource) *adapter.Adapter { return m.adapters[r] }
+func (m inMemory) Namespace(name string) ([]workload.Pairs, bool, bool) {
+	labels := []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod"})}
+	return labels, name == "gone", name == "shop" || name == "gone"
+}
+
+// stored are objects that can be read: anything but "absent" in namespace "broken" is an error.
+type stored struct{}
+
+func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	switch {
+	case name == "absent":
+		return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+	case name == "broken" || namespace == "broken":
+		return nil, errors.New("the API server is away")
+	}
+	labels := map[string]string{"tier": "front", "env": "dev"}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "stored", Labels: labels}}, nil
+}
+
+// freezes compiles ClusterChangeFreezes and the shipped adapters.
+func freezes(t testing.TB, texts ...string) inMemory {
+	t.Helper()
+	m := inMemory{set: &freeze.Set{}, adapters: map[schema.GroupResource]*adapter.Adapter{}}
+	for _, text := range texts {
+		f := &v1alpha1.ClusterChangeFreeze{}
+		if err := yaml.UnmarshalStrict([]byte(text), f); err != nil {
+			t.Fatal(err)
+		}
+		rule, _, errs := freeze.CompileCluster(f, freeze.Context{Scope: target.Scope{Protected: sets.New[string]()}})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		m.set = m.set.With(rule)
+	}
+	all, err := shipped.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		m.adapters[schema.ParseGroupResource(a.Name)] = compiled
+	}
+	return m
+}
+
+const (
+	frontFreeze = `{metadata: {name: front}, spec: {target: {namespaceSelector: {matchLabels: {env: prod}}, selector: {matchLabels: {tier: front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale], message: {reason: sale}}}`
+	namedFreeze = `{metadata: {name: named}, spec: {target: {namespaces: [shop, fresh, broken, gone], names: [web]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
+)
+
+// review is an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
+func review(operation, namespace, name, subresource, old, object string, more ...string) string {
+	fields := append([]string{
+		`"uid":"u-1"`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"}`, `"resource":{"group":"apps","version":"v1","resource":"deployments"}`,
+		fmt.Sprintf(`"subResource":%q`, subresource), fmt.Sprintf(`"namespace":%q`, namespace), fmt.Sprintf(`"name":%q`, name), fmt.Sprintf(`"operation":%q`, operation),
+		`"userInfo":{"username":"alice","groups":["dev","system:authenticated"],"extra":{"a":["b"]}}`,
+		`"oldObject":` + old, `"object":` + object, `"options":{"fieldManager":"kubectl"}`,
+	}, more...)
+	return `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{` + strings.Join(fields, ",") + `}}`
+}
+
+func web(labels string, replicas int, more string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known","labels":{%s}%s},"spec":{"replicas":%d}}`, labels, more, replicas)
+}
+
+const (
+	front = `"tier":"front"`
+	none  = "null"
+)
+
+func TestJudge(t *testing.T) {
+	scaleOf := func(n int) string { return fmt.Sprintf(`{"metadata":{"name":"web"},"spec":{"replicas":%d}}`, n) }
+	tests := []struct {
+		reason, policy, review string
+		// want is a part of the refusal; empty: it is let through.
+		want string
+	}{
+		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")), "Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
+		{"metadata", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front+`,"a":"b"`, 1, "")), ""},
+		{"a label dropped in the same edit", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")), "denies Scale"},
+		{"a creation that generates its name", frontFreeze, review("CREATE", "shop", "", "", none, `{"metadata":{"generateName":"web-","labels":{"tier":"front"}}}`), "Deployment.apps/shop/web- refused"},
+		{"a deletion of a collection", namedFreeze, review("DELETE", "shop", "", "", web("", 1, ""), none), "Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Delete"},
+		{"another of the collection", namedFreeze, review("DELETE", "shop", "", "", strings.Replace(web("", 1, ""), `"name":"web"`, `"name":"api"`, 1), none), ""},
+		{"a deletion again", namedFreeze, review("DELETE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`), none), ""},
+		{"a finalizer goes", namedFreeze, review("UPDATE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z","finalizers":["a"]`), web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`)), ""},
+		{"/scale, whose object has the label", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "denies Scale"},
+		{"/scale by the labels of the object", frontFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "ClusterChangeFreeze/front denies Scale"},
+		{"/scale to what it is", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(2), scaleOf(2)), ""},
+		{"/scale of nothing to nothing", namedFreeze, review("UPDATE", "shop", "web", "scale", `{"spec":{}}`, scaleOf(0)), ""},
+		{"/scale of what has gone", frontFreeze, review("UPDATE", "shop", "absent", "scale", scaleOf(1), scaleOf(2)), ""},
+		{"another subresource", namedFreeze, review("UPDATE", "shop", "web", "status", web("", 1, ""), web("", 2, "")), ""},
+		{"a namespace that is not known yet", namedFreeze, review("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
+		{"the labels of one that is not known yet", frontFreeze, review("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
+		{"a namespace that is being deleted", namedFreeze, review("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
+		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), "deployments", "gadgets"), ""},
+		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`, `"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
+		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""), web(`"tier":"front"`, 2, "")), "denies Scale"},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			var noted []admit.Judgement
+			j := judge(t, freezes(t, test.policy), func(j admit.Judgement) { noted = append(noted, j) })
+			got := ask(t, j, test.review)
+			if got.UID != "u-1" || got.Allowed != (test.want == "") {
+				t.Fatalf("want refusal %q, got %+v", test.want, got)
+			}
+			if !got.Allowed && (!strings.Contains(got.Result.Message, test.want) || got.Result.Reason != metav1.StatusReasonForbidden || got.Result.Code != http.StatusForbidden) {
+				t.Errorf("want %q, got %+v", test.want, got.Result)
+			}
+			if len(noted) != 1 || noted[0].Verdict.Allowed != got.Allowed || noted[0].Err != nil {
+				t.Errorf("noted %+v", noted)
+			}
+		})
+	}
+}
+
+func judge(t testing.TB, m inMemory, note func(admit.Judgement)) *admit.Judge {
+	return &admit.Judge{Freezes: m, Objects: stored{}, Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)), Note: note, Log: testr.New(t.(*testing.T))}
+}
+
+func post(j *admit.Judge, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	j.ServeHTTP(w, httptest.NewRequest(http.MethodPost, admit.JudgePath, strings.NewReader(body)))
+	return w
+}
+
+func ask(t *testing.T, j *admit.Judge, body string) admissionv1.AdmissionResponse {
+	t.Helper()
+	w := post(j, body)
+	var answer admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	if answer.Kind != "AdmissionReview" || answer.APIVersion != "admission.k8s.io/v1" || answer.Response == nil {
+		t.Fatalf("got %+v", answer)
+	}
+	return *answer.Response
+}
+
+// What is told besides the verdict: warnings, audit annotations, and what is noted.
+func TestJudgeTells(t *testing.T) {
+	var noted []admit.Judgement
+	softly := strings.Replace(strings.Replace(namedFreeze, "deny:", "enforcement: Warn, deny:", 1), "name: named", "name: softly", 1)
+	quietly := strings.Replace(strings.Replace(namedFreeze, "deny:", "enforcement: Audit, deny:", 1), "name: named", "name: quietly", 1)
+	j := judge(t, freezes(t, softly, quietly, frontFreeze), func(j admit.Judgement) { noted = append(noted, j) })
+
+	got := ask(t, j, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
+	want := admissionv1.AdmissionResponse{
+		UID: "u-1", Allowed: true,
+		Warnings:         []string{"ClusterChangeFreeze/softly asks not to Scale Deployment.apps/shop/web now. It ends 2027-01-03T00:00:00Z (UTC)"},
+		AuditAnnotations: map[string]string{"warned": "ClusterChangeFreeze/softly: Scale", "would-deny": "ClusterChangeFreeze/quietly: Scale"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warned (-want +got):\n%s", diff)
+	}
+	object := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: types.UID("known")}
+	if diff := cmp.Diff(object, noted[0].Object); diff != "" {
+		t.Errorf("the object noted (-want +got):\n%s", diff)
+	}
+
+	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
+	if diff := cmp.Diff(admissionv1.AdmissionResponse{UID: "u-1", Allowed: true,
+		Warnings:         []string{"this edit takes Deployment/web out of ClusterChangeFreeze/front, which is active"},
+		AuditAnnotations: map[string]string{"escaped": "ClusterChangeFreeze/front"}}, got); diff != "" {
+		t.Errorf("a label dropped alone (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]workload.Policy{{Kind: freeze.ClusterKind, Name: "front"}}, noted[1].Escaped); diff != "" {
+		t.Error(diff)
+	}
+
+	before := len(noted)
+	dry := ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, ""), `"dryRun":true`))
+	if dry.Allowed || len(noted) != before {
+		t.Errorf("a dry run: allowed %t, noted %d times", dry.Allowed, len(noted)-before)
+	}
+	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Scale", "warned": "ClusterChangeFreeze/softly: Scale", "would-deny": "ClusterChangeFreeze/quietly: Scale"}, dry.AuditAnnotations); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What cannot be judged is an error of the server, which the failure policy deals with.
+func TestJudgeFails(t *testing.T) {
+	var noted []admit.Judgement
+	j := judge(t, freezes(t, namedFreeze, frontFreeze), func(j admit.Judgement) { noted = append(noted, j) })
+	good := review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 1, ""))
+	for _, test := range []struct {
+		reason, body string
+		code         int
+	}{
+		{"no JSON", good[:len(good)-1], http.StatusBadRequest},
+		{"no review", `{"apiVersion":"v1","kind":"Pod"}`, http.StatusBadRequest},
+		{"another version of the review", strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), http.StatusBadRequest},
+		{"labels that cannot be read", review("UPDATE", "shop", "broken", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`), http.StatusInternalServerError},
+		{"a namespace that cannot be read", review("UPDATE", "broken", "web", "", web("", 1, ""), web("", 2, "")), http.StatusInternalServerError},
+	} {
+		if w := post(j, test.body); w.Code != test.code {
+			t.Errorf("%s: want %d, got %d %s", test.reason, test.code, w.Code, w.Body)
+		}
+	}
+	if len(noted) != 2 || noted[0].Err == nil || noted[1].Err == nil {
+		t.Errorf("noted %+v", noted)
+	}
+	j.Ready = func(*http.Request) error { return errors.New("not yet") }
+	if w := post(j, good); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("before everything was read: %d", w.Code)
+	}
+}
+
+func TestFreezeConfiguration(t *testing.T) {
+	kinds := []admit.FreezeRule{
+		{Group: "batch", Resource: "cronjobs", Versions: []string{"v1"}, Actions: workload.ChangeCreate},
+		{Group: "apps", Resource: "statefulsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
+		{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut | workload.ChangeDelete},
+		{Group: "apps", Resource: "daemonsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
+		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Actions: 0},
+	}
+	config := admit.FreezeConfiguration(admissionClient, kinds, admit.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: true})
+	var rules []string
+	for _, r := range config.Webhooks[0].Rules {
+		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
+	}
+	want := []string{
+		"[apps] [v1] [daemonsets daemonsets/scale statefulsets statefulsets/scale] [UPDATE]*",
+		"[apps] [v1] [deployments] [UPDATE DELETE]*",
+		"[batch] [v1] [cronjobs] [CREATE]*",
+	}
+	if diff := cmp.Diff(want, rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if got := config.Webhooks[0].MatchConditions[1].Expression; !strings.Contains(got, `request.userInfo.username != 'o\'neill\\x'`) {
+		t.Errorf("the account is written as %s", got)
+	}
+	if len(config.Webhooks) != 2 || *config.Webhooks[1].FailurePolicy != "Ignore" || *config.Webhooks[0].FailurePolicy != "Fail" {
+		t.Errorf("webhooks %+v", config.Webhooks)
+	}
+	if got := admit.FreezeConfiguration(admissionClient, kinds[4:], admit.FreezeScope{}); got != nil {
+		t.Errorf("a configuration of nothing: %+v", got)
+	}
+	bare := admit.FreezeConfiguration(admissionClient, kinds[:1], admit.FreezeScope{})
+	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" || len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 1 {
+		t.Errorf("without scope: %+v", bare.Webhooks)
+	}
+}

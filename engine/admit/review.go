@@ -1,0 +1,179 @@
+package admit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/tidwall/gjson"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// review is an admission request of which only what is judged by is read. Texts are parts of the request's body.
+type review struct {
+	uid         string
+	resource    schema.GroupVersionResource
+	subresource string
+	namespace   string
+	name        string
+	operation   admissionv1.Operation
+	user        string
+	userUID     string
+	groups      []string
+	extra       map[string][]string
+	dryRun      bool
+	object      gjson.Result
+	oldObject   gjson.Result
+}
+
+// readReview reads an AdmissionReview of admission.k8s.io/v1. Objects in it are not decoded.
+func readReview(body []byte) (review, error) {
+	if !gjson.ValidBytes(body) {
+		return review{}, errors.New("read the admission review: it is not JSON")
+	}
+	root := gjson.ParseBytes(body)
+	request := root.Get("request")
+	if version := root.Get("apiVersion").Str; version != admissionv1.SchemeGroupVersion.String() || !request.IsObject() {
+		return review{}, fmt.Errorf("read the admission review: apiVersion %q with a request of JSON type %s", version, request.Type)
+	}
+	var r review
+	request.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "uid":
+			r.uid = value.String()
+		case "resource":
+			r.resource = schema.GroupVersionResource{Group: value.Get("group").String(), Version: value.Get("version").String(), Resource: value.Get("resource").String()}
+		case "subResource":
+			r.subresource = value.String()
+		case "namespace":
+			r.namespace = value.String()
+		case "name":
+			r.name = value.String()
+		case "operation":
+			r.operation = admissionv1.Operation(value.String())
+		case "userInfo":
+			r.readUser(value)
+		case "dryRun":
+			r.dryRun = value.Bool()
+		case "object":
+			r.object = presence(value)
+		case "oldObject":
+			r.oldObject = presence(value)
+		}
+		return true
+	})
+	return r, nil
+}
+
+func (r *review) readUser(info gjson.Result) {
+	r.user, r.userUID = info.Get("username").String(), info.Get("uid").String()
+	for _, g := range info.Get("groups").Array() {
+		r.groups = append(r.groups, g.String())
+	}
+	info.Get("extra").ForEach(func(key, values gjson.Result) bool {
+		if r.extra == nil {
+			r.extra = map[string][]string{}
+		}
+		for _, v := range values.Array() {
+			r.extra[key.String()] = append(r.extra[key.String()], v.String())
+		}
+		return true
+	})
+}
+
+// presence takes null for absent.
+func presence(value gjson.Result) gjson.Result {
+	if !value.IsObject() {
+		return gjson.Result{}
+	}
+	return value
+}
+
+// metadata is what selection reads of an object.
+type metadata struct {
+	name, generateName string
+	uid                string
+	deleting           bool
+	labels             workload.Pairs
+	annotations        workload.Pairs
+}
+
+// readMetadata reads the metadata of an object, with those annotations only that are wanted.
+func readMetadata(object gjson.Result, wanted []string) metadata {
+	var m metadata
+	object.Get("metadata").ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "name":
+			m.name = value.String()
+		case "uid":
+			m.uid = value.String()
+		case "generateName":
+			m.generateName = value.String()
+		case "deletionTimestamp":
+			m.deleting = value.Type != gjson.Null
+		case "labels":
+			m.labels = readPairs(value, nil)
+		case "annotations":
+			if len(wanted) > 0 {
+				m.annotations = readPairs(value, wanted)
+			}
+		}
+		return true
+	})
+	return m
+}
+
+// readPairs reads a map of texts; wanted limits it to some keys, nil takes all.
+func readPairs(value gjson.Result, wanted []string) workload.Pairs {
+	found := map[string]string{}
+	value.ForEach(func(key, v gjson.Result) bool {
+		found[key.String()] = v.String()
+		return true
+	})
+	if wanted == nil {
+		return workload.NewPairs(found)
+	}
+	some := map[string]string{}
+	for _, key := range wanted {
+		if v, ok := found[key]; ok {
+			some[key] = v
+		}
+	}
+	return workload.NewPairs(some)
+}
+
+// answer is what goes back to the API server.
+type answer struct {
+	allowed  bool
+	code     int32
+	reason   metav1.StatusReason
+	message  string
+	warnings []string
+	audit    map[string]string
+}
+
+// write sends the answer to a review.
+func (a answer) write(w http.ResponseWriter, uid string) error {
+	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.allowed, Warnings: a.warnings, AuditAnnotations: a.audit}
+	if !a.allowed {
+		response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: a.code, Reason: a.reason, Message: a.message}
+	}
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Response: response,
+	})
+	if err != nil {
+		return fmt.Errorf("encode the answer to the admission review: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(body); err != nil {
+		return fmt.Errorf("send the answer to the admission review: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package admit_test
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/engine/admit"
+)
+
+// Two replicas share a Secret and rotate authorities and certificates every few seconds, while the API server asks all
+// the time: no request fails, and every replica is trusted by the configuration as it is, at every moment.
+func TestRotationUnderLoad(t *testing.T) {
+	first := options(t, adapters(t))
+	first.AuthorityLifetime, first.ServingLifetime, first.Overlap = 12*time.Second, 9*time.Second, time.Second
+	second := first
+	second.Port = freePort(t)
+	servers := []*admit.Server{}
+	for _, opts := range []admit.Options{first, second} {
+		server, err := admit.New(api.Config(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve(t, server)
+		servers = append(servers, server)
+	}
+	t.Cleanup(func() { removeConfigurations(t, first) })
+	for _, server := range servers {
+		eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
+	}
+	active(t)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var load sync.WaitGroup
+	load.Go(func() { askAllTheTime(ctx, t) })
+	authorities := map[string]bool{}
+	overlaps := 0
+	for ctx.Err() == nil {
+		live, err := configurations().Get(t.Context(), first.OwnConfiguration, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle := live.Webhooks[0].ClientConfig.CABundle
+		known, err := certutil.ParseCertsPEM(bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(known) > 1 {
+			overlaps++
+		}
+		for _, ca := range known {
+			authorities[ca.SerialNumber.String()] = true
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(bundle)
+		for _, opts := range []admit.Options{first, second} {
+			if err := shake(fmt.Sprintf("127.0.0.1:%d", opts.Port), roots); err != nil {
+				t.Errorf("the replica on port %d is not trusted by the configuration: %v", opts.Port, err)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	load.Wait()
+	if len(authorities) < 3 || overlaps == 0 {
+		t.Errorf("%d authorities and %d moments with two of them in 20 s: want at least two rotations with overlap", len(authorities), overlaps)
+	}
+}
+
+// askAllTheTime has the API server call the webhook until the context ends. Only the refusal by the validator will do.
+func askAllTheTime(ctx context.Context, t *testing.T) {
+	user := as(t, "admin")
+	asked := 0
+	for ctx.Err() == nil {
+		bad := read(t, "deployments.apps", `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: a, replicas: "..x"}]}`)
+		if err := user.Create(ctx, bad, client.DryRunAll); !apierrors.IsInvalid(err) && ctx.Err() == nil {
+			t.Errorf("request %d: %v, want the validator's refusal", asked, err)
+		}
+		asked++
+	}
+	if asked < 100 {
+		t.Errorf("only %d requests were made", asked)
+	}
+}

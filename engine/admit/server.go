@@ -1,0 +1,144 @@
+package admit
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// ValidatePath is where the server answers for Flyball's own kinds.
+const ValidatePath = "/validate-flyball-dev-v1alpha1"
+
+// Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
+type Server struct {
+	web     webhook.Server
+	certs   certificates
+	options Options
+}
+
+// certificates are where the server's certificate comes from.
+type certificates interface {
+	// run keeps the certificate until the context ends.
+	run(ctx context.Context) error
+	// certificate is what to serve now.
+	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// ready says why API servers may not reach the server yet.
+	ready() error
+	// bundle is the authorities that API servers have to trust.
+	bundle() []byte
+}
+
+// New makes a server that reads and writes its certificates and configurations with the given access. The error names
+// the option that is wrong.
+func New(config *rest.Config, options Options) (*Server, error) {
+	options, err := options.check()
+	if err != nil {
+		return nil, err
+	}
+	certs, err := newCertificates(config, options)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
+	}
+	web := webhook.NewServer(webhook.Options{
+		Host: options.Host,
+		Port: options.Port,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS12
+			c.GetCertificate = certs.certificate
+		}},
+	})
+	s := &Server{web: web, certs: certs, options: options}
+	s.Handle(ValidatePath, newOwnKinds(scheme, options.Kinds))
+	return s, nil
+}
+
+func newCertificates(config *rest.Config, options Options) (certificates, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's HTTP client: %w", err)
+	}
+	registration, err := admissionregistrationclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's client of webhook configurations: %w", err)
+	}
+	core, err := coreclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
+	}
+	h := &hooks{client: registration.ValidatingWebhookConfigurations(), names: options.Configurations}
+	if name := options.OwnConfiguration; name != "" {
+		h.names = append([]string{name}, h.names...)
+		h.desired = func(bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+			return Configuration(name, options.Endpoint, options.Kinds, bundle)
+		}
+	}
+	if options.CertDir != "" {
+		return newDirectory(options.CertDir, h, options.Log)
+	}
+	hosts, err := options.Endpoint.hosts()
+	if err != nil {
+		return nil, err
+	}
+	return &keeper{
+		secrets: core.Secrets(options.Secret.Namespace),
+		secret:  options.Secret,
+		hooks:   h,
+		rotation: rotation{
+			hosts:     append(hosts, options.ExtraHosts...),
+			authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
+		},
+		log: options.Log,
+	}, nil
+}
+
+// Handle answers admission reviews on a path of the server. It panics if the path is taken, and is called before Start.
+func (s *Server) Handle(path string, handler admission.Handler) {
+	s.web.Register(path, &admission.Webhook{Handler: handler})
+}
+
+// HandleHTTP answers plain requests on a path of the server. It panics if the path is taken, and is called before Start.
+func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(path, handler) }
+
+// Start serves until the context ends, and then lets requests that are under way end.
+func (s *Server) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.certs.run(ctx) })
+	group.Go(func() error { return s.web.Start(ctx) })
+	return group.Wait()
+}
+
+// NeedLeaderElection says that every replica serves.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Ready is a readiness check: the server listens, has a certificate, and the configurations trust its authority.
+func (s *Server) Ready(req *http.Request) error {
+	if err := s.certs.ready(); err != nil {
+		return fmt.Errorf("the admission server's certificate: %w", err)
+	}
+	return s.web.StartedChecker()(req)
+}
+
+// CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a
+// certificate. It changes with rotation: name the configuration in Options.Configurations to have it kept.
+func (s *Server) CABundle() []byte { return s.certs.bundle() }
+
+// Client is how a webhook configuration made elsewhere reaches a path of this server.
+func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
+	return s.options.Endpoint.client(path, s.CABundle())
+}

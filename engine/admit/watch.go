@@ -1,0 +1,53 @@
+package admit
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// listWatcher is the part of a typed client that a watch of one object needs.
+type listWatcher[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// watchNamed pokes whenever the one object of that name comes, changes or goes; pokes that nobody has taken yet are one.
+// A watch that is refused is tried again with back-off.
+func watchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, poke chan<- struct{}) error {
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return client.Watch(ctx, options)
+		},
+	}, object, cache.SharedIndexInformerOptions{})
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		log.V(1).Info("a watch does not work at the moment", "name", name, "reason", err.Error())
+	})
+	if err != nil {
+		return err
+	}
+	tell := func(any) {
+		select {
+		case poke <- struct{}{}:
+		default:
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
+	}); err != nil {
+		return err
+	}
+	go informer.RunWithContext(ctx)
+	return nil
+}
