@@ -1,0 +1,109 @@
+// Package app wires the manager: it makes what the engine needs from a configuration and a set of options, and runs it until
+// its context ends. The binary and the demo run the same code.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+)
+
+// Options say how the manager runs. AddFlags gives them their defaults.
+type Options struct {
+	// MetricsAddress is where Prometheus scrapes; "0" serves none.
+	MetricsAddress string
+	// HealthAddress is where /healthz and /readyz are; "0" serves none.
+	HealthAddress string
+	// LeaderElection lets one of several replicas work at a time.
+	LeaderElection bool
+	// Namespace is where Flyball runs: its lease, its certificates; selectors do not reach it.
+	Namespace string
+	// Workers is the number of targets worked on at once.
+	Workers int
+	// QPS and Burst limit requests to the API server; a QPS below zero leaves that to the server's priority and fairness.
+	QPS   float32
+	Burst int
+	// ShutdownTimeout is how long a write in flight may take once the manager is told to stop.
+	ShutdownTimeout time.Duration
+	// Webhook says how admission requests are served.
+	Webhook WebhookOptions
+
+	// Log takes structured lines.
+	Log logr.Logger
+	// Clock is the clock by which policies are decided. It is no flag: nil means the machine's.
+	Clock clock.WithTicker
+	// Registry takes the metrics. It is no flag: nil means that of controller-runtime, which the metrics address serves.
+	Registry prometheus.Registerer
+}
+
+// WebhookOptions say how admission requests are served.
+type WebhookOptions struct {
+	// Enabled serves admission requests.
+	Enabled bool
+	// Port to listen on.
+	Port int
+	// Host to listen on; empty: every address.
+	Host string
+	// CertDir holds tls.crt and tls.key made by somebody else (cert-manager); empty: the manager makes and rotates its own.
+	CertDir string
+	// Service is the name of the Service in Namespace that leads to the webhook.
+	Service string
+	// ServicePort is the port of that Service; 0: 443.
+	ServicePort int32
+	// URL is how the API server reaches the webhook when it runs outside the cluster; it replaces Service.
+	URL string
+	// Secret holds the certificates that the manager makes.
+	Secret string
+	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
+	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
+	Owner string
+}
+
+// AddFlags registers the options as flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "Address to serve Prometheus metrics on; 0 serves none.")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on; 0 serves none.")
+	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "Let one of several replicas work at a time.")
+	fs.StringVar(&o.Namespace, "namespace", namespaceDefault(), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
+	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
+	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
+	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "How long a write in flight may take once the manager is told to stop.")
+	fs.BoolVar(&o.Webhook.Enabled, "webhook", true, "Serve admission requests: Flyball's own objects are checked where their schema cannot.")
+	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
+	fs.StringVar(&o.Webhook.Host, "webhook-host", "", "Address to serve admission requests on; empty is every address.")
+	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "", "Directory with tls.crt and tls.key, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
+	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
+	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
+	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
+	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes.")
+	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes is removed. Empty: the CRD of ClusterChangeFreeze.")
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--namespace must not be empty"))
+	}
+	if o.Workers < 1 {
+		errs = append(errs, fmt.Errorf("--workers must be at least 1, is %d", o.Workers))
+	}
+	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
+		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))
+	}
+	return errors.Join(errs...)
+}
+
+// namespaceDefault is the pod's namespace where the manager runs in a cluster.
+func namespaceDefault() string {
+	if ns := os.Getenv("POD_NAMESPACE"); ns != "" {
+		return ns
+	}
+	return "flyball-system"
+}

@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/reconcile"
+)
+
+// Scheme knows Flyball's kinds and those of Kubernetes itself.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	return s
+}
+
+// Run runs the manager until the context ends. It returns once the writes in flight are through.
+func Run(ctx context.Context, config *rest.Config, opts Options) error {
+	if err := opts.validate(); err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = opts.QPS, opts.Burst
+	config.UserAgent = "flyball-manager"
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        Scheme(),
+		Logger:                        opts.Log,
+		Cache:                         cache.Options{NewInformer: newInformer},
+		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddress},
+		HealthProbeBindAddress:        opts.HealthAddress,
+		LeaderElection:                opts.LeaderElection,
+		LeaderElectionID:              "flyball-manager",
+		LeaderElectionNamespace:       opts.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &opts.ShutdownTimeout,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the manager: %w", err)
+	}
+	scope := reconcile.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper()))
+	freezes, err := addFreezes(mgr, config, opts, scope)
+	if err != nil {
+		return err
+	}
+	if err := addEngine(mgr, config, opts, scope, freezes); err != nil {
+		return err
+	}
+	if err := addWebhook(mgr, config, opts, scope, freezes); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("set up the health check: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// clusterScoped asks the API server whether objects of a kind live outside namespaces. A kind that is not served does not.
+func clusterScoped(mapper meta.RESTMapper) func(schema.GroupKind) bool {
+	return func(gk schema.GroupKind) bool {
+		mapping, err := mapper.RESTMapping(gk)
+		return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+	}
+}
+
+func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) error {
+	if opts.Registry == nil {
+		opts.Registry = metrics.Registry
+	}
+	m, err := reconcile.NewMetrics(opts.Registry)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	engine, err := reconcile.New(config, mgr.GetClient(), mgr.GetEventRecorder("flyball"), m, reconcile.Options{
+		Clock:   opts.Clock,
+		Workers: opts.Workers,
+		Scope:   scope,
+		Freezes: freezes,
+		Log:     opts.Log.WithName("engine"),
+	})
+	if err != nil {
+		return err
+	}
+	return engine.SetupWithManager(mgr, config)
+}
