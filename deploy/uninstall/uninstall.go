@@ -1,0 +1,95 @@
+// Package uninstall gives everything back before Flyball goes: it deletes every Adapter, which makes the manager that still
+// runs undo all that it has changed on the kind, and waits until the last one is gone. It promises to say what it waits for,
+// and to fail rather than to leave something asleep. Policies, and CRDs, stay.
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// interval is how often the adapters that are left are looked at.
+const interval = time.Second
+
+// Run deletes every Adapter and waits until all are gone, or until the context ends; the error then names those that are left
+// and why. say is told what is done and what is waited for, a line whenever that changes.
+func Run(ctx context.Context, config *rest.Config, say func(line string)) error {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("make the scheme: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make the client: %w", err)
+	}
+	said := ""
+	for {
+		left, err := step(ctx, c, say)
+		switch {
+		case meta.IsNoMatchError(err):
+			say("Adapters are not served here: nothing to give back")
+			return nil
+		case err == nil && left == "":
+			say("every adapter is gone, and everything it changed is given back")
+			return nil
+		case err != nil:
+			left = err.Error()
+		}
+		if left != said {
+			said = left
+			say("waiting: " + left)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("adapters are left: %s: %w", said, context.Cause(ctx))
+		case <-time.After(interval):
+		}
+	}
+}
+
+// step deletes the adapters that are not being deleted yet and says what the others wait for; empty if none is left.
+func step(ctx context.Context, c client.Client, say func(string)) (left string, err error) {
+	var list v1alpha1.AdapterList
+	if err := c.List(ctx, &list); err != nil {
+		return "", fmt.Errorf("list adapters: %w", err)
+	}
+	var waits []string
+	var errs []error
+	for i := range list.Items {
+		a := &list.Items[i]
+		if !a.DeletionTimestamp.IsZero() {
+			waits = append(waits, a.Name+": "+reason(a))
+			continue
+		}
+		waits = append(waits, a.Name)
+		err := c.Delete(ctx, a)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("delete the adapter %s: %w", a.Name, err))
+		default:
+			say("deleted the adapter " + a.Name)
+		}
+	}
+	return strings.Join(waits, "; "), errors.Join(errs...)
+}
+
+// reason is what the manager says of an adapter that is being deleted.
+func reason(a *v1alpha1.Adapter) string {
+	c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Reason != "Restoring" {
+		return "the manager has not answered yet"
+	}
+	return c.Message
+}
