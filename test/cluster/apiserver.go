@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+const (
+	serviceRange = "10.96.0.0/16"
+	serviceIP    = "10.96.0.1" // the first of the range: service kubernetes
+	podRange     = "10.244.0.0/16"
+
+	// auditPolicy records who asked for what, without bodies, once per request.
+	auditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}
+`
+)
+
+// startStorage starts etcd and writes everything the API server reads at its start.
+func (c *Cluster) startStorage(ctx context.Context) error {
+	clientPort, err := c.ports.take()
+	if err != nil {
+		return err
+	}
+	peerPort, err := c.ports.take()
+	if err != nil {
+		return err
+	}
+	server, err := c.ca.server("etcd")
+	if err != nil {
+		return err
+	}
+	identity, err := c.ca.client("apiserver-etcd-client", "kube-apiserver")
+	if err != nil {
+		return err
+	}
+	url, peer := "https://"+loopback(clientPort), "http://"+loopback(peerPort)
+	etcd, err := c.run(binEtcd, []string{
+		"--name", "local", "--data-dir", filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls", url, "--advertise-client-urls", url,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "local=" + peer,
+		"--cert-file", server.certFile, "--key-file", server.keyFile,
+		"--trusted-ca-file", c.ca.certFile(), "--client-cert-auth",
+		// Nobody waits for a disk: the data is worth nothing after a power failure.
+		"--unsafe-no-fsync",
+		"--log-level", "warn",
+	})
+	if err != nil {
+		return err
+	}
+	probe, err := newClient(url, c.ca, identity)
+	if err != nil {
+		return err
+	}
+	if err := c.writeAPIServerFiles(); err != nil {
+		return err
+	}
+	c.etcdURL = url
+	return await(ctx, "etcd to be healthy", func(ctx context.Context) error { return probe.get(ctx, "/health", nil) }, etcd)
+}
+
+func (c *Cluster) writeAPIServerFiles() error {
+	if err := writeSecret(c.auditPolicyFile(), []byte(auditPolicy)); err != nil {
+		return err
+	}
+	if err := serviceAccountKey(c.serviceAccountKeyFile()); err != nil {
+		return err
+	}
+	if _, err := c.ca.server("apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
+		return err
+	}
+	_, err := c.front.client("front-proxy-client", "front-proxy-client")
+	return err
+}
+
+func (c *Cluster) pki(file string) string        { return filepath.Join(c.dir, "pki", file) }
+func (c *Cluster) serviceAccountKeyFile() string { return c.pki("service-account.key") }
+func (c *Cluster) auditPolicyFile() string       { return filepath.Join(c.dir, "audit-policy.json") }
+
+func (c *Cluster) apiServerArgs() []string {
+	args := []string{
+		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(c.port),
+		// Without an address the server asks the routing table for one, and ends
+		// on a machine that has no default route. This one is for documentation.
+		"--advertise-address", "192.0.2.1",
+		"--etcd-servers", c.etcdURL, "--etcd-cafile", c.ca.certFile(),
+		"--etcd-certfile", c.pki("apiserver-etcd-client.crt"), "--etcd-keyfile", c.pki("apiserver-etcd-client.key"),
+		"--tls-cert-file", c.pki("apiserver.crt"), "--tls-private-key-file", c.pki("apiserver.key"),
+		"--client-ca-file", c.ca.certFile(), "--token-auth-file", tokenFile(c.dir),
+		"--authorization-mode", "RBAC",
+		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file", c.serviceAccountKeyFile(),
+		"--service-account-signing-key-file", c.serviceAccountKeyFile(),
+		"--service-cluster-ip-range", serviceRange,
+		"--allow-privileged",
+		"--requestheader-client-ca-file", c.front.certFile(), "--requestheader-allowed-names", "front-proxy-client",
+		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
+		"--requestheader-extra-headers-prefix", "X-Remote-Extra-",
+		"--proxy-client-cert-file", c.pki("front-proxy-client.crt"), "--proxy-client-key-file", c.pki("front-proxy-client.key"),
+	}
+	if !c.opts.Level.includes(LevelWorkloads) {
+		// No controller makes the service accounts that the plugin asks for.
+		args = append(args, "--disable-admission-plugins", "ServiceAccount")
+	}
+	if c.opts.Audit {
+		args = append(args, "--audit-policy-file", c.auditPolicyFile(), "--audit-log-path", c.AuditLog(), "--audit-log-maxsize", "4096")
+	}
+	return append(args, c.opts.ExtraAPIServerArgs...)
+}
+
+// StartAPIServer starts the API server that StopAPIServer has stopped, on the
+// same port and the same data, and waits until it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	c.mu.Lock()
+	running := c.apiserver != nil
+	c.mu.Unlock()
+	if running {
+		return errors.New("start kube-apiserver: it runs already")
+	}
+	p, err := c.run(binAPIServer, c.apiServerArgs())
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.apiserver = p
+	c.mu.Unlock()
+	return await(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return c.client.get(ctx, "/readyz", nil) }, p)
+}
+
+// StopAPIServer kills the API server: open connections break and new ones are
+// refused until StartAPIServer. Everything else runs on.
+func (c *Cluster) StopAPIServer() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.apiserver == nil {
+		return errors.New("stop kube-apiserver: it does not run")
+	}
+	c.apiserver.kill()
+	c.forget(c.apiserver)
+	c.apiserver = nil
+	return nil
+}

@@ -1,0 +1,259 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// BuildOptions says which binaries are wanted.
+type BuildOptions struct {
+	// Level is the level whose binaries are built; default LevelAPI.
+	Level Level
+	// With names further binaries, for example "helm".
+	With []string
+	// Source is the directory of this module; default: found upwards from the
+	// working directory. It is only needed when something is not built yet.
+	Source string
+	// Log receives progress; default: none.
+	Log io.Writer
+}
+
+// Binaries are files that are ready to run.
+type Binaries struct {
+	paths map[string]string
+	share string
+}
+
+// Path returns the absolute path of a binary, for example "kubectl".
+func (b *Binaries) Path(name string) (string, error) {
+	path, ok := b.paths[name]
+	if !ok {
+		return "", fmt.Errorf("binary %q was not asked for", name)
+	}
+	return path, nil
+}
+
+// Build makes sure that the binaries exist and returns them. What is missing is
+// built once into the user's cache directory, in a directory named after the
+// versions and the Go release; callers that come meanwhile wait for the one that
+// builds. A binary that the directory KUBEBUILDER_ASSETS holds is taken from there.
+func Build(ctx context.Context, opts BuildOptions) (*Binaries, error) {
+	if opts.Level == "" {
+		opts.Level = LevelAPI
+	}
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	wanted, err := selectComponents(opts.Level, opts.With)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := buildDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{dir: dir, source: opts.Source, log: opts.Log}
+	result := &Binaries{paths: map[string]string{}, share: b.share()}
+	var missing []component
+	for _, c := range wanted {
+		if path, ok := provided(c); ok {
+			result.paths[c.binary] = path
+			fmt.Fprintf(opts.Log, "%s is taken from KUBEBUILDER_ASSETS\n", c.binary)
+			continue
+		}
+		result.paths[c.binary] = b.target(c)
+		if !b.complete(c) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) == 0 {
+		return result, nil
+	}
+	if err := b.buildAll(ctx, missing); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// provided finds a binary where the tools of the Kubernetes project expect it.
+func provided(c component) (string, bool) {
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" || len(c.assets) > 0 {
+		return "", false
+	}
+	path, err := filepath.Abs(filepath.Join(dir, c.binary))
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Stat(path)
+	return path, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// CacheDir returns the directory below which everything of this package is kept.
+func CacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache directory: %w", err)
+	}
+	return filepath.Join(base, "flyball"), nil
+}
+
+// buildDir names the directory of one set of versions, Go release and recipe.
+func buildDir(ctx context.Context) (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	goVersion := runtime.Version()
+	if out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output(); err == nil {
+		goVersion = strings.TrimSpace(string(out))
+	}
+	hash := sha256.New()
+	for _, c := range components() {
+		fmt.Fprintln(hash, c.binary, c.pkg, c.version, c.ldflags)
+		for _, a := range c.assets {
+			fmt.Fprintln(hash, a.file, a.sources)
+		}
+	}
+	fmt.Fprintln(hash, goVersion, runtime.GOOS, runtime.GOARCH)
+	key := fmt.Sprintf("kubernetes-%s-%s-%s", KubernetesVersion, goVersion, hex.EncodeToString(hash.Sum(nil))[:10])
+	return filepath.Join(cache, key), nil
+}
+
+type builder struct {
+	dir    string
+	source string
+	log    io.Writer
+}
+
+func (b *builder) share() string             { return filepath.Join(b.dir, "share") }
+func (b *builder) target(c component) string { return filepath.Join(b.dir, "bin", c.binary) }
+
+func (b *builder) complete(c component) bool {
+	files := []string{b.target(c)}
+	for _, a := range c.assets {
+		files = append(files, filepath.Join(b.share(), a.file))
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *builder) buildAll(ctx context.Context, missing []component) error {
+	if b.source == "" {
+		source, err := FindSource()
+		if err != nil {
+			return fmt.Errorf("build %s: %w", missing[0].binary, err)
+		}
+		b.source = source
+	}
+	for _, dir := range []string{filepath.Join(b.dir, "bin"), b.share()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make the build cache: %w", err)
+		}
+	}
+	lock, err := waitLock(ctx, filepath.Join(b.dir, "build.lock"), func() func() {
+		return progress(b.log, "waiting for another process that builds the cluster's binaries")
+	})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	for i, c := range missing {
+		if b.complete(c) {
+			continue
+		}
+		label := fmt.Sprintf("building %s %s (%d of %d; the first time this takes minutes)", c.binary, c.version, i+1, len(missing))
+		stop := progress(b.log, label)
+		err := b.build(ctx, c)
+		stop()
+		if err != nil {
+			return fmt.Errorf("build %s %s: %w", c.binary, c.version, err)
+		}
+	}
+	return nil
+}
+
+// build compiles one binary aside and renames it, so that a binary that exists is whole.
+func (b *builder) build(ctx context.Context, c component) error {
+	dir := filepath.Join(b.source, "build", c.module)
+	aside := b.target(c) + ".tmp"
+	defer os.Remove(aside)
+	_, err := runGo(ctx, dir, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-p", strconv.Itoa(runtime.NumCPU()),
+		"-ldflags", strings.Join(append([]string{"-s", "-w"}, c.ldflags...), " "), "-o", aside, c.pkg)
+	if err != nil {
+		return err
+	}
+	for _, a := range c.assets {
+		out, err := runGo(ctx, dir, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", a.module)
+		if err != nil {
+			return err
+		}
+		if err := writeAsset(a, strings.TrimSpace(out), b.share()); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(aside, b.target(c)); err != nil {
+		return fmt.Errorf("put the binary in place: %w", err)
+	}
+	return nil
+}
+
+// runGo runs the go command for this machine, whatever the caller cross-compiles for.
+func runGo(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, lastLines(stderr.String(), 30))
+	}
+	return stdout.String(), nil
+}
+
+// progress says what is going on, now and every 15 seconds until it is stopped.
+func progress(log io.Writer, what string) (stop func()) {
+	began := time.Now()
+	fmt.Fprintln(log, what)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(15 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(log, "%s: %d s\n", what, int(time.Since(began).Seconds()))
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// lastLines returns the end of a text, at most n lines.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The versions that are built. The go.mod files below build/ require the same
+// ones (a test compares them); the versions are part of the cache key.
+const (
+	KubernetesVersion    = "v1.37.1"
+	EtcdVersion          = "v3.7.0"
+	KWOKVersion          = "v0.8.0"
+	MetricsServerVersion = "v0.9.0"
+	VPAVersion           = "v1.8.1"
+	HelmVersion          = "v4.3.1"
+)
+
+// The binaries, by file name.
+const (
+	binEtcd              = "etcd"
+	binAPIServer         = "kube-apiserver"
+	binKubectl           = "kubectl"
+	binControllerManager = "kube-controller-manager"
+	binScheduler         = "kube-scheduler"
+	binKWOK              = "kwok"
+	binMetricsServer     = "metrics-server"
+	binVPARecommender    = "vpa-recommender"
+	binHelm              = "helm"
+)
+
+// component is one binary and the module below build/ that it is built in.
+type component struct {
+	binary  string
+	module  string // directory below build/
+	pkg     string
+	version string
+	ldflags []string
+	// level needs the binary; empty: only built when asked for by name.
+	level Level
+	// assets are data files that the binary's own module carries.
+	assets []asset
+}
+
+// asset is one file of the share directory, joined from files of a module.
+type asset struct {
+	file   string
+	module string // import path of the module that carries the sources
+	// sources are joined as one multi-document YAML file.
+	sources []string
+}
+
+func components() []component {
+	kubernetes := versionFlags("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+	return []component{
+		{binary: binEtcd, module: "kubernetes", pkg: "go.etcd.io/etcd/server/v3", version: EtcdVersion, level: LevelAPI},
+		{binary: binAPIServer, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", version: KubernetesVersion, ldflags: kubernetes, level: LevelAPI},
+		{binary: binKubectl, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl", version: KubernetesVersion, ldflags: kubernetes, level: LevelAPI},
+		{binary: binControllerManager, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", version: KubernetesVersion, ldflags: kubernetes, level: LevelWorkloads},
+		{binary: binScheduler, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", version: KubernetesVersion, ldflags: kubernetes, level: LevelWorkloads},
+		{binary: binKWOK, module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", version: KWOKVersion, level: LevelWorkloads, assets: kwokAssets()},
+		{binary: binMetricsServer, module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", version: MetricsServerVersion, level: LevelMetrics},
+		{
+			binary: binVPARecommender, module: "vpa", pkg: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender", version: VPAVersion, level: LevelMetrics,
+			assets: []asset{{file: assetVPACRDs, module: "k8s.io/autoscaler/vertical-pod-autoscaler", sources: []string{"deploy/vpa-v1-crd-gen.yaml"}}},
+		},
+		{binary: binHelm, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion, ldflags: []string{"-X", "helm.sh/helm/v4/internal/version.version=" + HelmVersion}},
+	}
+}
+
+// versionFlags stamps the release into the version packages, without which the
+// binaries call themselves v0.0.0-master and refuse version-dependent defaults.
+func versionFlags(packages ...string) []string {
+	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	var flags []string
+	for _, p := range packages {
+		flags = append(flags,
+			"-X", p+".gitVersion="+KubernetesVersion,
+			"-X", p+".gitMajor="+major,
+			"-X", p+".gitMinor="+minor)
+	}
+	return flags
+}
+
+// selectComponents returns what a level needs, and what is asked for by name.
+func selectComponents(level Level, with []string) ([]component, error) {
+	all := components()
+	for _, name := range with {
+		if !slices.ContainsFunc(all, func(c component) bool { return c.binary == name }) {
+			return nil, fmt.Errorf("binary %q is not one that can be built", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(c component) bool {
+		needed := c.level != "" && level.includes(c.level)
+		return !needed && !slices.Contains(with, c.binary)
+	}), nil
+}

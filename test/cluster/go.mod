@@ -1,0 +1,3 @@
+module flyball.dev/flyball/test/cluster
+
+go 1.26.0

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The constants name the build cache; the go.mod files say what is built.
+func TestVersionsAreThoseOfTheBuildModules(t *testing.T) {
+	for _, test := range []struct{ module, requirement string }{
+		{"kubernetes", "k8s.io/kubernetes " + KubernetesVersion},
+		{"kubernetes", "go.etcd.io/etcd/server/v3 " + EtcdVersion},
+		{"kwok", "sigs.k8s.io/kwok " + KWOKVersion},
+		{"metrics-server", "sigs.k8s.io/metrics-server " + MetricsServerVersion},
+		{"vpa", "k8s.io/autoscaler/vertical-pod-autoscaler " + VPAVersion},
+		{"helm", "helm.sh/helm/v4 " + HelmVersion},
+	} {
+		raw, err := os.ReadFile(filepath.Join("build", test.module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "\t"+test.requirement+" // indirect\n") {
+			t.Errorf("build/%s/go.mod does not require %s", test.module, test.requirement)
+		}
+	}
+}
+
+func TestStagingRepositoriesAreOfTheRelease(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("build", "kubernetes", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "v0" + strings.TrimPrefix(KubernetesVersion, "v1")
+	replaced := 0
+	for line := range strings.Lines(string(raw)) {
+		from, to, ok := strings.Cut(strings.TrimSpace(line), " => ")
+		if !ok {
+			continue
+		}
+		replaced++
+		if to != from+" "+want {
+			t.Errorf("%s is replaced by %q, want %s", from, to, want)
+		}
+	}
+	if replaced < 30 {
+		t.Errorf("%d staging repositories are replaced, want all of more than 30", replaced)
+	}
+}
+
+func TestSelectComponents(t *testing.T) {
+	for _, test := range []struct {
+		level Level
+		with  []string
+		want  string
+	}{
+		{level: LevelAPI, want: "etcd kube-apiserver kubectl"},
+		{level: LevelAPI, with: []string{"helm"}, want: "etcd kube-apiserver kubectl helm"},
+		{level: LevelWorkloads, with: []string{"kwok"}, want: "etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kwok"},
+		{level: LevelMetrics, want: "etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kwok metrics-server vpa-recommender"},
+	} {
+		selected, err := selectComponents(test.level, test.with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range selected {
+			names = append(names, c.binary)
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("level %s with %v needs %s, want %s", test.level, test.with, got, test.want)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		edit     func(string) (string, error)
+		in, want string
+	}{
+		{
+			name: "hold, the first stage only", edit: holdable,
+			in:   "  selector:\n    matchExpressions:\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
+			want: "  selector:\n    matchExpressions:\n    - key: '.metadata.annotations[\"" + HoldAnnotation + "\"]'\n      operator: 'DoesNotExist'\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
+		},
+		{
+			name: "no zeros", edit: aboveZero,
+			in:   "    value: 'pod.CumulativeUsage(\"cpu\", container.name)'\n    value: 'pod.Usage(\"memory\")'\n    value: 'node.Usage(\"memory\")'\n",
+			want: "    value: 'pod.CumulativeUsage(\"cpu\", container.name) + 1.0'\n    value: 'pod.Usage(\"memory\")'\n    value: 'node.Usage(\"memory\") + 1048576.0'\n",
+		},
+	} {
+		got, err := test.edit(test.in)
+		if err != nil || got != test.want {
+			t.Errorf("%s: %q, %v; want %q", test.name, got, err, test.want)
+		}
+		if _, err := test.edit("kind: Other\n"); err == nil {
+			t.Errorf("%s: a text without the place to edit is no error", test.name)
+		}
+	}
+}
+
+func TestBinariesOfKubebuilder(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", dir)
+	for name, mode := range map[string]os.FileMode{binEtcd: 0o755, binKubectl: 0o644, binKWOK: 0o755} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]bool{binEtcd: true} // kubectl cannot be run; kwok comes with files
+	for _, c := range components() {
+		if path, ok := provided(c); ok != want[c.binary] {
+			t.Errorf("%s is provided: %v (%s), want %v", c.binary, ok, path, want[c.binary])
+		}
+	}
+}
+
+func TestPortsAreNotGivenTwice(t *testing.T) {
+	one, err := newPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := &ports{dir: one.dir}
+	defer one.release()
+	defer two.release()
+	seen := map[int]bool{}
+	for range 20 {
+		for _, p := range []*ports{one, two} {
+			port, err := p.take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if port < firstPort || port > lastPort || seen[port] {
+				t.Errorf("port %d is out of range or given twice", port)
+			}
+			seen[port] = true
+		}
+	}
+}
+
+func TestLockWaitsForItsHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, ok, err := tryLock(path)
+	if err != nil || !ok {
+		t.Fatalf("take a free lock: %v, %v", ok, err)
+	}
+	waiting, stopped := make(chan struct{}), make(chan struct{})
+	wait := func() func() {
+		close(waiting)
+		return func() { close(stopped) }
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := waitLock(ctx, path, func() func() { return func() {} }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("wait for a held lock: %v, want the deadline", err)
+	}
+	go func() {
+		<-waiting
+		held.Close()
+	}()
+	got, err := waitLock(t.Context(), path, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-stopped
+	got.Close()
+}
