@@ -1,0 +1,333 @@
+package deploy
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/reconcile"
+)
+
+var update = flag.Bool("update", false, "write the kustomize base instead of comparing with it")
+
+// everything turns every part of the chart on.
+func everything(t *testing.T) []string {
+	t.Helper()
+	enabled := map[string]any{}
+	for _, a := range library(t) {
+		enabled[a.Name] = map[string]any{"enabled": true}
+	}
+	text, err := json.Marshal(enabled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"--set-json", "adapters=" + string(text),
+		"--set-json", `rbac.ownKinds=[{"group":"example.com","resource":"widgets","scale":true},{"resource":"things"}]`,
+		"--set", "networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true",
+		"--set", "priorityClassName=high,podLabels.team=platform,podAnnotations.note=x,nodeSelector.disk=ssd",
+	}
+}
+
+func library(t *testing.T) []v1alpha1.Adapter {
+	t.Helper()
+	all, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestChartLints(t *testing.T) {
+	must(t, "helm", "lint", "--strict", chart)
+	must(t, "helm", append([]string{"lint", "--strict", chart}, everything(t)...)...)
+}
+
+func TestChartRefusesUnknownValues(t *testing.T) {
+	for _, set := range []string{
+		"replica=3", "replicas=0", "webhook.port=70000", "uninstall.timeout=5", "adapters.widgets.enabled=true", "image.digest=latest",
+	} {
+		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", set); err == nil {
+			t.Errorf("--set %s is taken:\n%.200s", set, out)
+		}
+	}
+}
+
+// rules gives the RBAC rules of a role, by the role's name, and fails where an object cannot be read.
+func rules(t *testing.T, obj *unstructured.Unstructured) []rbacv1.PolicyRule {
+	t.Helper()
+	var role rbacv1.ClusterRole
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &role); err != nil {
+		t.Fatal(err)
+	}
+	return role.Rules
+}
+
+func TestNoWildcardInAnyRole(t *testing.T) {
+	roles := 0
+	for _, obj := range append(render(t, everything(t)...), objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/base"))...) {
+		if kind := obj.GetKind(); kind != "ClusterRole" && kind != "Role" {
+			continue
+		}
+		roles++
+		for _, r := range rules(t, obj) {
+			for _, word := range slices.Concat(r.APIGroups, r.Resources, r.Verbs, r.NonResourceURLs) {
+				if strings.Contains(word, "*") {
+					t.Errorf("%s %s has the wildcard %q", obj.GetKind(), obj.GetName(), word)
+				}
+			}
+			if len(r.Verbs) == 0 || len(r.Resources) == 0 {
+				t.Errorf("%s %s has a rule that gives nothing: %v", obj.GetKind(), obj.GetName(), r)
+			}
+			if slices.Contains(r.Verbs, "escalate") || slices.Contains(r.Verbs, "bind") || slices.Contains(r.Verbs, "impersonate") {
+				t.Errorf("%s %s lets Flyball give itself rights: %v", obj.GetKind(), obj.GetName(), r)
+			}
+		}
+	}
+	if roles < 20 {
+		t.Errorf("found only %d roles", roles)
+	}
+}
+
+// TestAdapterRoles compares the role of each adapter with what the manager says that it needs.
+func TestAdapterRoles(t *testing.T) {
+	all := render(t, everything(t)...)
+	for _, a := range library(t) {
+		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		plural, group, _ := strings.Cut(a.Name, ".")
+		served := inspect.Served{GVR: schema.GroupVersionResource{Group: group, Version: a.Spec.Target.Versions[0], Resource: plural}}
+		var want []rbacv1.PolicyRule
+		for _, r := range inspect.RulesOf(compiled, served) {
+			resource := r.Resource
+			if r.Subresource != "" {
+				resource += "/" + r.Subresource
+			}
+			want = append(want, rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{resource}, Verbs: r.Verbs})
+		}
+		if a.Name == "horizontalpodautoscalers.autoscaling" { // templates of Triggers
+			want = append(want, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{plural}, Verbs: []string{"create", "delete"}})
+		}
+		role := find(t, all, "ClusterRole", "flyball-adapter-"+a.Name)
+		if diff := cmp.Diff(want, rules(t, role)); diff != "" {
+			t.Errorf("rights needed (-) and given (+) for %s:\n%s", a.Name, diff)
+		}
+		if role.GetLabels()["flyball.dev/aggregate-to-manager"] != "true" {
+			t.Errorf("the role of %s is not gathered into the manager's", a.Name)
+		}
+		find(t, all, "Adapter", a.Name)
+	}
+	for _, name := range []string{"flyball-own-widgets.example.com", "flyball-own-things"} {
+		if len(rules(t, find(t, all, "ClusterRole", name))) == 0 {
+			t.Errorf("%s gives nothing", name)
+		}
+	}
+}
+
+// TestValuesListTheLibrary checks that each adapter of the library can be found in the values, on where every cluster has the
+// kind.
+func TestValuesListTheLibrary(t *testing.T) {
+	var values struct {
+		Adapters map[string]struct{ Enabled bool }
+	}
+	for _, text := range read(t, "deploy/helm/flyball/values.yaml") {
+		if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, want := map[string]bool{}, map[string]bool{}
+	for name, v := range values.Adapters {
+		got[name] = v.Enabled
+	}
+	for _, a := range library(t) {
+		want[a.Name] = slices.Contains([]string{"apps", "batch", "autoscaling"}, a.Spec.Target.Group)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("library (-) and values (+):\n%s", diff)
+	}
+}
+
+// TestOwnKindsAreCovered checks that every kind of a CRD is in the manager's role.
+func TestOwnKindsAreCovered(t *testing.T) {
+	base := rules(t, find(t, render(t), "ClusterRole", "flyball-base"))
+	given := func(resource, verb string) bool {
+		return slices.ContainsFunc(base, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.APIGroups, "flyball.dev") && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+		})
+	}
+	for file, text := range read(t, "crds/*.yaml") {
+		obj := objects(t, text)[0]
+		plural, _, err := unstructured.NestedString(obj.Object, "spec", "names", "plural")
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, right := range [][2]string{{plural, "list"}, {plural, "watch"}, {plural + "/status", "patch"}} {
+			if !given(right[0], right[1]) {
+				t.Errorf("%s: the manager may not %s %s", file, right[1], right[0])
+			}
+		}
+	}
+}
+
+// described collects the names of metrics as they are registered.
+type described struct{ names []string }
+
+var fqName = regexp.MustCompile(`fqName: "([^"]+)"`)
+
+func (d *described) Register(c prometheus.Collector) error {
+	descs := make(chan *prometheus.Desc, 100)
+	c.Describe(descs)
+	close(descs)
+	for desc := range descs {
+		d.names = append(d.names, fqName.FindStringSubmatch(desc.String())[1])
+	}
+	return nil
+}
+
+func (d *described) MustRegister(cs ...prometheus.Collector) {
+	for _, c := range cs {
+		_ = d.Register(c)
+	}
+}
+
+func (d *described) Unregister(prometheus.Collector) bool { return false }
+
+// TestMetricsExist checks that every metric that alerts, dashboard and documents speak of is one of the manager's.
+func TestMetricsExist(t *testing.T) {
+	var known described
+	if _, err := reconcile.NewMetrics(&known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reconcile.NewFreezeMetrics(&known); err != nil {
+		t.Fatal(err)
+	}
+	word := regexp.MustCompile(`\bflyball_[a-z_]+`)
+	for _, pattern := range []string{"deploy/alerts/*.yaml", "deploy/dashboards/*.json", "docs/operations.md", "docs/policies/schedule.md"} {
+		for file, text := range read(t, pattern) {
+			for _, name := range word.FindAllString(text, -1) {
+				base := name
+				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+					base = strings.TrimSuffix(base, suffix)
+				}
+				if !slices.Contains(known.names, base) {
+					t.Errorf("%s: there is no metric %s; there are %v", file, name, known.names)
+				}
+			}
+		}
+	}
+}
+
+// TestKustomizeIsTheChart compares the kustomize base with what the chart renders: two ways, one result. With -update it writes
+// the base.
+func TestKustomizeIsTheChart(t *testing.T) {
+	want := plain(render(t))
+	if *update {
+		writeBase(t, want)
+	}
+	got := plain(objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/base")))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("run go test ./test/deploy -run Kustomize -update; chart (-) and kustomize (+) differ:\n%s", diff)
+	}
+	for _, overlay := range []string{"cert-manager", "third-party-kinds"} {
+		if len(objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/overlays/"+overlay))) <= len(want)+1 {
+			t.Errorf("the overlay %s adds nothing", overlay)
+		}
+	}
+}
+
+// plain gives the objects by kind and name, without what is Helm's own: hooks, labels, and the adapters, which come after the
+// manager where nobody orders them.
+func plain(all []*unstructured.Unstructured) map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for _, obj := range all {
+		if obj.GetKind() == "Adapter" || obj.GetKind() == "Namespace" || obj.GetAnnotations()["helm.sh/hook"] != "" {
+			continue
+		}
+		labels := obj.GetLabels()
+		for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"} {
+			delete(labels, key)
+		}
+		obj.SetLabels(labels)
+		out[obj.GetKind()+"/"+obj.GetName()] = obj.Object
+	}
+	return out
+}
+
+func writeBase(t *testing.T, all map[string]map[string]any) {
+	t.Helper()
+	text := "# What the chart renders, written by: go test ./test/deploy -run Kustomize -update\n"
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		obj, err := yaml.Marshal(all[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += "---\n" + string(obj)
+	}
+	if err := os.WriteFile("../../deploy/kustomize/base/flyball.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadmeListsTheLibrary compares the README's table of kinds with the library.
+func TestReadmeListsTheLibrary(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^\| (\w+) \| ([a-z0-9.]+) \| (.+) \|$`)
+	note := regexp.MustCompile(` \([^)]*\)`)
+	got := map[string][]string{}
+	for _, m := range row.FindAllStringSubmatch(read(t, "README.md")["../../README.md"], -1) {
+		can := strings.Split(note.ReplaceAllString(m[3], ""), ", ")
+		slices.Sort(can)
+		got[m[2]+"/"+m[1]] = can
+	}
+	want := map[string][]string{}
+	for _, a := range library(t) {
+		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		var can []string
+		for _, c := range compiled.Capabilities() {
+			if c != v1alpha1.CapabilityAnnotate {
+				can = append(can, string(c))
+			}
+		}
+		slices.Sort(can)
+		want[a.Spec.Target.Group+"/"+a.Spec.Target.Kind] = can
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("library (-) and README (+):\n%s", diff)
+	}
+}
+
+// TestLinksLead checks that every relative link in the documents leads to a file.
+func TestLinksLead(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+		for file, text := range read(t, pattern) {
+			for _, m := range link.FindAllStringSubmatch(text, -1) {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+					t.Errorf("%s links to %s: %v", file, m[1], err)
+				}
+			}
+		}
+	}
+}

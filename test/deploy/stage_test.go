@@ -1,0 +1,150 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// evening is half an hour into the night of the test's schedule.
+var evening = time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC)
+
+// stage is one installation of the chart with a manager that runs in this process under the chart's service account, in the
+// place of the pods that nothing here can run.
+type stage struct {
+	*testing.T
+	ctx   context.Context
+	clock *clocktesting.FakeClock
+	port  int
+	args  []string
+	stop  func()
+	// log is what the manager says; it is shown when something fails.
+	log lines
+}
+
+// lines is a buffer for several writers.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) add(line string) { _, _ = l.Write([]byte(line + "\n")) }
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// redirect makes the webhook's Service lead to this process: API servers dial the name of such a Service themselves.
+func (s *stage) redirect() {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "flyball-webhook"}}
+	s.must(here.client.Patch(s.ctx, service, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"type":"ExternalName","externalName":"localhost","clusterIP":null,"clusterIPs":null,"selector":null}}`))))
+}
+
+// start runs the manager with the flags of the chart's Deployment; the function that is returned stops it.
+func (s *stage) start(config *rest.Config, webhook app.WebhookOptions) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	webhook.Enabled, webhook.Host, webhook.Port, webhook.Secret, webhook.Owner = true, "localhost", s.port, "flyball-webhook-cert", "flyball"
+	done := make(chan error, 1)
+	log := zap.New(zap.WriteTo(&s.log))
+	ctrl.SetLogger(log)
+	go func() {
+		done <- app.Run(ctx, config, app.Options{
+			MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: namespace, Workers: 16, QPS: -1,
+			ShutdownTimeout: 10 * time.Second, Log: log, Clock: s.clock, Registry: prometheus.NewRegistry(), Webhook: webhook,
+		})
+	}()
+	var once sync.Once
+	t := s.T
+	return func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("the manager ended: %v", err)
+			}
+		})
+	}
+}
+
+func (s *stage) adapters() []v1alpha1.Adapter {
+	var list v1alpha1.AdapterList
+	s.must(here.client.List(s.ctx, &list))
+	return list.Items
+}
+
+func (s *stage) replicas(want int32) {
+	s.Helper()
+	eventually(s.T, 15*time.Second, func() error {
+		var d appsv1.Deployment
+		if err := here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, &d); err != nil {
+			return err
+		}
+		if *d.Spec.Replicas != want {
+			return fmt.Errorf("shop/web has %d replicas, want %d", *d.Spec.Replicas, want)
+		}
+		return nil
+	})
+}
+
+func (s *stage) configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	var c admissionregistrationv1.ValidatingWebhookConfiguration
+	s.must(here.client.Get(s.ctx, client.ObjectKey{Name: "flyball"}, &c))
+	return &c
+}
+
+// hookPod waits for the pod of the hook's Job.
+func (s *stage) hookPod(ctx context.Context) (*corev1.Pod, error) {
+	for {
+		var pods corev1.PodList
+		err := here.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "flyball-uninstall"})
+		if err == nil && len(pods.Items) > 0 {
+			return &pods.Items[0], nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// finish is what a kubelet reports of a pod whose program ended well.
+func finish(ctx context.Context, pod *corev1.Pod) error {
+	name := pod.Spec.Containers[0].Name
+	return here.client.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(
+		`{"status":{"phase":"Succeeded","containerStatuses":[{"name":%q,"image":"x","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0}}}]}}`, name))))
+}

@@ -1,0 +1,335 @@
+// Package harness runs the real manager against a local API server for tests: in the test's own process with a clock that
+// the test moves, or as a process of its own that can be killed.
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/local"
+)
+
+// Namespace is where managers under test run.
+const Namespace = "flyball-system"
+
+// Env is an API server with Flyball's CRDs installed.
+type Env struct {
+	Cluster *local.Cluster
+	Config  *rest.Config
+	Client  client.Client
+	// Root is the repository's root.
+	Root string
+}
+
+// Up starts a cluster and installs the CRDs.
+func Up(ctx context.Context, opts local.Options) (*Env, error) {
+	cluster, err := local.Up(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	env := &Env{Cluster: cluster, Config: cluster.Config()}
+	if err := env.prepare(ctx); err != nil {
+		return nil, errors.Join(err, cluster.Stop())
+	}
+	return env, nil
+}
+
+func (e *Env) prepare(ctx context.Context) error {
+	var err error
+	if e.Root, err = root(); err != nil {
+		return err
+	}
+	if e.Client, err = client.New(e.Config, client.Options{Scheme: app.Scheme()}); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	files, err := filepath.Glob(filepath.Join(e.Root, "crds", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("find the CRDs: %d files, %w", len(files), err)
+	}
+	if err := e.ApplyFiles(ctx, files...); err != nil {
+		return err
+	}
+	if err := e.AwaitCRDs(ctx); err != nil {
+		return err
+	}
+	return e.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+Namespace+"}}"))
+}
+
+// root finds the repository by its go.mod.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && bytes.HasPrefix(text, []byte("module flyball.dev/flyball\n")) {
+			return dir, nil
+		}
+	}
+	return "", errors.New("find the repository: no go.mod of flyball.dev/flyball above the working directory")
+}
+
+// ApplyFiles applies the objects of YAML files, server-side.
+func (e *Env) ApplyFiles(ctx context.Context, files ...string) error {
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f, err)
+		}
+		if err := e.Apply(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// Apply applies the objects of a YAML text, server-side.
+func (e *Env) Apply(ctx context.Context, text []byte) error {
+	objs, err := Objects(text)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objs {
+		obj.SetManagedFields(nil)
+		err := e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test"), client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// Objects decodes the objects of a YAML text.
+func Objects(text []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		switch err := decoder.Decode(obj); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("decode YAML: %w", err)
+		case len(obj.Object) > 0:
+			out = append(out, obj)
+		}
+	}
+}
+
+// AwaitCRDs waits until every CRD is served.
+func (e *Env) AwaitCRDs(ctx context.Context) error {
+	return Poll(ctx, 20*time.Second, func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("apiextensions.k8s.io/v1")
+		list.SetKind("CustomResourceDefinitionList")
+		if err := e.Client.List(ctx, list); err != nil {
+			return err
+		}
+		for _, crd := range list.Items {
+			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+			established := false
+			for _, c := range conditions {
+				m, _ := c.(map[string]any)
+				established = established || m["type"] == "Established" && m["status"] == "True"
+			}
+			if !established {
+				return fmt.Errorf("the CRD %s is not established", crd.GetName())
+			}
+		}
+		return nil
+	})
+}
+
+// InstallAdapters installs the shipped adapters of the given names; none means all.
+func (e *Env) InstallAdapters(ctx context.Context, names ...string) error {
+	all, err := adapters.All()
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, n := range names {
+		wanted[n] = true
+	}
+	for i := range all {
+		a := all[i]
+		if len(names) > 0 && !wanted[a.Name] {
+			continue
+		}
+		if err := e.Client.Create(ctx, &a); err != nil {
+			return fmt.Errorf("create the adapter %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// AwaitAdapters waits until the named adapters are ready.
+func (e *Env) AwaitAdapters(ctx context.Context, names ...string) error {
+	return Poll(ctx, 30*time.Second, func() error {
+		for _, n := range names {
+			var a v1alpha1.Adapter
+			if err := e.Client.Get(ctx, client.ObjectKey{Name: n}, &a); err != nil {
+				return err
+			}
+			if c := condition(a.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != a.Generation {
+				return fmt.Errorf("the adapter %s is not ready: %+v", n, a.Status.Conditions)
+			}
+		}
+		return nil
+	})
+}
+
+func condition(list []metav1.Condition, kind string) *metav1.Condition {
+	for i := range list {
+		if list[i].Type == kind {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Poll calls check every 20 ms until it gives no error; at the limit it gives the last one.
+func Poll(ctx context.Context, limit time.Duration, check func() error) error {
+	deadline := time.Now().Add(limit)
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("still after %s: %w", limit, err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Manager is a manager that runs in this process.
+type Manager struct {
+	// Registry holds its metrics.
+	Registry *prometheus.Registry
+	stop     context.CancelFunc
+	done     chan error
+}
+
+// Options say how a manager under test runs.
+type Options struct {
+	// Clock by which policies are decided; nil: the machine's.
+	Clock clock.WithTicker
+	// Config to talk to the API server with; nil: that of the administrator.
+	Config *rest.Config
+	// Webhook says how admission requests are served; zero: none are.
+	Webhook app.WebhookOptions
+	// Log takes the manager's lines; nil: none are kept.
+	Log io.Writer
+}
+
+// Start runs a manager in this process. It does not wait until it is ready.
+func (e *Env) Start(opts Options) *Manager {
+	ctx, stop := context.WithCancel(context.Background())
+	m := &Manager{Registry: prometheus.NewRegistry(), stop: stop, done: make(chan error, 1)}
+	log := logr.Discard()
+	if opts.Log != nil {
+		log = zap.New(zap.UseDevMode(true), zap.WriteTo(opts.Log))
+	}
+	setLogger.Do(func() { ctrl.SetLogger(log) })
+	config := opts.Config
+	if config == nil {
+		config = e.Config
+	}
+	go func() {
+		m.done <- app.Run(ctx, config, app.Options{
+			MetricsAddress: "0", HealthAddress: "0", Namespace: Namespace, Workers: 16, QPS: -1,
+			ShutdownTimeout: 10 * time.Second, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
+		})
+	}()
+	return m
+}
+
+var setLogger sync.Once
+
+// Stop stops the manager and gives the error it ended with.
+func (m *Manager) Stop() error {
+	m.stop()
+	return <-m.done
+}
+
+// Process is a manager in a process of its own.
+type Process struct {
+	cmd *exec.Cmd
+	out *bytes.Buffer
+}
+
+// Build builds the manager's binary into a directory and gives its path.
+func (e *Env) Build(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "flyball-manager")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/flyball-manager")
+	cmd.Dir = e.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the manager: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// StartProcess runs the binary against the cluster.
+func (e *Env) StartProcess(binary string, args ...string) (*Process, error) {
+	p := &Process{out: &bytes.Buffer{}}
+	p.cmd = exec.Command(binary, append([]string{"--leader-elect=false", "--webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+e.Cluster.Kubeconfig)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the manager: %w", err)
+	}
+	return p, nil
+}
+
+// Kill ends the process as a crash does.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// Terminate asks the process to stop, as a kubelet does, and waits for it.
+func (p *Process) Terminate() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("terminate the manager: %w", err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("the manager ended: %w\n%s", err, p.out)
+	}
+	return nil
+}
+
+// Output is what the process has written so far; call it only once the process has ended.
+func (p *Process) Output() string { return p.out.String() }
+
+// Patch merge-patches an object.
+func (e *Env) Patch(ctx context.Context, obj client.Object, body string) error {
+	return e.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(body)))
+}

@@ -1,0 +1,116 @@
+package autoscaling
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// observed is how long the controller gets to wake what sleeps: some twenty of its rounds.
+const observed = 40 * time.Second
+
+var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// startManager runs a manager whose clock stands at Monday noon.
+func startManager() *clocktesting.FakeClock {
+	clock := clocktesting.NewFakeClock(monday)
+	m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
+	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	return clock
+}
+
+// nightly creates a Schedule over everything in a namespace, asleep from 20:00 to 08:00 UTC.
+func nightly(namespace string) {
+	GinkgoHelper()
+	s := &v1alpha1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nights"},
+		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}},
+	}
+	Expect(env.Client.Create(ctx, s)).To(Succeed())
+}
+
+// usage sets the CPU usage of every pod there is.
+func usage(namespace, cpu string) {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Expect(env.Client.List(ctx, &pods, client.InNamespace(namespace))).To(Succeed())
+	for i := range pods.Items {
+		// The autoscaler may take a pod away meanwhile.
+		err := env.Patch(ctx, &pods.Items[i], fmt.Sprintf(`{"metadata":{"annotations":{"kwok.x-k8s.io/usage-cpu":%q}}}`, cpu))
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+	}
+}
+
+var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
+	// Both kinds of autoscaler are watched through the same night.
+	var clock *clocktesting.FakeClock
+	var queue *external
+
+	BeforeAll(func() {
+		clock = startManager()
+		queue = serveExternal()
+		create("busy", 2, `minReplicas: 2, maxReplicas: 6, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
+		queue.set(0)
+		create("queue", 1, `minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
+		nightly("busy")
+		nightly("queue")
+	})
+
+	It("works before the night", func() {
+		// 400m of 500m, twice what is asked for: up to the maximum. Nothing in the queue: down to none.
+		Eventually(replicas("busy")).Should(BeEquivalentTo(6))
+		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
+		queue.set(30)
+		Eventually(replicas("queue")).Should(BeEquivalentTo(3))
+	})
+
+	It("does not wake it, whatever its minimum and its metrics say", func() {
+		clock.SetTime(monday.Add(8 * time.Hour))
+		Eventually(replicas("busy")).Should(BeEquivalentTo(0))
+		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
+		queue.set(60)
+		Consistently(func(g Gomega) {
+			g.Expect(replicas("busy")(g)).To(BeEquivalentTo(0))
+			g.Expect(replicas("queue")(g)).To(BeEquivalentTo(0))
+		}).WithTimeout(observed).WithPolling(100 * time.Millisecond).Should(Succeed())
+	})
+
+	It("is as it was after the night, and works", func() {
+		queue.set(20)
+		clock.SetTime(monday.Add(20 * time.Hour))
+		Eventually(replicas("busy")).Should(BeNumerically(">=", 2))
+		Eventually(func(g Gomega) {
+			g.Expect(autoscaler("busy")(g).MinReplicas).To(HaveValue(BeEquivalentTo(2)))
+			g.Expect(autoscaler("queue")(g).MinReplicas).To(HaveValue(BeEquivalentTo(0)))
+			g.Expect(autoscaler("queue")(g).Behavior).To(BeNil())
+		}).Should(Succeed())
+		Eventually(replicas("queue")).Should(BeEquivalentTo(2))
+		queue.set(50)
+		Eventually(replicas("queue")).Should(BeEquivalentTo(5))
+		Eventually(func(g Gomega) int32 {
+			usage("busy", "100m")
+			return replicas("busy")(g)
+		}).Should(BeEquivalentTo(2))
+	})
+
+	It("does not wake what it had taken to zero itself before the night", func() {
+		queue.set(0)
+		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
+		clock.SetTime(monday.Add(32 * time.Hour))
+		Eventually(autoscaler("queue")).Should(HaveField("Behavior", Not(BeNil())))
+		queue.set(60)
+		Consistently(replicas("queue")).WithTimeout(observed / 2).Should(BeEquivalentTo(0))
+		clock.SetTime(monday.Add(44 * time.Hour))
+		Eventually(replicas("queue")).Should(BeEquivalentTo(6))
+		Expect(autoscaler("queue")(Default).Behavior).To(BeNil())
+	})
+})

@@ -1,0 +1,95 @@
+// Package autoscaling tests schedules beside the real HorizontalPodAutoscaler controller of Kubernetes, on simulated usage
+// and on an external metric that the tests serve.
+package autoscaling
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+var (
+	env *harness.Env
+	ctx context.Context
+)
+
+func TestAutoscaling(t *testing.T) {
+	RegisterFailHandler(Fail)
+	// The controller looks every two seconds, metrics are ten seconds apart and two are needed.
+	SetDefaultEventuallyTimeout(90 * time.Second)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	RunSpecs(t, "Autoscaling")
+}
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	var err error
+	env, err = harness.Up(ctx, local.Options{
+		Level: local.LevelMetrics, Log: os.Stderr,
+		ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s"},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	Expect(env.InstallAdapters(ctx, "deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling")).To(Succeed())
+})
+
+// web is a Deployment called web with an autoscaler of the same name, in a namespace of its own.
+const web = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: %[1]s, name: web}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata:
+      labels: {app: web}
+      annotations: {kwok.x-k8s.io/usage-cpu: 400m, kwok.x-k8s.io/usage-memory: 64Mi}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: "example.com/app:1", resources: {requests: {cpu: 500m, memory: 128Mi}}}]
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {namespace: %[1]s, name: web}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, %[3]s}
+`
+
+// create makes the Deployment and the autoscaler.
+func create(namespace string, replicas int, autoscaler string) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, fmt.Appendf(nil, web, namespace, replicas, autoscaler))).To(Succeed())
+}
+
+// replicas reads the Deployment's count.
+func replicas(namespace string) func(Gomega) int32 {
+	return func(g Gomega) int32 {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &d)).To(Succeed())
+		return *d.Spec.Replicas
+	}
+}
+
+// autoscaler reads the spec of the autoscaler.
+func autoscaler(namespace string) func(Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
+	return func(g Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		return h.Spec
+	}
+}

@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var _ = Describe("flyball.dev/awake-until", func() {
+	until := dusk.Add(3 * time.Hour)
+	stayUp := annotation(v1alpha1.AnnotationAwakeUntil, until.Format(time.RFC3339))
+
+	DescribeTable("wakes what it is put on until then",
+		func(pick func(namespace string, s *v1alpha1.Schedule, d *appsv1.Deployment) client.Object) {
+			clock := startManagerAsleep()
+			ns := newNamespace()
+			web := deployment(ns, "web", 3)
+			create(web)
+			s := nightly(ns, "nights")
+			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+
+			patch(pick(ns, s, web), stayUp)
+			Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+			clock.SetTime(until.Add(-time.Second))
+			Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
+			clock.SetTime(until)
+			Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		},
+		Entry("a target", func(_ string, _ *v1alpha1.Schedule, d *appsv1.Deployment) client.Object { return d }),
+		Entry("a namespace", func(ns string, _ *v1alpha1.Schedule, _ *appsv1.Deployment) client.Object { return namespace(ns) }),
+		Entry("a policy", func(_ string, s *v1alpha1.Schedule, _ *appsv1.Deployment) client.Object { return s }),
+	)
+
+	It("on a target beats a schedule of any priority", func() {
+		startManagerAsleep()
+		ns := newNamespace()
+		web := deployment(ns, "web", 3)
+		create(web)
+		nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.Priority = 1000 })
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		patch(web, stayUp)
+		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+	})
+
+	It("that cannot be read changes nothing and is named as a failure", func() {
+		startManagerAsleep()
+		ns := newNamespace()
+		web := deployment(ns, "web", 3)
+		create(web, deployment(ns, "api", 1))
+		nightly(ns, "nights")
+		Eventually(sleepers(ns)).Should(Equal(2))
+		patch(web, annotation(v1alpha1.AnnotationAwakeUntil, "tomorrow"))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
+			beCondition(metav1.ConditionFalse, "TargetsFailed"), HaveField("Message", ContainSubstring("tomorrow"))))
+		var s v1alpha1.Schedule
+		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
+		Expect(s.Status.Failures).To(ConsistOf(And(HaveField("Kind", "Deployment.apps"), HaveField("Namespace", ns), HaveField("Name", "web"))))
+		Expect(sleepers(ns)(Default)).To(Equal(2))
+	})
+})

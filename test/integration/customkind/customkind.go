@@ -1,0 +1,116 @@
+// Package customkind makes kinds of a test's own: a CustomResourceDefinition with several places for a count, objects of it
+// and an adapter for it. Each kind has an API group that nobody else uses, so that tests that install, edit and remove
+// kinds and adapters do not disturb one another.
+package customkind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, and the
+// free text .spec.note.
+type Kind struct {
+	// Group is the API group.
+	Group string
+	// Scale gives the kind a /scale subresource on .spec.replicas.
+	Scale bool
+}
+
+// Name is what the adapter of the kind, and its CustomResourceDefinition, must be called.
+func (k Kind) Name() string { return "presses." + k.Group }
+
+// Ref is the kind as policies list it.
+func (k Kind) Ref() v1alpha1.KindRef { return v1alpha1.KindRef{Group: k.Group, Kind: "Press"} }
+
+// CRD is the YAML of the CustomResourceDefinition.
+func (k Kind) CRD() []byte {
+	scale := ""
+	if k.Scale {
+		scale = "scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}"
+	}
+	return fmt.Appendf(nil, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: %s
+  scope: Namespaced
+  names: {kind: Press, listKind: PressList, plural: presses, singular: press}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, %s}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              replicas: {type: integer}
+              pool: {type: object, properties: {size: {type: integer}}}
+              note: {type: string}
+          status: {type: object, properties: {replicas: {type: integer}}}
+`, k.Name(), k.Group, scale)
+}
+
+// Install creates the CustomResourceDefinition and waits until it is served.
+func (k Kind) Install(ctx context.Context, env *harness.Env) error {
+	if err := env.Apply(ctx, k.CRD()); err != nil {
+		return err
+	}
+	return env.AwaitCRDs(ctx)
+}
+
+// Remove deletes the CustomResourceDefinition, and with it every object of the kind. One that is gone is no error.
+func (k Kind) Remove(ctx context.Context, env *harness.Env) error {
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	crd.SetName(k.Name())
+	return client.IgnoreNotFound(env.Client.Delete(ctx, crd))
+}
+
+// Adapter is an adapter whose only count is at the path given; it is not created.
+func (k Kind) Adapter(replicas v1alpha1.Path) *v1alpha1.Adapter {
+	none := int64(0)
+	return &v1alpha1.Adapter{
+		ObjectMeta: metav1.ObjectMeta{Name: k.Name()},
+		Spec: v1alpha1.AdapterSpec{
+			Target: v1alpha1.AdapterTarget{Group: k.Group, Kind: "Press", Versions: []string{"v1"}},
+			Scale:  []v1alpha1.ScaleComponent{{Name: "main", Replicas: replicas, Default: &none, Via: v1alpha1.ViaPatch}},
+		},
+	}
+}
+
+// Object is an object of the kind with a spec; it is not created.
+func (k Kind) Object(namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetAPIVersion(k.Group + "/v1")
+	obj.SetKind("Press")
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	if spec != nil {
+		obj.Object["spec"] = spec
+	}
+	return obj
+}
+
+// Number reads a count of an object by its path, such as ".spec.pool.size"; -1 if it is absent.
+func Number(obj *unstructured.Unstructured, path string) int64 {
+	n, found, err := unstructured.NestedInt64(obj.Object, strings.Split(strings.TrimPrefix(path, "."), ".")...)
+	if err != nil || !found {
+		return -1
+	}
+	return n
+}

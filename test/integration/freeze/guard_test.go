@@ -1,0 +1,243 @@
+package freeze
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// grant gives a group verbs on resources of flyball.dev, in one namespace or, without, everywhere.
+func grant(name, group, namespace, resources, verbs string) {
+	GinkgoHelper()
+	kind, meta := "ClusterRole", "{name: "+name+"}"
+	binding := "ClusterRoleBinding"
+	if namespace != "" {
+		kind, binding, meta = "Role", "RoleBinding", "{name: "+name+", namespace: "+namespace+"}"
+	}
+	apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: %[1]s
+metadata: %[2]s
+rules: [{apiGroups: [flyball.dev], resources: [%[3]s], verbs: [%[4]s]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: %[5]s
+metadata: %[2]s
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: %[1]s, name: %[6]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %[7]s}]
+`, kind, meta, resources, verbs, binding, name, group)
+}
+
+// eventsOn lists the reasons and notes of the events about an object.
+func eventsOn(namespace, name string) func(Gomega) []string {
+	return func(g Gomega) []string {
+		var list eventsv1.EventList
+		g.Expect(env.Client.List(ctx, &list)).To(Succeed())
+		var out []string
+		for _, e := range list.Items {
+			if e.Regarding.Namespace == namespace && e.Regarding.Name == name {
+				out = append(out, e.Reason+": "+e.Note)
+			}
+		}
+		return out
+	}
+}
+
+var _ = Describe("An active freeze", func() {
+	var (
+		ns    string
+		alice client.Client
+		frz   *v1alpha1.ChangeFreeze
+	)
+	BeforeEach(func() {
+		ns, alice = newNamespace(), as("alice")
+		freezing(ns, "inventory", "Scale")
+		frz = &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "inventory"}}
+	})
+
+	It("is deleted, shortened, reselected and weakened only with the verb override", func() {
+		weaker := map[string]string{
+			"shorter":      `{"spec":{"endTime":"2026-03-02T13:00:00Z"}}`,
+			"later":        `{"spec":{"startTime":"2026-03-02T12:30:00Z"}}`,
+			"another aim":  `{"spec":{"target":{"names":["nobody"]}}}`,
+			"less":         `{"spec":{"deny":["Create"]}}`,
+			"only a hint":  `{"spec":{"enforcement":"Warn"}}`,
+			"all excluded": `{"spec":{"target":{"exclude":{"matchExpressions":[{"key":"x","operator":"DoesNotExist"}]}}}}`,
+		}
+		for name, body := range weaker {
+			Expect(patch(alice, frz, body, client.DryRunAll)).To(MatchError(ContainSubstring(`user "alice" needs the verb "override"`)), name)
+		}
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+		Expect(alice.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+		for name, body := range map[string]string{
+			"longer": `{"spec":{"endTime":"2026-03-05T12:00:00Z"}}`, "more": `{"spec":{"deny":["Scale","RollOut"]}}`,
+			"message": `{"spec":{"message":{"reason":"audit"}}}`, "labels": `{"metadata":{"labels":{"a":"b"}}}`,
+		} {
+			Expect(patch(alice, frz, body)).To(Succeed(), name)
+		}
+
+		grant("override", "oncall", ns, "changefreezes", "override")
+		carol := as("carol", "oncall")
+		Eventually(func() error { return patch(carol, frz, weaker["shorter"]) }).Should(Succeed())
+		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: changed in spec.endTime by carol"))
+		Expect(carol.Delete(ctx, frz.DeepCopy())).To(Succeed())
+	})
+
+	It("is no matter of rights before it begins and after it has ended", func() {
+		clock.SetTime(noon.Add(-time.Hour))
+		Expect(patch(alice, frz, `{"spec":{"endTime":"2026-03-02T14:00:00Z"}}`)).To(Succeed())
+		clock.SetTime(noon.Add(48 * time.Hour))
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
+	})
+
+	It("guards the adapter that it judges by", func() {
+		grant("patch-all", "patchers", "", "adapters", "get, update, patch, delete")
+		eve := as("eve", "patchers")
+		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
+		away := `{"spec":{"changes":{"ignore":[".spec.replicas"]}}}`
+		Eventually(func() error { return patch(eve, press, away, client.DryRunAll) }).Should(
+			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, by which it judges, is edited or deleted; user "eve" needs the verb "override"`)))
+		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+		Expect(patch(eve, press, `{"metadata":{"labels":{"a":"b"}}}`, client.DryRunAll)).To(Succeed())
+
+		clock.SetTime(noon.Add(-time.Hour))
+		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(Succeed())
+	})
+})
+
+var _ = Describe("A freeze exception", func() {
+	var (
+		ns    string
+		web   client.Object
+		alice client.Client
+	)
+	exception := func(more string) client.Object {
+		return object(`
+apiVersion: flyball.dev/v1alpha1
+kind: FreezeException
+metadata: {name: fix, namespace: %s}
+spec:
+  activeFrom: 2026-03-02T12:00:00Z
+  activeTo: 2026-03-02T14:00:00Z
+  allow: [RollOut]
+  reason: CVE fix
+%s`, ns, more)
+	}
+	try := func(c client.Client, body string) func() error {
+		return func() error { return patch(c, web, body, client.DryRunAll) }
+	}
+	BeforeEach(func() {
+		ns, alice = newNamespace(), as("alice", "developers")
+		web = deployment(ns, "web")
+		web.SetLabels(map[string]string{"tier": "front"})
+		Expect(env.Client.Create(ctx, web)).To(Succeed())
+		freezing(ns, "inventory", everything)
+		freezing(ns, "audit", "RollOut")
+		Eventually(try(alice, restart)).Should(BeRefused("inventory denies RollOut", "audit denies RollOut"))
+	})
+
+	It("needs the verb except, and remembers who made it", func() {
+		Expect(alice.Create(ctx, exception(""))).To(MatchError(ContainSubstring(`user "alice" needs the verb "except" on it, or on every policy that spec.policies names`)))
+		grant("except", "release", ns, "freezeexceptions", "except")
+		dave := as("dave", "release")
+		made := exception("")
+		Eventually(func() error { return dave.Create(ctx, made) }).Should(Succeed())
+		Eventually(try(alice, restart)).Should(Succeed())
+		var e v1alpha1.FreezeException
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "fix"}, &e)).To(Succeed())
+			g.Expect(e.Status.CreatedBy).To(Equal("dave"))
+			g.Expect(e.Status.CreatedAt.UTC()).To(Equal(noon))
+			g.Expect(e.Status.State).To(Equal("Active"))
+			g.Expect(e.Status.NextTransitionTime.UTC()).To(Equal(noon.Add(2 * time.Hour)))
+		}).Should(Succeed())
+		Eventually(eventsOn(ns, "fix")).Should(ContainElement("ExceptionMade: created by dave"))
+		Expect(patch(alice, made, `{"spec":{"allow":["RollOut","Delete"]}}`)).To(MatchError(ContainSubstring(`needs the verb "except"`)))
+
+		clock.SetTime(noon.Add(2 * time.Hour))
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "fix"}, &e)).To(Succeed())
+			g.Expect(e.Status.State).To(Equal("Expired"))
+		}).Should(Succeed())
+	})
+
+	It("is made with the verb on every policy that it names", func() {
+		named := exception("  policies: [inventory]")
+		role := "except-inventory"
+		apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: %[1]s, namespace: %[2]s}
+rules: [{apiGroups: [flyball.dev], resources: [changefreezes], resourceNames: [inventory], verbs: [except]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s, namespace: %[2]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: frank}]
+`, role, ns)
+		frank := as("frank")
+		Eventually(func() error { return frank.Create(ctx, named.DeepCopyObject().(client.Object), client.DryRunAll) }).Should(Succeed())
+		Expect(frank.Create(ctx, exception("  policies: [inventory, audit]"), client.DryRunAll)).NotTo(Succeed())
+		Expect(frank.Create(ctx, exception(""), client.DryRunAll)).NotTo(Succeed())
+	})
+
+	It("lifts only what it names", func() {
+		Expect(env.Client.Create(ctx, exception("  policies: [inventory]"))).To(Succeed())
+		Eventually(try(alice, restart)).Should(And(BeRefused("audit denies RollOut"), Not(MatchError(ContainSubstring("/inventory denies")))))
+		Expect(try(alice, toTwo)()).To(BeRefused("inventory denies Scale"))
+	})
+
+	It("holds only if target, time and every constraint hold", func() {
+		Expect(env.Client.Create(ctx, exception(strings.Join([]string{
+			"  target: {names: [web]}",
+			"  constraints: {requireLabels: {tier: front}, allowedUsers: [alice, bob], allowedGroups: [developers, oncall]}",
+		}, "\n")))).To(Succeed())
+		Eventually(try(alice, restart)).Should(Succeed())
+		Expect(try(as("bob", "oncall"), restart)()).To(Succeed())
+		Expect(try(as("bob", "sales"), restart)()).To(BeRefused(), "another group")
+		Expect(try(as("carol", "developers"), restart)()).To(BeRefused(), "another user")
+		Expect(try(alice, `{"metadata":{"labels":{"tier":null}},"spec":{"template":{"metadata":{"annotations":{"a":"b"}}}}}`)()).To(BeRefused(), "the label goes in the same edit")
+		other := deployment(ns, "other")
+		other.SetLabels(map[string]string{"tier": "front"})
+		Expect(alice.Create(ctx, other, client.DryRunAll)).To(BeRefused(), "another action")
+
+		clock.SetTime(noon.Add(2*time.Hour - time.Millisecond))
+		Expect(try(alice, restart)()).To(Succeed())
+		clock.SetTime(noon.Add(2 * time.Hour))
+		Expect(try(alice, restart)()).To(BeRefused(), "expired")
+		clock.SetTime(noon.Add(-time.Millisecond))
+	})
+
+	It("of a namespace never lifts a cluster freeze", func() {
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: everywhere}
+spec: {target: {namespaces: [%s]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [RollOut]}
+`, ns)
+		Expect(env.Client.Create(ctx, exception(""))).To(Succeed())
+		Eventually(try(alice, restart)).Should(And(BeRefused("ClusterChangeFreeze/everywhere"), Not(MatchError(ContainSubstring("/inventory denies")))))
+		Consistently(try(alice, restart)).Should(BeRefused("ClusterChangeFreeze/everywhere"))
+	})
+
+	It("for a user is of no use to those who may not act as that user", func() {
+		Expect(env.Client.Create(ctx, exception("  constraints: {allowedUsers: [bob]}"))).To(Succeed())
+		Eventually(try(as("bob"), restart)).Should(Succeed())
+		config := env.Cluster.ConfigFor("alice")
+		config.Impersonate.UserName = "bob"
+		thief, err := client.New(config, client.Options{Scheme: env.Client.Scheme(), Mapper: env.Client.RESTMapper()})
+		Expect(err).NotTo(HaveOccurred())
+		got := patch(thief, web, restart, client.DryRunAll)
+		Expect(apierrors.IsForbidden(got)).To(BeTrue())
+		Expect(got).To(MatchError(ContainSubstring("cannot impersonate")))
+	})
+})

@@ -1,0 +1,229 @@
+// Package freeze tests change freezes with the real manager against a real Kubernetes API server and its controllers, with a
+// clock that the tests move.
+package freeze
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// inUse are the adapters of the suite: kinds that every API server has, and three custom kinds.
+var inUse = []string{
+	"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
+	"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling",
+	"rollouts.argoproj.io", "elasticsearches.elasticsearch.k8s.elastic.co", "clusters.postgresql.cnpg.io",
+}
+
+var (
+	env   *harness.Env
+	ctx   context.Context
+	clock *clocktesting.FakeClock
+	// manager is the one that runs throughout.
+	manager *harness.Manager
+)
+
+// noon is the instant at which every spec begins.
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func TestFreeze(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
+	SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	RunSpecs(t, "Freezes")
+}
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	var err error
+	env, err = harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: os.Stderr})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	for _, crd := range customKinds() {
+		Expect(env.Apply(ctx, []byte(crd))).To(Succeed())
+	}
+	Expect(env.AwaitCRDs(ctx)).To(Succeed())
+	Expect(env.InstallAdapters(ctx, inUse...)).To(Succeed())
+	Expect(env.Apply(ctx, []byte(rights))).To(Succeed())
+	clock = clocktesting.NewFakeClock(noon)
+	manager = startManager(freePort(), "flyball")
+	Expect(env.AwaitAdapters(ctx, inUse...)).To(Succeed())
+})
+
+// rights lets developers write workloads and freeze policies, and gives no virtual verb to anybody.
+const rights = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: freeze-test-people}
+rules:
+- apiGroups: ["", apps, batch, autoscaling, argoproj.io, elasticsearch.k8s.elastic.co, postgresql.cnpg.io, policy]
+  resources: ["*"]
+  verbs: [get, list, watch, create, update, patch, delete, deletecollection]
+- apiGroups: [flyball.dev]
+  resources: ["*"]
+  verbs: [get, list, watch, create, update, patch, delete, deletecollection]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: freeze-test-people}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: freeze-test-people}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
+`
+
+// freePort is a port of this machine that nobody listens on.
+func freePort() int {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	port := listener.Addr().(*net.TCPAddr).Port
+	Expect(listener.Close()).To(Succeed())
+	return port
+}
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// flyball is how a manager of the suite talks to the API server: under an account of its own.
+func flyball() *rest.Config {
+	return env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters")
+}
+
+// webhookAt is how a manager is reached on a port of this machine.
+func webhookAt(port int, secret string) app.WebhookOptions {
+	return app.WebhookOptions{Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: secret}
+}
+
+// startManager runs a manager until the suite or spec ends.
+func startManager(port int, secret string) *harness.Manager {
+	GinkgoHelper()
+	m := env.Start(harness.Options{Clock: clock, Config: flyball(), Log: GinkgoWriter, Webhook: webhookAt(port, secret)})
+	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	return m
+}
+
+var _ = BeforeEach(func() {
+	clock.SetTime(noon)
+	DeferCleanup(thaw)
+})
+
+// thaw removes every freeze policy and waits until nothing is judged any more.
+func thaw() {
+	GinkgoHelper()
+	for _, obj := range []client.Object{
+		&v1alpha1.ClusterChangeFreeze{}, &v1alpha1.ClusterMaintenanceWindow{}, &v1alpha1.ClusterFreezeException{},
+	} {
+		Expect(env.Client.DeleteAllOf(ctx, obj)).To(Succeed())
+	}
+	var list corev1.NamespaceList
+	Expect(env.Client.List(ctx, &list)).To(Succeed())
+	for _, ns := range list.Items {
+		for _, obj := range []client.Object{&v1alpha1.ChangeFreeze{}, &v1alpha1.MaintenanceWindow{}, &v1alpha1.FreezeException{}} {
+			Expect(env.Client.DeleteAllOf(ctx, obj, client.InNamespace(ns.Name))).To(Succeed())
+		}
+	}
+	Eventually(configuration).Should(BeNil())
+}
+
+// configuration reads the webhook configuration of freezes; nil if there is none.
+func configuration(g Gomega) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+	obj.SetKind("ValidatingWebhookConfiguration")
+	err := env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	return obj
+}
+
+var namespaces atomic.Int32
+
+// newNamespace makes a namespace of the spec's own, with labels given as pairs.
+func newNamespace(labels ...string) string {
+	GinkgoHelper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("frz-%d", namespaces.Add(1)), Labels: map[string]string{}}}
+	for i := 0; i+1 < len(labels); i += 2 {
+		ns.Labels[labels[i]] = labels[i+1]
+	}
+	Expect(env.Client.Create(ctx, ns)).To(Succeed())
+	return ns.Name
+}
+
+// as is a client of a user in groups; everybody is one of the people too.
+func as(user string, groups ...string) client.Client {
+	GinkgoHelper()
+	c, err := client.New(env.Cluster.Impersonate(user, append(groups, "people", "system:authenticated")...), client.Options{Scheme: app.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// apply applies YAML as the administrator.
+func apply(format string, args ...any) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, fmt.Appendf(nil, format, args...))).To(Succeed())
+}
+
+// freezing makes a ChangeFreeze that is active for a day from noon and denies some actions on everything in a namespace.
+func freezing(namespace, name, deny string, more ...string) {
+	GinkgoHelper()
+	apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {name: %s, namespace: %s}
+spec:
+  startTime: 2026-03-02T12:00:00Z
+  endTime: 2026-03-03T12:00:00Z
+  deny: [%s]
+  message: {reason: inventory, contact: "#shop"}
+%s`, name, namespace, deny, strings.Join(more, "\n"))
+}
+
+// refused matches what the freezes refuse.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `admission webhook "freeze.flyball.dev" denied the request: change of `)
+}
+
+// BeRefused succeeds for an error of a change that a freeze refuses, with a message that has all of the texts.
+func BeRefused(texts ...string) OmegaMatcher {
+	matchers := []OmegaMatcher{Satisfy(refused)}
+	for _, text := range texts {
+		matchers = append(matchers, MatchError(ContainSubstring(text)))
+	}
+	return And(matchers...)
+}
+
+// eventuallyRefused waits until freezes refuse a change, which is tried as a dry run.
+func eventuallyRefused(try func() error) {
+	GinkgoHelper()
+	Eventually(try).Should(BeRefused())
+}
+
+// object decodes one object.
+func object(format string, args ...any) *unstructured.Unstructured {
+	GinkgoHelper()
+	objs, err := harness.Objects(fmt.Appendf(nil, format, args...))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(objs).To(HaveLen(1))
+	return objs[0]
+}

@@ -1,0 +1,192 @@
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// night is a manager whose clock stands at nine in the evening. It can be stopped and started again; whatever was cleaned
+// up after its first start, it still serves.
+type night struct{ running *harness.Manager }
+
+// managerAtNight starts the manager.
+func managerAtNight() *night {
+	GinkgoHelper()
+	n := &night{}
+	n.start()
+	DeferCleanup(n.stop)
+	return n
+}
+
+func (n *night) start() {
+	n.running = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(monday.Add(9 * time.Hour)), Log: GinkgoWriter})
+}
+
+func (n *night) stop() {
+	GinkgoHelper()
+	if n.running != nil {
+		running := n.running
+		n.running = nil
+		Expect(running.Stop()).To(Succeed())
+	}
+}
+
+// asleep creates a Deployment with a number of replicas and a Schedule, and waits until the one sleeps by the other.
+func asleep(namespace string, replicasAwake int32, change ...func(*v1alpha1.ScheduleRules)) (*v1alpha1.Schedule, *v1alpha1.Schedule) {
+	GinkgoHelper()
+	Expect(env.Client.Create(ctx, deployment(namespace, "web", replicasAwake, "tier", "front"))).To(Succeed())
+	s := nightly(namespace, "nights", change...)
+	Eventually(replicas(namespace, "web")).Should(BeEquivalentTo(0))
+	return s, &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.Name}}
+}
+
+// restored waits until the Deployment that asleep made is as it was and nothing is written on it any more.
+func restored(namespace string, n int) {
+	GinkgoHelper()
+	Eventually(replicas(namespace, "web")).Should(BeEquivalentTo(n))
+	Eventually(ledger(namespace, "web")).Should(BeEmpty())
+}
+
+var _ = Describe("What a schedule has put to sleep is given back", func() {
+	It("when the schedule is deleted", func() {
+		managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		restored(ns, 3)
+		Eventually(vanished(read)).Should(Succeed())
+	})
+
+	It("when the schedule was deleted while no manager ran", func() {
+		night := managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		night.stop()
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Consistently(replicas(ns, "web")).WithTimeout(300 * time.Millisecond).Should(BeEquivalentTo(0))
+		night.start()
+		restored(ns, 3)
+		Eventually(vanished(read)).Should(Succeed())
+	})
+
+	It("when the schedule went without its finalizer while no manager ran", func() {
+		night := managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		night.stop()
+		Expect(env.Patch(ctx, read, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Expect(vanished(read)()).To(Succeed())
+		night.start()
+		restored(ns, 3)
+	})
+
+	It("when the schedule goes without its finalizer under a running manager", func() {
+		managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Expect(client.IgnoreNotFound(env.Patch(ctx, read, `{"metadata":{"finalizers":null}}`))).To(Succeed())
+		restored(ns, 3)
+	})
+
+	It("when the manager starts after the finalizer was removed by hand, which is put back first", func() {
+		night := managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		night.stop()
+		Expect(env.Patch(ctx, read, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		night.start()
+		Eventually(finalizers(read)).Should(ContainElement(v1alpha1.FinalizerRestore))
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		restored(ns, 3)
+	})
+
+	It("and a finalizer removed by hand under a running manager is put back", func() {
+		managerAtNight()
+		ns := newNamespace()
+		_, read := asleep(ns, 3)
+		Expect(env.Patch(ctx, read, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		Eventually(finalizers(read)).Should(ContainElement(v1alpha1.FinalizerRestore))
+	})
+
+	DescribeTable("when the selection is narrowed", func(body string) {
+		managerAtNight()
+		ns := newNamespace()
+		_, read := asleep(ns, 3)
+		Expect(env.Patch(ctx, read, body)).To(Succeed())
+		restored(ns, 3)
+	},
+		Entry("to other names", `{"spec":{"target":{"names":["other"]}}}`),
+		Entry("to other kinds", `{"spec":{"target":{"kinds":[{"group":"batch","kind":"CronJob"}]}}}`),
+		Entry("to other labels", `{"spec":{"target":{"selector":{"matchLabels":{"tier":"back"}}}}}`),
+		Entry("to annotations that it lacks", `{"spec":{"target":{"annotations":{"example.com/nights":"off"}}}}`),
+		Entry("by an exclusion", `{"spec":{"target":{"exclude":{"matchLabels":{"flyball.dev/exclude":null,"tier":"front"}}}}}`),
+	)
+
+	It("when the selection is narrowed while no manager runs", func() {
+		night := managerAtNight()
+		ns := newNamespace()
+		_, read := asleep(ns, 3)
+		night.stop()
+		Expect(env.Patch(ctx, read, `{"spec":{"target":{"names":["other"]}}}`)).To(Succeed())
+		night.start()
+		restored(ns, 3)
+	})
+
+	It("unless its deletion policy is Orphan: then it stays as it is and is forgotten", func() {
+		managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3, func(r *v1alpha1.ScheduleRules) { r.DeletionPolicy = v1alpha1.DeletionOrphan })
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(vanished(read)).Should(Succeed())
+		Eventually(ledger(ns, "web")).Should(BeEmpty())
+		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(0))
+	})
+})
+
+var _ = Describe("A ledger that somebody has spoilt", func() {
+	It("keeps its object from being written, is named, and works again once it is mended", func() {
+		clock := clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+		startManagerAt(clock)
+		ns := newNamespace()
+		_, _ = asleep(ns, 3)
+		good := ledger(ns, "web")(Default)
+		annotate(ns, "web", v1alpha1.AnnotationLedger, `{"/spec/replicas":`)
+
+		Eventually(failuresOf(ns, "nights")).Should(ConsistOf(And(
+			HaveField("Name", "web"), HaveField("Message", ContainSubstring(v1alpha1.AnnotationLedger)))))
+		version := resourceVersion(ns, "web")(Default)
+		clock.SetTime(monday.Add(21 * time.Hour))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionAsleep)).Should(beCondition(metav1.ConditionFalse, "Awake"))
+		Consistently(resourceVersion(ns, "web")).Should(Equal(version))
+		Expect(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(beCondition(metav1.ConditionFalse, "TargetsFailed"))
+
+		annotate(ns, "web", v1alpha1.AnnotationLedger, good)
+		restored(ns, 3)
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+	})
+
+	It("keeps its schedule from going until it is mended", func() {
+		managerAtNight()
+		ns := newNamespace()
+		s, read := asleep(ns, 3)
+		good := ledger(ns, "web")(Default)
+		annotate(ns, "web", v1alpha1.AnnotationLedger, "nonsense")
+		Eventually(failuresOf(ns, "nights")).ShouldNot(BeEmpty())
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Consistently(vanished(read)).WithTimeout(2 * time.Second).ShouldNot(Succeed())
+
+		annotate(ns, "web", v1alpha1.AnnotationLedger, good)
+		restored(ns, 3)
+		Eventually(vanished(read)).Should(Succeed())
+	})
+})

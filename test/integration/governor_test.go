@@ -1,0 +1,76 @@
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// queueScaler creates an autoscaler of the Deployment web that may take it to zero.
+func queueScaler(namespace string) {
+	GinkgoHelper()
+	none, each := int32(0), resource.MustParse("10")
+	Expect(env.Client.Create(ctx, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			MinReplicas:    &none, MaxReplicas: 5,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: "jobs-waiting"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &each},
+			}}},
+		},
+	})).To(Succeed())
+}
+
+// behavior reads the behavior of the autoscaler that queueScaler made; nil if it has none.
+func behavior(namespace string) func(Gomega) *autoscalingv2.HorizontalPodAutoscalerBehavior {
+	return func(g Gomega) *autoscalingv2.HorizontalPodAutoscalerBehavior {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		return h.Spec.Behavior
+	}
+}
+
+// These specs are about edges at which nothing happens to the Deployment itself, which is at zero anyway.
+var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at zero", func() {
+	deploymentsOnly := func(s *v1alpha1.Schedule) {
+		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	}
+
+	It("is held from the edge on at which the Deployment would sleep, and let go at the next", func() {
+		clock := startManager()
+		ns := newNamespace()
+		Expect(env.Client.Create(ctx, deployment(ns, "web", 0))).To(Succeed())
+		queueScaler(ns)
+		nightlyOver(ns, deploymentsOnly)
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+		Expect(behavior(ns)(Default)).To(BeNil())
+
+		clock.SetTime(monday.Add(9 * time.Hour))
+		Eventually(behavior(ns)).ShouldNot(BeNil())
+		clock.SetTime(monday.Add(21 * time.Hour))
+		Eventually(behavior(ns)).Should(BeNil())
+	})
+
+	It("is held when a schedule comes, and let go when the schedule goes", func() {
+		startManagerAt(clocktesting.NewFakeClock(monday.Add(9 * time.Hour)))
+		ns := newNamespace()
+		Expect(env.Client.Create(ctx, deployment(ns, "web", 0))).To(Succeed())
+		queueScaler(ns)
+		Consistently(behavior(ns)).WithTimeout(300 * time.Millisecond).Should(BeNil())
+		s := nightlyOver(ns, deploymentsOnly)
+		Eventually(behavior(ns)).ShouldNot(BeNil())
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(behavior(ns)).Should(BeNil())
+		Eventually(vanished(s)).Should(Succeed())
+	})
+})

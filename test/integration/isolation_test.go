@@ -1,0 +1,105 @@
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// twin makes a Deployment and an autoscaler of it that look the same in every namespace.
+func twin(namespace string) {
+	GinkgoHelper()
+	d := deployment(namespace, "web", 3, "tier", "front")
+	d.Annotations = map[string]string{"example.com/nights": "off"}
+	Expect(env.Client.Create(ctx, d)).To(Succeed())
+	least := int32(2)
+	Expect(env.Client.Create(ctx, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: d.Labels, Annotations: d.Annotations},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			MinReplicas:    &least, MaxReplicas: 5,
+		},
+	})).To(Succeed())
+}
+
+// autoscalerVersion reads the version of the autoscaler that twin made.
+func autoscalerVersion(namespace string) string {
+	GinkgoHelper()
+	var h autoscalingv2.HorizontalPodAutoscaler
+	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+	return h.ResourceVersion
+}
+
+// autoscalerBounds reads the bounds of the autoscaler that twin made.
+func autoscalerBounds(namespace string) func(Gomega) []int32 {
+	return func(g Gomega) []int32 {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		return []int32{*h.Spec.MinReplicas, h.Spec.MaxReplicas}
+	}
+}
+
+var _ = DescribeTable("A policy of one namespace touches nothing in another",
+	func(change func(own, other string, s *v1alpha1.ScheduleSpec)) {
+		managerAtNight()
+		own, other := newNamespace("env", "dev"), newNamespace("env", "dev")
+		twin(own)
+		twin(other)
+		before, autoscaler := resourceVersion(other, "web")(Default), autoscalerVersion(other)
+		s := nightlyOver(own, func(s *v1alpha1.Schedule) { change(own, other, &s.Spec) })
+		// Its own namespace shows that it is at work.
+		Eventually(func(g Gomega) bool {
+			bounds := autoscalerBounds(own)(g)
+			return replicas(own, "web")(g) != 3 || bounds[1] != 5 || ledger(own, "web")(g) != ""
+		}).Should(BeTrue())
+		Consistently(resourceVersion(other, "web")).WithTimeout(500 * time.Millisecond).Should(Equal(before))
+
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(vanished(s)).Should(Succeed())
+		Expect(resourceVersion(other, "web")(Default)).To(Equal(before))
+		Expect(autoscalerVersion(other)).To(Equal(autoscaler))
+	},
+	Entry("with an empty target", func(_, _ string, s *v1alpha1.ScheduleSpec) {}),
+	Entry("by name", func(_, _ string, s *v1alpha1.ScheduleSpec) { s.Target.Names = []string{"web"} }),
+	Entry("by a name with the namespace in it", func(_, other string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Names = []string{"web", other + "/web"}
+	}),
+	Entry("by kind", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	}),
+	Entry("by labels", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
+	}),
+	Entry("by a selector that matches everything", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Selector = &metav1.LabelSelector{}
+		s.Target.Exclude = &metav1.LabelSelector{}
+	}),
+	Entry("by the absence of a label", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nobody-has-it", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	}),
+	Entry("by the name of the other namespace as a label", func(own, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}}}}
+	}),
+	Entry("by annotations", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Target.Annotations = map[string]string{"example.com/nights": "off"}
+	}),
+	Entry("with the highest priority, enforced", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.Priority, s.OnManualChange = 1<<30, v1alpha1.ManualEnforce
+	}),
+	Entry("through autoscalers", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		one := int64(2)
+		s.AsleepAs = &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: &one}}
+	}),
+	Entry("by annotations that it sets", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{"example.com/quiet": "true"}}
+	}),
+	Entry("when it is deleted and orphans its own", func(_, _ string, s *v1alpha1.ScheduleSpec) {
+		s.DeletionPolicy = v1alpha1.DeletionOrphan
+	}),
+)

@@ -1,0 +1,298 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// The specs have an API server of their own, which serves the custom kinds too.
+var _ = Describe("The shipped adapters", Ordered, func() {
+	var (
+		lib     *harness.Env
+		clock   *clocktesting.FakeClock
+		shipped []v1alpha1.Adapter
+	)
+	BeforeAll(func() {
+		var err error
+		shipped, err = adapters.All()
+		Expect(err).NotTo(HaveOccurred())
+		lib, err = harness.Up(ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(lib.Cluster.Stop()).To(Succeed()) })
+		installCustomKinds(lib, shipped)
+		Expect(lib.InstallAdapters(ctx)).To(Succeed())
+		clock = clocktesting.NewFakeClock(dusk)
+		manager := lib.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
+		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
+	})
+
+	It("match the live schema of their kinds and are ready", func() {
+		for i := range shipped {
+			Eventually(func(g Gomega) {
+				var a v1alpha1.Adapter
+				g.Expect(lib.Client.Get(ctx, client.ObjectKeyFromObject(&shipped[i]), &a)).To(Succeed())
+				for _, kind := range []string{v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionReady} {
+					g.Expect(meta.FindStatusCondition(a.Status.Conditions, kind)).To(
+						HaveValue(HaveField("Status", metav1.ConditionTrue)), "%s of %s", kind, a.Name)
+				}
+			}).WithTimeout(30 * time.Second).Should(Succeed())
+		}
+	})
+
+	folders, err := filepath.Glob(filepath.Join("..", "..", "adapters", "*", "*", "testdata"))
+	if err != nil || len(folders) == 0 {
+		panic("no test data of adapters")
+	}
+	for _, folder := range folders {
+		kind := filepath.Base(filepath.Dir(folder))
+		It("put every "+kind+" of the test data to sleep and wake it exactly", func() {
+			clock.SetTime(clock.Now().Add(24 * time.Hour)) // dusk
+			cases := libraryCases(folder)
+			for _, c := range cases {
+				c.begin(lib)
+			}
+			for _, c := range cases {
+				c.checkAsleep()
+			}
+			clock.SetTime(clock.Now().Add(12 * time.Hour)) // dawn
+			DeferCleanup(func() { clock.SetTime(clock.Now().Add(12 * time.Hour)) })
+			for _, c := range cases {
+				c.checkAwake()
+				c.end()
+			}
+		})
+	}
+})
+
+// installCustomKinds installs the CRDs of the shipped adapters' kinds: the projects' own where they are at hand beside the
+// repository, else generated ones that accept any field.
+func installCustomKinds(lib *harness.Env, shipped []v1alpha1.Adapter) {
+	GinkgoHelper()
+	own := filepath.Join(lib.Root, "..", "shared", "third-party-crds")
+	for i := range shipped {
+		target := shipped[i].Spec.Target
+		if !strings.Contains(target.Group, ".") {
+			continue // served by every API server
+		}
+		plural, _, _ := strings.Cut(shipped[i].Name, ".")
+		file := filepath.Join(own, target.Group+"_"+plural+".yaml")
+		if _, err := os.Stat(own); err == nil {
+			Expect(lib.ApplyFiles(ctx, file)).To(Succeed())
+			continue
+		}
+		text, err := yaml.Marshal(anyCRD(plural, target))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(lib.Apply(ctx, text)).To(Succeed())
+	}
+	Expect(lib.AwaitCRDs(ctx)).To(Succeed())
+}
+
+// anyCRD is the CRD of a kind that accepts any field.
+func anyCRD(plural string, target v1alpha1.AdapterTarget) map[string]any {
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	var versions []any
+	for i, v := range target.Versions {
+		versions = append(versions, map[string]any{
+			"name": v, "served": true, "storage": i == 0,
+			"subresources": map[string]any{"status": map[string]any{}},
+			"schema":       map[string]any{"openAPIV3Schema": open},
+		})
+	}
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + target.Group},
+		"spec": map[string]any{
+			"group": target.Group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"plural": plural, "singular": strings.ToLower(target.Kind), "kind": target.Kind, "listKind": target.Kind + "List"},
+		},
+	}
+}
+
+// libraryCase is one case of an adapter's test data, acted out in a namespace of its own.
+type libraryCase struct {
+	name string
+	ask  struct {
+		Sleep             bool `json:"sleep"`
+		v1alpha1.AsleepAs `json:",inline"`
+	}
+	// given and asleep are the files; asleep is nil where the object is left alone.
+	given, asleep []byte
+
+	lib       *harness.Env
+	before    *unstructured.Unstructured
+	schedules []*v1alpha1.Schedule
+}
+
+func libraryCases(folder string) []*libraryCase {
+	GinkgoHelper()
+	dirs, err := filepath.Glob(filepath.Join(folder, "*"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(dirs).NotTo(BeEmpty())
+	var cases []*libraryCase
+	for _, dir := range dirs {
+		c := &libraryCase{name: dir, given: readYAML(filepath.Join(dir, "object.yaml"))}
+		var file struct {
+			Ask json.RawMessage `json:"ask"`
+		}
+		Expect(json.Unmarshal(readYAML(filepath.Join(dir, "case.yaml")), &file)).To(Succeed())
+		Expect(json.Unmarshal(file.Ask, &c.ask)).To(Succeed())
+		if _, err := os.Stat(filepath.Join(dir, "asleep.yaml")); err == nil {
+			c.asleep = readYAML(filepath.Join(dir, "asleep.yaml"))
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// readYAML reads a file as JSON.
+func readYAML(file string) []byte {
+	GinkgoHelper()
+	text, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	raw, err := yaml.YAMLToJSON(text)
+	Expect(err).NotTo(HaveOccurred())
+	return raw
+}
+
+// begin creates the object and then the schedules that ask what the case asks.
+func (c *libraryCase) begin(lib *harness.Env) {
+	GinkgoHelper()
+	c.lib = lib
+	ns := namespace("")
+	ns.GenerateName = "case-"
+	Expect(lib.Client.Create(ctx, ns)).To(Succeed(), c.name)
+	obj := &unstructured.Unstructured{}
+	Expect(obj.UnmarshalJSON(c.given)).To(Succeed(), c.name)
+	obj.SetNamespace(ns.Name)
+	stripServed(obj)
+	status, hasStatus := obj.Object["status"]
+	Expect(lib.Client.Create(ctx, obj)).To(Succeed(), c.name)
+	if _, kept := obj.Object["status"]; hasStatus {
+		obj.Object["status"] = status
+		if err := lib.Client.Status().Update(ctx, obj); !kept || !apierrors.IsNotFound(err) {
+			Expect(err).NotTo(HaveOccurred(), c.name)
+		}
+	}
+	c.before = obj
+	for i, level := range c.levels() {
+		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: []string{"nights", "notes"}[i]}}
+		gvk := obj.GroupVersionKind()
+		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: gvk.Group, Kind: gvk.Kind}}
+		s.Spec.Upscale, s.Spec.Downscale, s.Spec.AsleepAs = "0 8 * * *", "0 20 * * *", level
+		Expect(lib.Client.Create(ctx, s)).To(Succeed(), c.name)
+		c.schedules = append(c.schedules, s)
+	}
+}
+
+// stripServed takes off an object what only the API server sets, so that it can be created.
+func stripServed(obj *unstructured.Unstructured) {
+	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", key)
+	}
+	if obj.GetKind() != "Job" {
+		return
+	}
+	// The selector of a Job is made of its uid.
+	unstructured.RemoveNestedField(obj.Object, "spec", "selector")
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
+		unstructured.RemoveNestedField(obj.Object, "spec", "template", "metadata", "labels", key)
+	}
+}
+
+// levels are the asleepAs of the schedules that together ask what the case asks; nil is the default.
+func (c *libraryCase) levels() []*v1alpha1.AsleepAs {
+	var levels []*v1alpha1.AsleepAs
+	as := c.ask.AsleepAs
+	as.Annotations = nil
+	if c.ask.Sleep {
+		levels = append(levels, nil)
+	} else if as.Replicas != nil || as.Percent != nil || as.Bounds != nil || as.Hold != nil {
+		levels = append(levels, &as)
+	}
+	if len(c.ask.Annotations) > 0 {
+		levels = append(levels, &v1alpha1.AsleepAs{Annotations: c.ask.Annotations})
+	}
+	return levels
+}
+
+func (c *libraryCase) now(g Gomega) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(c.before.GroupVersionKind())
+	g.Expect(c.lib.Client.Get(ctx, client.ObjectKeyFromObject(c.before), u)).To(Succeed(), c.name)
+	return u
+}
+
+// checkAsleep waits until the schedules have acted, and compares with what the test data say.
+func (c *libraryCase) checkAsleep() {
+	GinkgoHelper()
+	for _, s := range c.schedules {
+		Eventually(func(g Gomega) {
+			g.Expect(c.lib.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+			g.Expect(s.Status.Targets).NotTo(BeNil())
+			g.Expect(s.Status.Targets.Pending + s.Status.Targets.Failed).To(BeZero())
+		}).Should(Succeed(), c.name)
+	}
+	if c.asleep == nil {
+		Expect(c.now(Default).GetResourceVersion()).To(Equal(c.before.GetResourceVersion()), "%s was written", c.name)
+		return
+	}
+	change, err := jsonpatch.CreateMergePatch(c.given, c.asleep)
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	before, err := c.before.MarshalJSON()
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	text, err := jsonpatch.MergePatch(before, change)
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	want := &unstructured.Unstructured{}
+	Expect(want.UnmarshalJSON(text)).To(Succeed(), c.name)
+	Eventually(func(g Gomega) map[string]any { return apartFromLedger(c.now(g)) }).Should(Equal(apartFromLedger(want)), c.name)
+}
+
+// checkAwake waits until the object is exactly as before.
+func (c *libraryCase) checkAwake() {
+	GinkgoHelper()
+	Eventually(func(g Gomega) map[string]any { return apartFromGeneration(c.now(g)) }).Should(Equal(apartFromGeneration(c.before)), c.name)
+	if c.asleep == nil {
+		Expect(c.now(Default).GetResourceVersion()).To(Equal(c.before.GetResourceVersion()), "%s was written", c.name)
+	}
+}
+
+// end deletes the schedules, so that they do not act on the nights of the cases to come.
+func (c *libraryCase) end() {
+	GinkgoHelper()
+	for _, s := range c.schedules {
+		Expect(c.lib.Client.Delete(ctx, s)).To(Succeed(), c.name)
+	}
+}
+
+func apartFromLedger(obj *unstructured.Unstructured) map[string]any {
+	u := apartFromGeneration(obj)
+	unstructured.RemoveNestedField(u, "metadata", "annotations", v1alpha1.AnnotationLedger)
+	return u
+}
+
+// apartFromGeneration is asIs, less the second generation that the API server keeps for DaemonSets, of their template.
+func apartFromGeneration(obj *unstructured.Unstructured) map[string]any {
+	u := asIs(obj)
+	unstructured.RemoveNestedField(u, "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+	return u
+}

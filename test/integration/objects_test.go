@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// deployment is a Deployment with a number of replicas and labels given as pairs; it is not created.
+func deployment(namespace, name string, replicas int32, labels ...string) *appsv1.Deployment {
+	app := map[string]string{"app": name}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: app},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: app},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
+			},
+		},
+	}
+	for i := 0; i+1 < len(labels); i += 2 {
+		d.Labels[labels[i]] = labels[i+1]
+	}
+	return d
+}
+
+// replicas reads a Deployment's count; call it from Eventually or Consistently.
+func replicas(namespace, name string) func(Gomega) int32 {
+	return func(g Gomega) int32 {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
+		return *d.Spec.Replicas
+	}
+}
+
+// ledger reads a Deployment's ledger annotation; empty if there is none.
+func ledger(namespace, name string) func(Gomega) string {
+	return func(g Gomega) string {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
+		return d.Annotations[v1alpha1.AnnotationLedger]
+	}
+}
+
+// scale sets a Deployment's count as a person would.
+func scale(namespace, name string, n int) {
+	GinkgoHelper()
+	Expect(env.Patch(ctx, deployment(namespace, name, 0), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))).To(Succeed())
+}
+
+// nightly is a Schedule, asleep from 20:00 to 08:00 UTC; change adjusts it before it is created.
+func nightly(namespace, name string, change ...func(*v1alpha1.ScheduleRules)) *v1alpha1.Schedule {
+	GinkgoHelper()
+	s := &v1alpha1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}},
+	}
+	for _, c := range change {
+		c(&s.Spec.ScheduleRules)
+	}
+	Expect(env.Client.Create(ctx, s)).To(Succeed())
+	DeferCleanup(remove, s)
+	return s
+}
+
+// remove deletes a policy and waits until its finalizer has let it go.
+func remove(obj client.Object) {
+	GinkgoHelper()
+	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+	Eventually(func() error {
+		return env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	}).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("not found")))
+}
+
+// conditionOf reads one condition of a Schedule; call it from Eventually or Consistently.
+func conditionOf(namespace, name, kind string) func(Gomega) metav1.Condition {
+	return func(g Gomega) metav1.Condition {
+		var s v1alpha1.Schedule
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
+		c := meta.FindStatusCondition(s.Status.Conditions, kind)
+		g.Expect(c).NotTo(BeNil(), "no condition %s", kind)
+		return *c
+	}
+}
+
+// beCondition matches a condition's status and reason.
+func beCondition(status metav1.ConditionStatus, reason string) types.GomegaMatcher {
+	return And(HaveField("Status", status), HaveField("Reason", reason))
+}

@@ -1,0 +1,118 @@
+package outage
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// start runs the manager as a process; when the spec ends it is killed.
+func start(args ...string) *harness.Process {
+	GinkgoHelper()
+	p, err := env.StartProcess(binary, args...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		p.Kill()
+		if CurrentSpecReport().Failed() {
+			GinkgoWriter.Println(p.Output())
+		}
+	})
+	return p
+}
+
+var _ = Describe("A manager that is killed", func() {
+	It("twenty times in the middle of edges leaves every original intact, and the next start puts every state right", func() {
+		const size, kills = 200, 20
+		f := newFleet("crash", size)
+		able := size - int(f.zeros())
+		dice := chance()
+		for round := range kills {
+			// Always the way on which there is more to do.
+			asleep := f.marked() < able/2
+			f.turn(asleep)
+			p := start()
+			if round%3 == 2 {
+				// Turn round in the middle, so that the edge meets a running manager too.
+				Eventually(f.changed(asleep, able)).Should(BeNumerically(">", able*3/4))
+				asleep = !asleep
+				f.turn(asleep)
+			}
+			done := f.changed(asleep, able)()
+			reached := done + 1 + dice.IntN(able-done)
+			By(fmt.Sprintf("round %d: asleep %t, %d of %d done, killed at %d", round+1, asleep, done, able, reached))
+			Eventually(f.changed(asleep, able)).WithPolling(2 * time.Millisecond).Should(BeNumerically(">=", reached))
+			p.Kill()
+			f.allRestorable(Default)
+		}
+
+		start()
+		f.turn(true)
+		Eventually(f.allAsleep).Should(Succeed())
+		Eventually(f.counts).Should(Equal(v1alpha1.TargetCounts{Total: size, Asleep: size - f.zeros(), AlreadyAsleep: f.zeros()}))
+		f.turn(false)
+		Eventually(f.allAwake).Should(Succeed())
+		Eventually(f.counts).Should(Equal(v1alpha1.TargetCounts{Total: size, Awake: size}))
+	})
+})
+
+// changed counts the workloads that have got as far as the edge asks.
+func (f *fleet) changed(asleep bool, able int) func() int {
+	return func() int {
+		if asleep {
+			return f.marked()
+		}
+		return able - f.marked()
+	}
+}
+
+var _ = Describe("A manager that is told to stop", func() {
+	It("finishes the writes in flight, begins no others, and ends without an error", func() {
+		const size = 100
+		f := newFleet("sigterm", size)
+		able := size - int(f.zeros())
+		// Slow enough for the signal to come in the middle.
+		p := start("--kube-api-qps=30", "--kube-api-burst=30")
+		f.turn(true)
+		Eventually(f.changed(true, able)).WithPolling(5 * time.Millisecond).Should(BeNumerically(">=", 10))
+		Expect(p.Terminate()).To(Succeed())
+
+		Expect(f.changed(true, able)()).To(BeNumerically("<", able))
+		for _, obj := range f.list(Default) {
+			Expect(f.restorable(obj)).To(Succeed())
+			if obj.GetAnnotations()[v1alpha1.AnnotationLedger] != "" {
+				Expect(state(obj)).To(BeZero(), "%s %s: only half of it was written", obj.GetKind(), obj.GetName())
+			}
+		}
+		start()
+		Eventually(f.allAsleep).Should(Succeed())
+		f.turn(false)
+		Eventually(f.allAwake).Should(Succeed())
+	})
+})
+
+var _ = Describe("Two managers", func() {
+	It("work one at a time: another takes over when the one at work is killed, and at once when it is told to stop", func() {
+		f := newFleet("leader", 20)
+		first := start("--leader-elect=true")
+		f.turn(true)
+		Eventually(f.allAsleep).Should(Succeed())
+		second := start("--leader-elect=true")
+		f.turn(false)
+		Eventually(f.allAwake).Should(Succeed())
+
+		first.Kill()
+		f.turn(true)
+		// A lease lasts 15 s.
+		Eventually(f.allAsleep).WithTimeout(40 * time.Second).Should(Succeed())
+
+		start("--leader-elect=true")
+		Expect(second.Terminate()).To(Succeed())
+		f.turn(false)
+		Eventually(f.allAwake).WithTimeout(10 * time.Second).Should(Succeed())
+	})
+})

@@ -1,0 +1,124 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/customkind"
+)
+
+var groups atomic.Int32
+
+// newKind makes a kind in a group of the spec's own. It is not installed yet; with the spec it goes.
+func newKind() customkind.Kind {
+	k := customkind.Kind{Group: fmt.Sprintf("g%d.example.com", groups.Add(1))}
+	DeferCleanup(func() { Expect(k.Remove(ctx, env)).To(Succeed()) })
+	return k
+}
+
+// installKind makes a kind that is served.
+func installKind() customkind.Kind {
+	GinkgoHelper()
+	k := newKind()
+	Expect(k.Install(ctx, env)).To(Succeed())
+	return k
+}
+
+// adapt creates an adapter, which goes with the spec.
+func adapt(a *v1alpha1.Adapter) *v1alpha1.Adapter {
+	GinkgoHelper()
+	Expect(env.Client.Create(ctx, a)).To(Succeed())
+	DeferCleanup(remove, a)
+	return a
+}
+
+// press creates an object of a kind with one count at .spec.replicas.
+func press(k customkind.Kind, namespace, name string, replicas int64) *unstructured.Unstructured {
+	GinkgoHelper()
+	obj := k.Object(namespace, name, map[string]any{"replicas": replicas})
+	Expect(env.Client.Create(ctx, obj)).To(Succeed())
+	return obj
+}
+
+// pressCount reads a count of an object of a kind by its path; call it from Eventually or Consistently.
+func pressCount(k customkind.Kind, namespace, name, path string) func(Gomega) int64 {
+	return func(g Gomega) int64 {
+		obj := k.Object(namespace, name, nil)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		return customkind.Number(obj, path)
+	}
+}
+
+// pressLedger reads the ledger of an object of a kind; empty if there is none.
+func pressLedger(k customkind.Kind, namespace, name string) func(Gomega) string {
+	return func(g Gomega) string {
+		obj := k.Object(namespace, name, nil)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		return obj.GetAnnotations()[v1alpha1.AnnotationLedger]
+	}
+}
+
+// adapterCondition reads one condition of an adapter, once its status speaks of the present spec.
+func adapterCondition(name, kind string) func(Gomega) metav1.Condition {
+	return func(g Gomega) metav1.Condition {
+		var a v1alpha1.Adapter
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: name}, &a)).To(Succeed())
+		c := meta.FindStatusCondition(a.Status.Conditions, kind)
+		g.Expect(c).NotTo(BeNil(), "no condition %s", kind)
+		g.Expect(c.ObservedGeneration).To(Equal(a.Generation), "condition %s speaks of another spec", kind)
+		return *c
+	}
+}
+
+// finalizers reads the finalizers of an object.
+func finalizers(obj client.Object) func(Gomega) []string {
+	return func(g Gomega) []string {
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		return obj.GetFinalizers()
+	}
+}
+
+// vanished succeeds once an object does not exist.
+func vanished(obj client.Object) func() error {
+	return func() error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return fmt.Errorf("%s is still there", obj.GetName())
+	}
+}
+
+// annotate sets an annotation of a Deployment as a person would.
+func annotate(namespace, name, key, value string) {
+	GinkgoHelper()
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(env.Patch(ctx, deployment(namespace, name, 0), string(body))).To(Succeed())
+}
+
+// resourceVersion reads the version of a Deployment.
+func resourceVersion(namespace, name string) func(Gomega) string {
+	return func(g Gomega) string {
+		d := deployment(namespace, name, 0)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
+		return d.ResourceVersion
+	}
+}
+
+// asOwned is an object without what the API server counts by itself.
+func asOwned(obj *unstructured.Unstructured) map[string]any {
+	own := obj.DeepCopy()
+	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(own.Object, "metadata", field)
+	}
+	return own.Object
+}

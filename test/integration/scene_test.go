@@ -1,0 +1,235 @@
+package integration
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// soon is how long the engine may take to act on a change that it sees.
+const soon = 2 * time.Second
+
+// The edges of the schedules that nightly and clusterNightly make: the evening of monday and the morning after.
+var (
+	dusk = monday.Add(8 * time.Hour)
+	dawn = monday.Add(20 * time.Hour)
+)
+
+// startManagerAsleep is startManager an hour into the night.
+func startManagerAsleep() *clocktesting.FakeClock {
+	GinkgoHelper()
+	clock := clocktesting.NewFakeClock(dusk.Add(time.Hour))
+	startManagerAt(clock)
+	return clock
+}
+
+// nightlyOn is nightly for the targets given.
+func nightlyOn(namespace, name string, target v1alpha1.TargetSelector, change ...func(*v1alpha1.ScheduleRules)) *v1alpha1.Schedule {
+	GinkgoHelper()
+	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	s.Spec.Upscale, s.Spec.Downscale, s.Spec.Target = "0 8 * * *", "0 20 * * *", target
+	for _, c := range change {
+		c(&s.Spec.ScheduleRules)
+	}
+	Expect(env.Client.Create(ctx, s)).To(Succeed())
+	DeferCleanup(remove, s)
+	return s
+}
+
+var schedules atomic.Int32
+
+// clusterNightly is nightly over namespaces, with a name of its own; change says at least which namespaces.
+func clusterNightly(change func(*v1alpha1.ClusterScheduleSpec)) *v1alpha1.ClusterSchedule {
+	GinkgoHelper()
+	s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("nights-%d", schedules.Add(1))}}
+	s.Spec.Upscale, s.Spec.Downscale = "0 8 * * *", "0 20 * * *"
+	change(&s.Spec)
+	Expect(env.Client.Create(ctx, s)).To(Succeed())
+	DeferCleanup(remove, s)
+	return s
+}
+
+// create creates objects.
+func create(objs ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objs {
+		Expect(env.Client.Create(ctx, obj)).To(Succeed())
+	}
+}
+
+// patch merge-patches an object.
+func patch(obj client.Object, body string) {
+	GinkgoHelper()
+	Expect(env.Patch(ctx, obj, body)).To(Succeed())
+}
+
+// annotation is a merge patch that sets an annotation.
+func annotation(key, value string) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+}
+
+// label is a merge patch that sets a label, or removes it if the value is empty.
+func label(key, value string) string {
+	if value == "" {
+		return fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, key)
+	}
+	return fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+}
+
+// namespace names a Namespace for patches.
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// counts reads the replicas of all Deployments of a namespace, by name; call it from Eventually or Consistently.
+func counts(namespace string) func(Gomega) map[string]int {
+	return func(g Gomega) map[string]int {
+		var list appsv1.DeploymentList
+		g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+		out := map[string]int{}
+		for i := range list.Items {
+			out[list.Items[i].Name] = int(*list.Items[i].Spec.Replicas)
+		}
+		return out
+	}
+}
+
+// sleepers counts the Deployments of a namespace at zero.
+func sleepers(namespace string) func(Gomega) int {
+	return func(g Gomega) int {
+		n := 0
+		for _, replicas := range counts(namespace)(g) {
+			if replicas == 0 {
+				n++
+			}
+		}
+		return n
+	}
+}
+
+// targetsOf reads the counts in a Schedule's status.
+func targetsOf(namespace, name string) func(Gomega) v1alpha1.TargetCounts {
+	return func(g Gomega) v1alpha1.TargetCounts {
+		var s v1alpha1.Schedule
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
+		g.Expect(s.Status.Targets).NotTo(BeNil())
+		return *s.Status.Targets
+	}
+}
+
+// versionOf reads an object's resourceVersion.
+func versionOf(obj client.Object) func(Gomega) string {
+	return func(g Gomega) string { return stored(g, obj).GetResourceVersion() }
+}
+
+// stored reads an object as the API server has it.
+func stored(g Gomega, obj client.Object) *unstructured.Unstructured {
+	gvk, err := apiutil.GVKForObject(obj, env.Client.Scheme())
+	g.Expect(err).NotTo(HaveOccurred())
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), u)).To(Succeed())
+	return u
+}
+
+// asIs is what has to be the same of an object before it slept and after it woke.
+func asIs(obj *unstructured.Unstructured) map[string]any {
+	u := obj.DeepCopy()
+	for _, key := range []string{"resourceVersion", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", key)
+	}
+	return u.Object
+}
+
+// history holds every state of one object that the API server stored since it was begun, oldest first.
+type history struct {
+	mu     sync.Mutex
+	states []*unstructured.Unstructured
+}
+
+// follow begins the history of an object with its present state.
+func follow(obj client.Object) *history {
+	GinkgoHelper()
+	gvk, err := apiutil.GVKForObject(obj, env.Client.Scheme())
+	Expect(err).NotTo(HaveOccurred())
+	watcher, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Client.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+	events, err := watcher.Watch(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(events.Stop)
+	h := &history{}
+	go func() {
+		for event := range events.ResultChan() {
+			if u, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+				h.mu.Lock()
+				h.states = append(h.states, u)
+				h.mu.Unlock()
+			}
+		}
+	}()
+	Eventually(h.len).Should(BeNumerically(">=", 1))
+	return h
+}
+
+func (h *history) len() int { return len(h.all()) }
+
+func (h *history) all() []*unstructured.Unstructured {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.states[:len(h.states):len(h.states)]
+}
+
+// values lists what a field was in turn, without repetitions; absent is "".
+func (h *history) values(fields ...string) []string {
+	var out []string
+	for _, u := range h.all() {
+		if v := fieldOf(u, fields...); len(out) == 0 || out[len(out)-1] != v {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// since is the revision of the store at which a field first had a value, after the state at which it is sought.
+func (h *history) since(after int64, value string, fields ...string) int64 {
+	for _, u := range h.all() {
+		if r := revision(u); r > after && fieldOf(u, fields...) == value {
+			return r
+		}
+	}
+	return 0
+}
+
+func fieldOf(u *unstructured.Unstructured, fields ...string) string {
+	v, found, err := unstructured.NestedFieldNoCopy(u.Object, fields...)
+	if !found || err != nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// revision is the resourceVersion as a number. One etcd holds all kinds here, so it orders writes of different kinds too.
+func revision(u *unstructured.Unstructured) int64 {
+	n, err := strconv.ParseInt(u.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

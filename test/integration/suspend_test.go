@@ -1,0 +1,44 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var _ = Describe("A suspended schedule", func() {
+	suspended := beCondition(metav1.ConditionTrue, "Suspended")
+
+	It("keeps asleep what is asleep until it goes on", func() {
+		clock := startManagerAsleep()
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		s := nightly(ns, "nights")
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		patch(s, `{"spec":{"suspend":true}}`)
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(suspended)
+		clock.SetTime(dawn)
+		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Expect(targetsOf(ns, "nights")(Default)).To(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+
+		patch(s, `{"spec":{"suspend":false}}`)
+		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+	})
+
+	It("keeps awake what is awake until it goes on", func() {
+		clock := startManager()
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		s := nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.Suspend = true })
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(suspended)
+		clock.SetTime(dusk)
+		create(deployment(ns, "late", 1))
+		Consistently(counts(ns)).Should(Equal(map[string]int{"late": 1, "web": 3}))
+		Expect(targetsOf(ns, "nights")(Default)).To(Equal(v1alpha1.TargetCounts{Total: 2, Awake: 2}))
+
+		patch(s, `{"spec":{"suspend":false}}`)
+		Eventually(sleepers(ns)).WithTimeout(soon).Should(Equal(2))
+	})
+})

@@ -1,0 +1,283 @@
+// Package metrics tests triggers beside the real HorizontalPodAutoscaler controller of Kubernetes, on simulated usage.
+package metrics
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+const (
+	// period is how often the autoscaler's controller looks.
+	period = 2 * time.Second
+	// slack is for the writes of a busy machine.
+	slack = 2 * time.Second
+)
+
+var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
+
+var (
+	env *harness.Env
+	ctx context.Context
+)
+
+func TestMetrics(t *testing.T) {
+	RegisterFailHandler(Fail)
+	// Metrics are ten seconds apart and two are needed.
+	SetDefaultEventuallyTimeout(90 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyDuration(2 * period)
+	RunSpecs(t, "Trigger with metrics")
+}
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	var err error
+	env, err = harness.Up(ctx, local.Options{
+		Level: local.LevelMetrics, Log: os.Stderr,
+		ExtraControllerManagerArgs: []string{
+			"--horizontal-pod-autoscaler-sync-period=" + period.String(), "--horizontal-pod-autoscaler-downscale-stabilization=2s"},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
+})
+
+var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+
+func hour(h float64) time.Time { return monday.Add(time.Duration(h * float64(time.Hour))) }
+
+func start(h float64) *clocktesting.FakeClock {
+	GinkgoHelper()
+	clock := clocktesting.NewFakeClock(hour(h))
+	m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
+	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	Expect(env.AwaitAdapters(ctx, adapters...)).To(Succeed())
+	return clock
+}
+
+// web is a Deployment that has little to do, with an autoscaler that would have one replica of it.
+const web = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAMESPACE}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: NAMESPACE, name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata:
+      labels: {app: web}
+      annotations: {kwok.x-k8s.io/usage-cpu: 10m, kwok.x-k8s.io/usage-memory: 64Mi}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: "example.com/app:1", resources: {requests: {cpu: 500m, memory: 128Mi}}}]
+`
+
+const autoscaler = `
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {namespace: NAMESPACE, name: web}
+spec:
+  minReplicas: 1
+  maxReplicas: 10
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+`
+
+// peaks is a Trigger on the autoscaler with a list of triggers.
+const peaks = `
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Trigger
+metadata: {namespace: NAMESPACE, name: peaks}
+spec:
+  target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscaler}], names: [web]}
+  triggers: [TRIGGERS]
+`
+
+// apply makes the objects of the manifests.
+func apply(namespace, manifests, triggers string) {
+	GinkgoHelper()
+	text := strings.NewReplacer("NAMESPACE", namespace, "TRIGGERS", triggers).Replace(manifests)
+	Expect(env.Apply(ctx, []byte(text))).To(Succeed())
+}
+
+func replicas(namespace string) func(Gomega) int32 {
+	return func(g Gomega) int32 {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &d)).To(Succeed())
+		return *d.Spec.Replicas
+	}
+}
+
+// scaling waits until the autoscaler has metrics and has scaled by them.
+func scaling(namespace string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive), HaveField("Status", BeEquivalentTo("True")))))
+	}).Should(Succeed())
+}
+
+// film records every count of the Deployment from now on.
+type film struct {
+	mu   sync.Mutex
+	seen []int32
+}
+
+func record(namespace string) *film {
+	GinkgoHelper()
+	c, err := client.NewWithWatch(env.Config, client.Options{Scheme: app.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	watching, stop := context.WithCancel(ctx)
+	w, err := c.Watch(watching, &appsv1.DeploymentList{}, client.InNamespace(namespace))
+	Expect(err).NotTo(HaveOccurred())
+	f, done := &film{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range w.ResultChan() {
+			if d, ok := event.Object.(*appsv1.Deployment); ok {
+				f.add(*d.Spec.Replicas)
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		stop()
+		w.Stop()
+		<-done
+	})
+	return f
+}
+
+func (f *film) add(n int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.seen) == 0 || f.seen[len(f.seen)-1] != n {
+		f.seen = append(f.seen, n)
+	}
+}
+
+func (f *film) counts() []int32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]int32{}, f.seen...)
+}
+
+var _ = Describe("The autoscaler's controller", func() {
+	It("follows a raised minimum within one period, through a hand-over without a dip, and back", func() {
+		clock := start(7)
+		const ns = "follows"
+		apply(ns, web+autoscaler+peaks, `
+  {name: early, window: {from: "08:00", to: "09:00"}, during: {min: 4, max: 10}},
+  {name: late, window: {from: "09:00", to: "10:00"}, during: {min: 5, max: 10}}`)
+		scaling(ns)
+		f := record(ns)
+		clock.SetTime(hour(8))
+		Eventually(replicas(ns)).WithTimeout(period + slack).Should(BeEquivalentTo(4))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(4))
+		clock.SetTime(hour(9))
+		Eventually(replicas(ns)).WithTimeout(period + slack).Should(BeEquivalentTo(5))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
+		Expect(f.counts()).To(Equal([]int32{1, 4, 5}))
+		clock.SetTime(hour(10))
+		Eventually(replicas(ns)).Should(BeEquivalentTo(1))
+	})
+
+	It("keeps control of a size that was set once", func() {
+		clock := start(7)
+		const ns = "once"
+		apply(ns, web+autoscaler+peaks, `{name: peak, window: {from: "08:00", to: "11:00"}, during: {min: 2, max: 10, replicas: 6}}`)
+		scaling(ns)
+		f := record(ns)
+		clock.SetTime(hour(8))
+		Eventually(f.counts).WithTimeout(period + slack).Should(ContainElement(BeEquivalentTo(6)))
+		Eventually(replicas(ns)).Should(BeEquivalentTo(2), "down to the minimum, by its own decision")
+		Consistently(replicas(ns)).Should(BeEquivalentTo(2), "nobody sets 6 again")
+		clock.SetTime(hour(11))
+		Eventually(replicas(ns)).Should(BeEquivalentTo(1))
+	})
+
+	It("leaves a sleeping target alone whose minimum is raised, and the target wakes inside the bounds at once", func() {
+		clock := start(7)
+		const ns = "asleep"
+		apply(ns, web+autoscaler+peaks+`
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Schedule
+metadata: {namespace: NAMESPACE, name: mornings}
+spec:
+  target: {kinds: [{group: apps, kind: Deployment}]}
+  asleep: [{from: "08:00", to: "10:00"}]
+`, `{name: peak, window: {from: "09:00", to: "11:00"}, during: {min: 5, max: 10}}`)
+		scaling(ns)
+		clock.SetTime(hour(8))
+		Eventually(replicas(ns)).Should(BeEquivalentTo(0))
+		clock.SetTime(hour(9))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(0))
+		f := record(ns)
+		clock.SetTime(hour(10))
+		Eventually(replicas(ns)).Should(BeEquivalentTo(5))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
+		Expect(f.counts()).To(Equal([]int32{0, 5}))
+	})
+
+	It("scales by a template's autoscaler, which goes with its Trigger", func() {
+		start(9)
+		const ns = "template"
+		apply(ns, web+`
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Trigger
+metadata: {namespace: NAMESPACE, name: peaks}
+spec:
+  target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscaler}], names: [web]}
+  triggers: [{name: peak, window: {from: "08:00", to: "11:00"}, during: {min: 3, max: 10}}]
+  template:
+    apiVersion: autoscaling/v2
+    kind: HorizontalPodAutoscaler
+    spec:
+      maxReplicas: 10
+      scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+      metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+`, "")
+		Eventually(replicas(ns)).Should(BeEquivalentTo(3))
+		Eventually(func(g Gomega) {
+			var h autoscalingv2.HorizontalPodAutoscaler
+			key := client.ObjectKey{Namespace: ns, Name: "web"}
+			g.Expect(env.Client.Get(ctx, key, &h)).To(Succeed())
+			g.Expect(env.Client.Delete(ctx, &h)).To(Succeed())
+			uid := h.UID
+			g.Eventually(func(g Gomega) {
+				g.Expect(env.Client.Get(ctx, key, &h)).To(Succeed())
+				g.Expect(h.UID).NotTo(Equal(uid))
+			}).WithTimeout(5 * time.Second).Should(Succeed())
+		}).Should(Succeed())
+		t := &v1alpha1.Trigger{}
+		t.Namespace, t.Name = ns, "peaks"
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func() error {
+			return env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &autoscalingv2.HorizontalPodAutoscaler{})
+		}).Should(MatchError(ContainSubstring("not found")))
+	})
+})

@@ -1,0 +1,178 @@
+package trigger
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+const hpaTemplate = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web","labels":{"made":"yes"}},
+"spec":{"minReplicas":1,"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}}`
+
+func templated(namespace string, kind v1alpha1.KindRef, template string, all ...v1alpha1.TimeTrigger) *v1alpha1.Trigger {
+	t := trigger(namespace, kind, all...)
+	t.Spec.Template = &runtime.RawExtension{Raw: []byte(template)}
+	return t
+}
+
+// label reads a label of the autoscaler.
+func label(namespace, key string) func(Gomega) string {
+	return func(g Gomega) string {
+		hpa := autoscaler(namespace, 0, 0)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)).To(Succeed())
+		return hpa.Labels[key]
+	}
+}
+
+func missing(obj client.Object) func() error {
+	return func() error { return client.IgnoreNotFound(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }
+}
+
+var _ = Describe("A template", func() {
+	peak := daily("peak", 1, "08:00", "11:00", values(5, 20))
+
+	It("makes the missing object, owned by the Trigger, and removes it with it", func() {
+		clock := start(7)
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		create(t)
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
+		hpa := autoscaler(ns, 0, 0)
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)).To(Succeed())
+		Expect(hpa.OwnerReferences).To(HaveExactElements(And(
+			HaveField("Kind", "Trigger"), HaveField("UID", t.UID), HaveField("Controller", HaveValue(BeTrue())))))
+		clock.SetTime(hour(8))
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		remove(t)
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)).To(MatchError(ContainSubstring("not found")))
+	})
+
+	It("keeps its own fields in place, and leaves those to the triggers that they set", func() {
+		clock := start(7)
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		create(t)
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
+		By("drift outside a window")
+		Expect(env.Patch(ctx, autoscaler(ns, 0, 0), `{"metadata":{"labels":{"made":"no"}},"spec":{"maxReplicas":9}}`)).To(Succeed())
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
+		Eventually(label(ns, "made")).Should(Equal("yes"))
+		By("drift inside a window")
+		f := record(ns)
+		clock.SetTime(hour(8))
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		Expect(env.Patch(ctx, autoscaler(ns, 0, 0), `{"metadata":{"labels":{"made":"no"}}}`)).To(Succeed())
+		Eventually(label(ns, "made")).Should(Equal("yes"))
+		By("an edit of the template inside a window")
+		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template.Raw = []byte(fmt.Sprintf(hpaTemplate, 6)) })
+		Consistently(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		clock.SetTime(hour(11))
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 6}))
+		Consistently(bounds(ns)).Should(Equal([2]int32{1, 6}))
+		Expect(f.states()[:2]).To(Equal([][2]int32{{1, 4}, {5, 20}}), "no state in between")
+	})
+
+	It("makes the object again when somebody deletes it, and after a restart", func() {
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		Expect(env.Client.Create(ctx, t)).To(Succeed())
+		m := runOnce(9)
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		Expect(env.Client.Delete(ctx, autoscaler(ns, 0, 0))).To(Succeed())
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		Expect(m.Stop()).To(Succeed())
+		Expect(env.Client.Delete(ctx, autoscaler(ns, 0, 0))).To(Succeed())
+		start(9)
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		remove(t)
+	})
+
+	It("uses an object that somebody else made as it is, and leaves it when the Trigger goes", func() {
+		start(9)
+		ns := newNamespace()
+		create(autoscaler(ns, 2, 3))
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		create(t)
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		Consistently(label(ns, "made")).Should(BeEmpty())
+		remove(t)
+		Expect(bounds(ns)(Default)).To(Equal([2]int32{2, 3}))
+	})
+
+	It("leaves the count of a Deployment to its autoscaler", func() {
+		start(7)
+		ns := newNamespace()
+		t := templated(ns, deployments, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
+"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"main","image":"example.com/app:1"}]}}}}`, daily("peak", 1, "08:00", "11:00", size(6)))
+		create(t)
+		Eventually(func(g Gomega) {
+			var d appsv1.Deployment
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &d)).To(Succeed())
+		}).Should(Succeed())
+		scale(ns, 5)
+		Eventually(replicas(ns)).Should(BeEquivalentTo(3), "nothing governs it: the template's count")
+		create(autoscaler(ns, 1, 10))
+		Eventually(func(g Gomega) int32 {
+			scale(ns, 5)
+			return replicas(ns)(g)
+		}).Should(BeEquivalentTo(5))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
+		By("another field drifts")
+		Expect(env.Patch(ctx, deployment(ns, 0), `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/app:2"}]}}}}`)).To(Succeed())
+		Eventually(func(g Gomega) string {
+			var d appsv1.Deployment
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &d)).To(Succeed())
+			return d.Spec.Template.Spec.Containers[0].Image
+		}).ShouldNot(Equal("example.com/app:2"))
+		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
+	})
+
+	It("that makes no sense is refused with the field", func() {
+		start(9)
+		for field, text := range map[string]string{
+			"spec.template.spec: Required value":          `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web"},"spec":{"maxReplicas":4}}`,
+			"spec.template.kind: Invalid value":           `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`,
+			"spec.template.apiVersion: Invalid value":     `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"web"}}`,
+			"spec.template.metadata.name: Required value": `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"}`,
+		} {
+			ns := newNamespace()
+			t := templated(ns, autoscalers, text, peak)
+			create(t)
+			Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec", ContainSubstring(field)))
+			Expect(missing(autoscaler(ns, 0, 0))()).To(Succeed())
+		}
+	})
+
+	It("that the API server refuses is told with its reason, and made once that is put right", func() {
+		start(9)
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 0), peak)
+		create(t)
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "TargetsFailed", ContainSubstring("spec.maxReplicas")))
+		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template.Raw = []byte(fmt.Sprintf(hpaTemplate, 4)) })
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("True", "AsExpected", Not(BeEmpty())))
+	})
+
+	It("does not come back while its Trigger goes", func() {
+		start(9)
+		ns := newNamespace()
+		create(deployment(ns, 3))
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		create(t)
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		remove(t)
+		Consistently(func(g Gomega) {
+			var list autoscalingv2.HorizontalPodAutoscalerList
+			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+			g.Expect(list.Items).To(BeEmpty())
+		}).Should(Succeed())
+	})
+})

@@ -1,0 +1,265 @@
+package samples
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/test/demo/simclock"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// limit is how long an expectation may take to come true; still is how long it must stay true then.
+const (
+	limit = 15 * time.Second
+	still = 200 * time.Millisecond
+)
+
+// builtin are the adapters of kinds that every API server has.
+var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
+
+// bench is what the samples are tried on.
+type bench struct {
+	env   *harness.Env
+	clock *simclock.Clock
+	// kinds are those found in the samples.
+	kinds map[string]schema.GroupVersionKind
+	// errs are what went wrong, by file.
+	errs map[string][]error
+}
+
+func TestSamples(t *testing.T) {
+	samples := readAll(t)
+	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelAPI, Log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	var steps []step
+	b := &bench{env: env, kinds: map[string]schema.GroupVersionKind{}, errs: map[string][]error{}}
+	for _, s := range samples {
+		steps = append(steps, s.steps...)
+		for _, obj := range s.objects {
+			b.kinds[obj.GetKind()] = obj.GroupVersionKind()
+		}
+	}
+	// Lines of one instant stay in the order in which they stand in their file.
+	slices.SortStableFunc(steps, func(a, b step) int { return a.at.Compare(b.at) })
+	b.clock = simclock.New(steps[0].at.Add(-time.Minute))
+	b.clock.Run(1)
+	b.start(t, samples)
+	for first := 0; first < len(steps); {
+		end := first
+		for end < len(steps) && steps[end].at.Equal(steps[first].at) {
+			end++
+		}
+		b.instant(t.Context(), steps[first:end])
+		first = end
+	}
+	for _, s := range samples {
+		t.Run(s.name, func(t *testing.T) {
+			for _, err := range b.errs[s.name] {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// readAll reads every file below the samples directory; one that is not a sample is an error.
+func readAll(t *testing.T) []sample {
+	t.Helper()
+	root := filepath.Join("..", "..", "samples")
+	var out []sample
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		if filepath.Ext(name) != ".yaml" {
+			return fmt.Errorf("%s is not covered: only .yaml files are tried", name)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		s, err := read(name, text)
+		out = append(out, s)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) == 0 {
+		t.Fatalf("no samples in %s", root)
+	}
+	return out
+}
+
+// start applies the samples as a user would, runs the manager, and waits until each of Flyball's objects says that it is ready.
+func (b *bench) start(t *testing.T, samples []sample) {
+	t.Helper()
+	if err := b.env.InstallAdapters(t.Context(), builtin...); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range samples {
+		b.fail(s.name, b.kubectl(t.Context(), "kubectl apply -f "+filepath.Join(b.env.Root, "samples", s.name)))
+		if slices.ContainsFunc(s.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" }) {
+			b.fail(s.name, b.env.AwaitCRDs(t.Context()))
+		}
+	}
+	port := freePort(t)
+	manager := b.env.Start(harness.Options{Clock: b.clock, Log: t.Output(), Webhook: app.WebhookOptions{
+		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "webhook",
+	}})
+	t.Cleanup(func() {
+		if err := manager.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := b.env.AwaitAdapters(t.Context(), builtin...); err != nil {
+		t.Fatal(err)
+	}
+	ready := path.MustParse(`.status.conditions[?(@.type=="Ready")].status`)
+	for _, s := range samples {
+		for _, obj := range s.objects {
+			if obj.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
+				continue
+			}
+			st := step{kind: obj.GetKind(), namespace: obj.GetNamespace(), name: obj.GetName(), path: ready, want: "True"}
+			b.fail(s.name, harness.Poll(t.Context(), limit, func() error { return b.check(t.Context(), st) }))
+		}
+	}
+}
+
+// freePort is a port of this machine that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func (b *bench) fail(file string, err error) {
+	if err != nil {
+		b.errs[file] = append(b.errs[file], err)
+	}
+}
+
+// instant moves the clock to where the steps are, goes through them, and looks once more a little later.
+func (b *bench) instant(ctx context.Context, steps []step) {
+	if at := steps[0].at; b.clock.Now().Before(at) {
+		b.clock.Set(at)
+	}
+	var held []step
+	for _, st := range steps {
+		var err error
+		if st.command != "" {
+			// What was looked at before the command may be otherwise after it.
+			held = slices.DeleteFunc(held, func(h step) bool { return h.file == st.file })
+			err = b.kubectl(ctx, st.command)
+		} else {
+			err = harness.Poll(ctx, limit, func() error { return b.check(ctx, st) })
+		}
+		if err != nil {
+			b.fail(st.file, fmt.Errorf("line %d: %s: %w", st.line, st.text, err))
+			continue
+		}
+		if st.command == "" {
+			held = append(held, st)
+		}
+	}
+	time.Sleep(still)
+	for _, st := range held {
+		if err := b.check(ctx, st); err != nil {
+			b.fail(st.file, fmt.Errorf("line %d: %s: came true and did not stay so: %w", st.line, st.text, err))
+		}
+	}
+}
+
+// kubectl runs a command as it stands in a sample, with the cluster's own kubectl.
+func (b *bench) kubectl(ctx context.Context, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	bin := filepath.Dir(b.env.Cluster.Bin("kubectl"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+b.env.Cluster.Kubeconfig, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", command, err, out)
+	}
+	return nil
+}
+
+// check looks at a field as it is now.
+func (b *bench) check(ctx context.Context, st step) error {
+	gvk, ok := b.kinds[st.kind]
+	if !ok {
+		return fmt.Errorf("no sample has an object of kind %s", st.kind)
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	if err := b.env.Client.Get(ctx, client.ObjectKey{Namespace: st.namespace, Name: st.name}, obj); err != nil {
+		return fmt.Errorf("get %s %s: %w", st.kind, st.name, err)
+	}
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", st.kind, st.name, err)
+	}
+	value, err := st.path.Get(raw)
+	if err != nil {
+		return err
+	}
+	got := absent
+	if text, err := value.Text(); err == nil {
+		got = text
+	} else if value.Exists() {
+		got = value.Raw()
+	}
+	if got != st.want {
+		conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+		return fmt.Errorf("%s %s: %s is %s, want %s%s", st.kind, st.name, st.path, got, st.want, said(conditions))
+	}
+	return nil
+}
+
+// said are the messages of an object's conditions, which may tell why it is not as expected.
+func said(conditions []any) string {
+	var parts []string
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok {
+			parts = append(parts, fmt.Sprintf("\n  %s=%s: %s", m["type"], m["status"], m["message"]))
+		}
+	}
+	slices.SortFunc(parts, cmp.Compare[string])
+	return strings.Join(parts, "")
+}
