@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// verdict draws the week, counts, compares, and says whether all is as it should be.
+func (d *demo) verdict() error {
+	tracks := d.rec.snapshot()
+	width, _ := d.screen.size()
+	d.screen.printf("\n%s\n\n", d.screen.in(bold, "The week as it was seen"))
+	for _, line := range chart(d.screen, tracks, d.begin, width) {
+		d.screen.printf("%s\n", line)
+	}
+	d.screen.printf("\n")
+
+	var wrong []string
+	wrong = append(wrong, d.tellEdges(tracks)...)
+	if err := d.tellWrites(tracks); err != nil {
+		return err
+	}
+	wrong = append(wrong, d.tellRestored(tracks)...)
+	for _, w := range wrong {
+		d.screen.printf("     %s\n", strings.ReplaceAll(w, "\n", "\n     "))
+	}
+	if len(wrong) > 0 {
+		d.screen.printf("\n  %s\n", d.screen.in(red, "The demo failed: see above."))
+		return errNotKept
+	}
+	d.tellNext()
+	return nil
+}
+
+// tell prints one line of the verdict.
+func (d *demo) tell(ok bool, format string, args ...any) {
+	sign := d.screen.in(green, "✓")
+	if !ok {
+		sign = d.screen.in(red, "✗")
+	}
+	d.screen.printf("  %s %s\n", sign, fmt.Sprintf(format, args...))
+}
+
+func (d *demo) tellEdges(tracks []track) (wrong []string) {
+	var late []time.Duration
+	due, seen := 0, 0
+	for i := range tracks {
+		l, w := kept(&tracks[i], d.begin, d.rate())
+		late, wrong = append(late, l...), append(wrong, w...)
+		seen += len(tracks[i].history)
+		if tracks[i].week != nil {
+			due += len(tracks[i].week.edges())
+		}
+	}
+	slowest := time.Duration(0)
+	for _, l := range late {
+		slowest = max(slowest, l)
+	}
+	d.tell(len(wrong) == 0, "Edges     %d of %d seen, half of them within %d ms, the last after %d ms", seen, due,
+		median(late).Milliseconds(), slowest.Milliseconds())
+	return wrong
+}
+
+func (d *demo) tellWrites(tracks []track) error {
+	counted, err := writesCounted(d.manager.Registry)
+	if err != nil {
+		return err
+	}
+	changes := 0
+	for i := range tracks {
+		changes += len(tracks[i].history)
+	}
+	if d.place.cluster == nil {
+		d.tell(counted == changes, "Writes    %d for %d changes, by the manager's metrics", counted, changes)
+		return nil
+	}
+	log, err := d.place.cluster.Audit()
+	if err != nil {
+		return err
+	}
+	asked := countRequests(log, d.policiesSince)
+	d.tell(asked.targets == changes && counted == changes, "Writes    %d for %d changes, counted by the API server", asked.targets, changes)
+	for i := range tracks {
+		t := &tracks[i]
+		if n := asked.of[t.resource.Resource+"/"+t.name]; n != len(t.history) {
+			d.screen.printf("     %s: %d writes for %d changes\n", t, n, len(t.history))
+		}
+	}
+	d.tell(true, "Besides   %d status writes, %d events, %d reviews of rights, %d reads", asked.own, asked.events, asked.reviews, asked.reads)
+	return nil
+}
+
+func (d *demo) tellRestored(tracks []track) (wrong []string) {
+	for i := range tracks {
+		if diff := restored(&tracks[i]); diff != "" {
+			wrong = append(wrong, fmt.Sprintf("%s is not what it was (- before, + now):\n%s", &tracks[i], diff))
+		}
+	}
+	d.tell(len(wrong) == 0, "Restored  %d of %d exactly as they were: spec, labels, annotations",
+		len(tracks)-len(wrong), len(tracks))
+	return wrong
+}
+
+func (d *demo) tellNext() {
+	d.screen.printf("\n%s\n", d.screen.in(bold, "What to do next"))
+	for _, row := range [][2]string{
+		{"A control plane that stays; it prints the KUBECONFIG to export.", "make cluster-up"},
+		{"CRDs and adapters into that cluster, and the manager on it.", "make install run"},
+		{"A first schedule. Every file in samples/ says what to expect.", "kubectl apply -f samples/schedules/weeknights.yaml"},
+		{"What sleeps, and when it changes next.", "kubectl get flyball -A"},
+		{"This demo on the cluster of KUBECONFIG.", "make demo CLUSTER=mine"},
+	} {
+		d.screen.printf("  %s\n  %s\n", d.screen.in(dim, "# "+row[0]), d.screen.in(cyan, row[1]))
+	}
+}
+
+// installed says what the demo has put into a cluster.
+type installed struct {
+	// flyball: CRDs, adapters and samples.
+	flyball bool
+	// kinds are the files of the demo's own CRDs.
+	kinds     []string
+	namespace bool
+}
+
+// errLeft says that something of the demo's is still in the user's cluster.
+var errLeft = errors.New("clean up")
+
+// cleanUp removes all that the demo has made. A cluster of the demo's own goes as a whole; in the user's, policies and
+// adapters go first, while the manager is there to give back what they hold.
+func (d *demo) cleanUp() error {
+	d.clock.Run(0)
+	if d.place == nil {
+		return nil
+	}
+	if d.place.cluster != nil {
+		return d.stopLocal()
+	}
+	began := time.Now()
+	d.screen.printf("\n%s\n", d.screen.in(bold, "Cleaning up"))
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var errs []error
+	remove := func(args ...string) {
+		args = append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, args...)
+		if _, err := d.place.run(ctx, args...); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if d.manager != nil {
+		remove("--namespace", namespace, "schedules.flyball.dev", "--all")
+		remove("adapters.flyball.dev,calendars.flyball.dev", "--all")
+		errs = append(errs, d.manager.Stop())
+	}
+	if d.installed.namespace {
+		remove("namespace", namespace)
+	}
+	if d.installed.flyball {
+		remove("-f", "crds")
+		remove("-f", sampleFiles[0])
+	}
+	for _, f := range d.installed.kinds {
+		remove("-f", f)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: look for the namespace %s and for CRDs of flyball.dev: %w", errLeft, namespace, err)
+	}
+	d.done(began, "nothing of the demo is left in the cluster")
+	return nil
+}
+
+func (d *demo) stopLocal() error {
+	var errs []error
+	if d.manager != nil {
+		if err := d.manager.Stop(); err != nil {
+			errs = append(errs, fmt.Errorf("stop the manager: %w", err))
+		}
+	}
+	if err := d.place.cluster.Stop(); err != nil {
+		errs = append(errs, fmt.Errorf("stop the control plane: %w", err))
+	}
+	return errors.Join(errs...)
+}

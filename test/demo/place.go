@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/test/local"
+)
+
+// namespace is the demo's own.
+const namespace = "flyball-demo"
+
+// place is a cluster that the demo runs on.
+type place struct {
+	config *rest.Config
+	// kubectl and kubeconfig are paths.
+	kubectl, kubeconfig string
+	// root is the repository's root, from which kubectl is given files.
+	root string
+	// cluster is the local control plane; nil on a cluster of the user's.
+	cluster *local.Cluster
+}
+
+// repository finds the root of the repository by its go.mod.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for {
+		raw, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(raw, []byte("module flyball.dev/flyball\n")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("find the repository: run the demo from within it")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// openLocal starts a control plane of the demo's own.
+func openLocal(ctx context.Context, root string, log io.Writer) (*place, error) {
+	cluster, err := local.Up(ctx, local.Options{Level: local.LevelWorkloads, Audit: true, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return &place{config: cluster.Config(), kubectl: cluster.Bin("kubectl"), kubeconfig: cluster.Kubeconfig, root: root, cluster: cluster}, nil
+}
+
+// run runs kubectl and gives what it prints; its error has kubectl's words.
+func (p *place) run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, p.kubectl, args...)
+	cmd.Dir = p.root
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(words.String()))
+	}
+	return out.String(), nil
+}
+
+// demo runs kubectl in the demo's namespace.
+func (p *place) demo(ctx context.Context, args ...string) (string, error) {
+	return p.run(ctx, append([]string{"--namespace", namespace}, args...)...)
+}
+
+// manifest is the path of one of the demo's own files.
+func manifest(name string) string { return filepath.Join("test", "demo", "manifests", name) }
+
+// files finds YAML files below a directory of the repository, by a pattern on their names.
+func (p *place) files(dir, pattern string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(filepath.Join(p.root, dir), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if ok, err := filepath.Match(pattern, entry.Name()); !ok || err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(p.root, path)
+		out = append(out, rel)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find %s in %s: %w", pattern, dir, err)
+	}
+	return out, nil
+}
+
+// applyAll applies files in one call of kubectl.
+func (p *place) applyAll(ctx context.Context, files []string, args ...string) error {
+	args = append([]string{"apply"}, args...)
+	for _, f := range files {
+		args = append(args, "-f", f)
+	}
+	_, err := p.run(ctx, args...)
+	return err
+}
+
+// established waits until the CRDs in the files are served.
+func (p *place) established(ctx context.Context, files []string) error {
+	args := []string{"wait", "--for=condition=Established", "--timeout=30s"}
+	for _, f := range files {
+		args = append(args, "-f", f)
+	}
+	_, err := p.run(ctx, args...)
+	return err
+}

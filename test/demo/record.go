@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"flyball.dev/flyball/test/demo/simclock"
+)
+
+// state is what an object is seen to be in.
+type state int
+
+const (
+	// awake: as its owner has it.
+	awake state = iota
+	// reduced: less than its owner has it, more than nothing.
+	reduced
+	// asleep: it consumes nothing, or is held for as long as what it governs sleeps.
+	asleep
+	// off: its owner has it at nothing.
+	off
+)
+
+func (s state) String() string { return [...]string{"awake", "reduced", "asleep", "off"}[s] }
+
+// change is one that was seen on an object.
+type change struct {
+	at       time.Time // by the demo's clock
+	state    state
+	from, to string
+}
+
+// track is what has been seen of one target.
+type track struct {
+	target
+	// original is the object before any policy; own is its level then.
+	original *unstructured.Unstructured
+	own      level
+	latest   *unstructured.Unstructured
+	level    level
+	state    state
+	history  []change
+}
+
+// recorder watches the targets and remembers every change of their state. Nothing is polled: an hour of the demo may be
+// shorter than an interval would be.
+type recorder struct {
+	clock *simclock.Clock
+	// seen is called after each change, without the lock held.
+	seen func(track, change)
+
+	mu     sync.Mutex
+	tracks []*track
+}
+
+func newRecorder(clock *simclock.Clock, list []target) *recorder {
+	r := &recorder{clock: clock, seen: func(track, change) {}}
+	for _, t := range list {
+		r.tracks = append(r.tracks, &track{target: t})
+	}
+	return r
+}
+
+// watch follows the targets until the context ends; it returns once every object that exists has been seen.
+func (r *recorder) watch(ctx context.Context, client dynamic.Interface, namespace string) error {
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
+	followed := map[schema.GroupVersionResource]bool{}
+	for _, t := range r.tracks {
+		if followed[t.resource] {
+			continue
+		}
+		followed[t.resource] = true
+		see := func(obj any) { r.see(t.resource, obj) }
+		_, err := factory.ForResource(t.resource).Informer().AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }})
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", t.resource.Resource, err)
+		}
+	}
+	factory.Start(ctx.Done())
+	for resource, ok := range factory.WaitForCacheSync(ctx.Done()) {
+		if !ok {
+			return fmt.Errorf("watch %s: %w", resource.Resource, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// see takes in an object as it is now.
+func (r *recorder) see(resource schema.GroupVersionResource, obj any) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	var changed *change
+	var copied track
+	for _, t := range r.tracks {
+		if t.resource == resource && t.name == u.GetName() {
+			changed = t.take(u, r.clock.Now())
+			copied = *t
+		}
+	}
+	seen := r.seen
+	r.mu.Unlock()
+	if changed != nil {
+		seen(copied, *changed)
+	}
+}
+
+// take remembers the object; it gives the change of state, if there is one.
+func (t *track) take(obj *unstructured.Unstructured, now time.Time) *change {
+	before := t.level
+	t.latest, t.level = obj, t.read(obj)
+	if t.original == nil {
+		return nil
+	}
+	is := t.stateOf(t.level)
+	if is == t.state {
+		return nil
+	}
+	t.state = is
+	c := change{at: now, state: is, from: before.text, to: t.level.text}
+	t.history = append(t.history, c)
+	return &c
+}
+
+func (t *track) stateOf(l level) state {
+	switch {
+	case l == t.own && l.size == 0:
+		return off
+	case l == t.own:
+		return awake
+	case l.size == 0:
+		return asleep
+	default:
+		return reduced
+	}
+}
+
+// begin takes the objects as they are now for the originals.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tracks {
+		t.original, t.own = t.latest.DeepCopy(), t.level
+		t.state = t.stateOf(t.level)
+	}
+}
+
+// onChange has a function called after each change from now on.
+func (r *recorder) onChange(seen func(track, change)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = seen
+}
+
+// snapshot copies the tracks; the objects in them are shared and never changed.
+func (r *recorder) snapshot() []track {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]track, len(r.tracks))
+	for i, t := range r.tracks {
+		out[i] = *t
+		out[i].history = slices.Clone(t.history)
+	}
+	return out
+}
+
+// unsettled names the targets that are not there yet or whose pods are not ready.
+func (r *recorder) unsettled() []string {
+	var out []string
+	for _, t := range r.snapshot() {
+		if t.latest == nil {
+			out = append(out, t.String())
+			continue
+		}
+		if ready, want, ok := t.pods(t.latest); ok && ready != want {
+			out = append(out, fmt.Sprintf("%s (%d of %d pods)", t, ready, want))
+		}
+	}
+	return out
+}
+
+// at is the state in which a target was seen at an instant after the beginning.
+func (t *track) at(instant time.Time) state {
+	s := t.stateOf(t.own)
+	for _, c := range t.history {
+		if c.at.After(instant) {
+			break
+		}
+		s = c.state
+	}
+	return s
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// screen is where the demo is shown.
+type screen struct {
+	out *os.File
+	// live says that lines can be drawn over; colour that they can be coloured.
+	live, colour bool
+}
+
+func newScreen(out *os.File, plain bool) *screen {
+	terminal := term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
+	return &screen{out: out, live: terminal && !plain, colour: terminal && !plain && os.Getenv("NO_COLOR") == ""}
+}
+
+// size is the terminal's; what is no terminal is wide and has no height.
+func (s *screen) size() (width, height int) {
+	if w, h, err := term.GetSize(int(s.out.Fd())); err == nil && w > 0 {
+		return w, h
+	}
+	return 132, 0
+}
+
+// printf writes; where nobody can be told anything any more there is nobody to tell that either.
+func (s *screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }
+
+// paint is a way to write something: an SGR parameter.
+type paint string
+
+const (
+	plain  paint = ""
+	bold   paint = "1"
+	dim    paint = "2"
+	red    paint = "31"
+	green  paint = "32"
+	yellow paint = "33"
+	blue   paint = "34"
+	cyan   paint = "36"
+)
+
+func (s *screen) in(p paint, text string) string {
+	if !s.colour || p == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
+}
+
+// paintOf is the colour of a state.
+func paintOf(s state) paint {
+	switch s {
+	case awake:
+		return green
+	case reduced:
+		return yellow
+	case asleep:
+		return blue
+	default:
+		return dim
+	}
+}
+
+// fit cuts or fills a text to a width, in characters.
+func fit(text string, width int) string {
+	n := utf8.RuneCountInString(text)
+	if n <= width {
+		return text + strings.Repeat(" ", width-n)
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
+
+// frame draws lines over those of the frame before.
+type frame struct {
+	screen *screen
+	drawn  int
+}
+
+func (f *frame) draw(lines []string) {
+	var b strings.Builder
+	if f.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", f.drawn)
+	} else {
+		b.WriteString("\x1b[?25l") // no cursor while it is drawn
+	}
+	for _, line := range lines {
+		b.WriteString("\r" + line + "\x1b[K\n")
+	}
+	if len(lines) < f.drawn {
+		b.WriteString("\x1b[J")
+	}
+	f.drawn = len(lines)
+	f.screen.printf("%s", b.String())
+}
+
+// end leaves the last frame where it is.
+func (f *frame) end() {
+	if f.drawn > 0 {
+		f.screen.printf("\x1b[?25h")
+	}
+	f.drawn = 0
+}

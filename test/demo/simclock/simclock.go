@@ -1,0 +1,187 @@
+// Package simclock is a clock whose time stands still, runs at any rate, or jumps. It promises what a machine's clock
+// promises at rate 1: timers and tickers fire once their instant has come by this clock, and never before.
+package simclock
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Clock is a clock.WithTicker. The zero value is not usable; make one with New.
+type Clock struct {
+	mu sync.Mutex
+	// base is what the clock showed at the machine's instant anchor.
+	base   time.Time
+	anchor time.Time
+	// rate is how many seconds pass on this clock in one of the machine's.
+	rate    float64
+	waiting map[*timer]bool
+}
+
+var _ clock.WithTicker = (*Clock)(nil)
+
+// New makes a clock that stands still at start.
+func New(start time.Time) *Clock {
+	return &Clock{base: start, anchor: time.Now(), waiting: map[*timer]bool{}}
+}
+
+// Run lets time pass at a rate: 1 is that of the machine, 60 makes a minute pass in a second, 0 stops the clock.
+func (c *Clock) Run(rate float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.base, c.anchor, c.rate = c.now(), time.Now(), rate
+	c.armAll()
+}
+
+// Set moves the clock, which goes on at the rate it had.
+func (c *Clock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.base, c.anchor = t, time.Now()
+	c.armAll()
+}
+
+// Now is the time by this clock.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+func (c *Clock) now() time.Time {
+	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.rate))
+}
+
+// Since is the time by this clock that has passed since an instant.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// After is the channel of a new timer.
+func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
+
+// Sleep returns once the duration has passed by this clock.
+func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
+
+// Tick is the channel of a new ticker.
+func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.NewTicker(d).C() }
+
+// NewTimer makes a timer that fires once the duration has passed by this clock.
+func (c *Clock) NewTimer(d time.Duration) clock.Timer {
+	t := &timer{clock: c, out: make(chan time.Time, 1)}
+	t.Reset(d)
+	return t
+}
+
+// NewTicker makes a ticker; ticks that nobody has taken are dropped. It panics, as the machine's does, on a duration that is
+// not positive.
+func (c *Clock) NewTicker(d time.Duration) clock.Ticker {
+	if d <= 0 {
+		panic("simclock: a ticker needs a positive interval")
+	}
+	t := &timer{clock: c, out: make(chan time.Time, 1), period: d}
+	t.Reset(d)
+	return ticker{t}
+}
+
+func (c *Clock) armAll() {
+	for t := range c.waiting {
+		t.arm()
+	}
+}
+
+// timer is a timer, or a ticker when it has a period. The clock's lock guards it.
+type timer struct {
+	clock    *Clock
+	out      chan time.Time
+	deadline time.Time
+	period   time.Duration
+	// alarm is the machine's timer that stands for this one while the clock runs.
+	alarm *time.Timer
+}
+
+// arm fires what is due, and sets the alarm for what is not. It may be called at any time: an alarm that comes too early,
+// because the clock has changed since, only sets another.
+func (t *timer) arm() {
+	if t.alarm != nil {
+		t.alarm.Stop()
+		t.alarm = nil
+	}
+	c := t.clock
+	if !c.waiting[t] {
+		return
+	}
+	now := c.now()
+	if !now.Before(t.deadline) {
+		select {
+		case t.out <- now:
+		default:
+		}
+		if t.period == 0 {
+			delete(c.waiting, t)
+			return
+		}
+		missed := now.Sub(t.deadline) / t.period
+		t.deadline = t.deadline.Add((missed + 1) * t.period)
+	}
+	if c.rate > 0 {
+		t.alarm = time.AfterFunc(realWait(t.deadline.Sub(now), c.rate), t.ring)
+	}
+}
+
+// realWait is how long the machine waits for a duration of this clock, rounded up.
+func realWait(d time.Duration, rate float64) time.Duration {
+	wait := math.Ceil(float64(d) / rate)
+	if wait >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(wait)
+}
+
+func (t *timer) ring() {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	t.arm()
+}
+
+// C implements clock.Timer.
+func (t *timer) C() <-chan time.Time { return t.out }
+
+// Stop implements clock.Timer. Nothing is received from the channel afterwards.
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.stop()
+}
+
+func (t *timer) stop() bool {
+	was := t.clock.waiting[t]
+	delete(t.clock.waiting, t)
+	t.arm()
+	select {
+	case <-t.out:
+	default:
+	}
+	return was
+}
+
+// Reset implements clock.Timer. Nothing that fired before is received afterwards.
+func (t *timer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	was := t.stop()
+	t.deadline = t.clock.now().Add(d)
+	t.clock.waiting[t] = true
+	t.arm()
+	return was
+}
+
+// ticker gives a timer the shape of clock.Ticker, whose Stop says nothing.
+type ticker struct{ timer *timer }
+
+// C implements clock.Ticker.
+func (t ticker) C() <-chan time.Time { return t.timer.out }
+
+// Stop implements clock.Ticker.
+func (t ticker) Stop() { t.timer.Stop() }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/local"
+)
+
+// errNotKept says that a target did not do what it should, which has been printed.
+var errNotKept = errors.New("a target did not do what it should")
+
+// tolerance is how late by the demo's clock a change may be seen to count as kept. The shortest time between two edges of a
+// target is eight hours.
+const tolerance = 5 * time.Hour
+
+// kept compares the changes that were seen with the hours at which they were due. It gives how late each was by the
+// machine's clock, and what was wrong.
+func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong []string) {
+	due := []int{}
+	if t.week != nil {
+		due = t.week.edges()
+	}
+	if len(due) != len(t.history) {
+		wrong = append(wrong, fmt.Sprintf("%s changed %d times, not %d times", t, len(t.history), len(due)))
+	}
+	for i := range min(len(due), len(t.history)) {
+		c := t.history[i]
+		edge := begin.Add(time.Duration(due[i]) * time.Hour)
+		behind := time.Duration(float64(c.at.Sub(edge)) / rate)
+		late = append(late, behind)
+		should := "asleep"
+		if t.week.awake(due[i]) {
+			should = "awake"
+		}
+		switch {
+		case (c.state == awake) != t.week.awake(due[i]):
+			wrong = append(wrong, fmt.Sprintf("%s is %s at %s, should be %s", t, c.state, stamp(c.at), should))
+		case behind < 0 || c.at.Sub(edge) > tolerance:
+			wrong = append(wrong, fmt.Sprintf("%s was %s at %s, should have been at %s", t, should, stamp(c.at), stamp(edge)))
+		}
+	}
+	return late, wrong
+}
+
+// restored gives the difference between what an object was and what it is; empty if there is none.
+func restored(t *track) string { return cmp.Diff(lasting(t.original), lasting(t.latest)) }
+
+// lasting is what an owner has written in an object: all but its status and what the API server counts.
+func lasting(obj *unstructured.Unstructured) map[string]any {
+	out := obj.DeepCopy()
+	unstructured.RemoveNestedField(out.Object, "status")
+	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	// The API server's count of the changes of a DaemonSet's template, which only rises, as metadata.generation does.
+	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")
+	if len(out.GetAnnotations()) == 0 {
+		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
+	}
+	return out.Object
+}
+
+// writesCounted reads the manager's own count of writes that went through.
+func writesCounted(registry prometheus.Gatherer) (int, error) {
+	families, err := registry.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("read the manager's metrics: %w", err)
+	}
+	total := 0.0
+	for _, f := range families {
+		if f.GetName() != "flyball_writes_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "result" && l.GetValue() == "applied" {
+					total += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return int(total), nil
+}
+
+// requests are what the API server was asked by the manager since an instant.
+type requests struct {
+	// targets are writes to objects that sleep, of by resource/name; own are those to Flyball's own objects, mostly status.
+	targets, own, events int
+	of                   map[string]int
+	// reviews ask for rights; reads are gets and lists.
+	reviews, reads int
+}
+
+func countRequests(log []local.Request, since time.Time) requests {
+	out := requests{of: map[string]int{}}
+	for _, r := range log {
+		if r.UserAgent != "flyball-manager" || r.Object == nil || r.Received.Before(since) || r.Stage != "ResponseComplete" || r.Response.Code >= 300 {
+			continue
+		}
+		switch {
+		case r.Verb == "get" || r.Verb == "list":
+			out.reads++
+		case r.Verb == "watch":
+		case r.Object.Resource == "events":
+			out.events++
+		case r.Object.APIGroup == authorizationv1.GroupName:
+			out.reviews++
+		case r.Object.APIGroup == v1alpha1.GroupVersion.Group:
+			out.own++
+		default:
+			out.targets++
+			out.of[r.Object.Resource+"/"+r.Object.Name]++
+		}
+	}
+	return out
+}
+
+// median of durations; 0 if there are none.
+func median(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
