@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flyball.dev/flyball/engine/watch"
+)
+
+// firstDay is the day of the first edge, at midnight UTC; each round has a day of its own.
+var firstDay = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+
+// night is one night of the schedule.
+type night struct{ dusk, dawn time.Time }
+
+func (n night) edge(asleep bool) time.Time {
+	if asleep {
+		return n.dusk
+	}
+	return n.dawn
+}
+
+// nightOf gives the edges of a round's night; the schedule's zone is an hour ahead of UTC in winter, two in summer.
+func nightOf(round int) night {
+	day := firstDay.AddDate(0, 0, round)
+	return night{dusk: day.Add(19 * time.Hour), dawn: day.Add(31 * time.Hour)}
+}
+
+// edgeTimes are what one edge took each of the three ways.
+type edgeTimes struct {
+	manager, bare, watched timing
+	// requests is how many the API server counted for the manager's edge.
+	requests float64
+}
+
+// edges measures edges of the manager against the same patches from a bare loop, in turns.
+func (b *bench) edges(ctx context.Context) error {
+	s, err := b.stage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.grow(ctx, s.targets), s.schedule(ctx)); err != nil {
+		return err
+	}
+	l, err := s.loop()
+	if err != nil {
+		return err
+	}
+	var ratios, watched, efforts, perChange []float64
+	for round := range s.edgeRounds {
+		times, err := b.edgeRound(ctx, s, l, round)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		for i, t := range times {
+			b.report.say("edge %s of round %d: manager %s, bare loop %s, bare loop beside a watch %s", stateName(i == 0), round, t.manager, t.bare, t.watched)
+			ratios = append(ratios, t.manager.seconds/t.bare.seconds)
+			watched = append(watched, t.manager.seconds/t.watched.seconds)
+			efforts = append(efforts, t.manager.sum()/t.bare.sum())
+			perChange = append(perChange, t.requests/float64(s.targets))
+		}
+	}
+	b.report.rounds("edge_ratio", ratios)
+	b.report.rounds("edge_ratio_watching", watched)
+	b.report.rounds("edge_cpu_ratio", efforts)
+	b.report.rounds("edge_requests_per_change", perChange)
+	b.report.figure("edge_ratio", median(ratios), "ratio")
+	b.report.figure("edge_ratio_watching", median(watched), "ratio")
+	b.report.figure("edge_cpu_ratio", median(efforts), "ratio")
+	b.report.figure("edge_requests_per_change", median(perChange), "requests/change")
+	return nil
+}
+
+// edgeRound goes through three nights, so that each way has put the targets to sleep once and woken them once. The order of
+// the ways changes from round to round; everything is awake before and after.
+func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (times [2]edgeTimes, err error) {
+	n := nightOf(round)
+	manager := func(i int) (err error) {
+		times[i].manager, times[i].requests, err = b.managerEdge(ctx, s, n, i == 0, round)
+		return err
+	}
+	bare := func(i int) (err error) {
+		times[i].bare, err = l.edge(ctx, n.edge(i == 0), b.profileName("bare", i == 0, round))
+		return err
+	}
+	watched := func(i int) (err error) {
+		times[i].watched, err = s.watchedEdge(ctx, l, n.edge(i == 0), b.profileName("watched", i == 0, round))
+		return err
+	}
+	const down, up = 0, 1
+	steps := []func() error{
+		func() error { return manager(down) }, func() error { return bare(up) },
+		func() error { return watched(down) }, func() error { return manager(up) },
+		func() error { return bare(down) }, func() error { return watched(up) },
+	}
+	if round%2 == 1 {
+		steps = []func() error{
+			func() error { return watched(down) }, func() error { return bare(up) },
+			func() error { return bare(down) }, func() error { return manager(up) },
+			func() error { return manager(down) }, func() error { return watched(up) },
+		}
+	}
+	for i, step := range steps {
+		if err := step(); err != nil {
+			return times, err
+		}
+		if err := s.verify(ctx, i%2 == 0); err != nil {
+			return times, err
+		}
+	}
+	return times, nil
+}
+
+// profileName is what the profiles of an edge begin with; empty where none are wanted.
+func (b *bench) profileName(way string, asleep bool, round int) string {
+	return named(b.opts.profile, fmt.Sprintf("edge-%s-%s-%d", way, stateName(asleep), round))
+}
+
+// managerEdge starts a manager an hour before an edge, lets the edge come, and stops the manager. It gives what the edge took
+// and the requests that the API server counted until all was told.
+func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool, round int) (took timing, requests float64, err error) {
+	at := n.edge(asleep)
+	o, err := s.operator(ctx, at.Add(-time.Hour), !asleep)
+	if err != nil {
+		return took, 0, err
+	}
+	defer func() { err = errors.Join(err, o.stop()) }()
+	before, err := s.requests(ctx)
+	if err != nil {
+		return took, 0, err
+	}
+	edge := func() (time.Duration, error) { return o.edge(ctx, at, s.targets) }
+	if took, err = s.timed(ctx, b.profileName("manager", asleep, round), edge); err != nil {
+		return took, 0, err
+	}
+	if err := o.meter.settle(ctx, 1500*time.Millisecond, time.Minute); err != nil {
+		return took, 0, err
+	}
+	after, err := s.requests(ctx)
+	if err != nil {
+		return took, 0, err
+	}
+	if applied, refused := o.meter.patches(); applied != s.targets || refused != 0 {
+		b.report.say("the manager's edge took %d patches that went through and %d that did not", applied, refused)
+	}
+	made := after.since(before)
+	b.report.say("requests of the edge: %s", made)
+	return took, made.sum(), nil
+}
+
+// watchedEdge is the bare loop beside one projected watch of all Deployments, such as the manager has: what the loop would
+// take if it knew what it wrote to.
+func (s *stage) watchedEdge(ctx context.Context, l *loop, at time.Time, profile string) (timing, error) {
+	m, err := watch.NewManager(s.env.Config)
+	if err != nil {
+		return timing{}, err
+	}
+	defer m.Close()
+	w, err := m.Ensure(ctx, watch.Source{GVR: deploymentsResource, ID: "bench", Projector: s.adapter})
+	if err != nil {
+		return timing{}, err
+	}
+	if err := w.WaitSynced(ctx); err != nil {
+		return timing{}, err
+	}
+	return l.edge(ctx, at, profile)
+}

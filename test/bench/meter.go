@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// meter watches the answers on a client's connection. The manager and the bare loop are measured by the same meter, at the
+// same place: when the head of an answer has arrived.
+type meter struct {
+	mu sync.Mutex
+	// last is when the latest answer came that was neither to a watch nor about a lease.
+	last time.Time
+	// applied counts patches of Deployments that went through, refused those that did not.
+	applied, refused int
+	lastApplied      time.Time
+	want             int
+	reached          chan struct{}
+}
+
+// on gives a configuration like another one, on the meter.
+func (m *meter) on(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return metered{m, next} })
+	return config
+}
+
+type metered struct {
+	meter *meter
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t metered) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		t.meter.answered(req, resp.StatusCode)
+	}
+	return resp, err
+}
+
+func (m *meter) answered(req *http.Request, code int) {
+	if req.URL.Query().Has("watch") || strings.Contains(req.URL.Path, "/leases") {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = time.Now()
+	if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/deployments/") {
+		return
+	}
+	if code != http.StatusOK {
+		m.refused++
+		return
+	}
+	m.applied++
+	m.lastApplied = m.last
+	if m.reached != nil && m.applied == m.want {
+		close(m.reached)
+		m.reached = nil
+	}
+}
+
+// expect starts counting patches anew and gives a channel that is closed with the n-th.
+func (m *meter) expect(n int) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reached := make(chan struct{})
+	m.applied, m.refused, m.want, m.reached = 0, 0, n, reached
+	return reached
+}
+
+// await waits for the n-th patch since expect and gives the time of it.
+func (m *meter) await(ctx context.Context, reached <-chan struct{}, limit time.Duration) (time.Time, error) {
+	select {
+	case <-reached:
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-time.After(limit):
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return time.Time{}, fmt.Errorf("wait for %d patches: %d went through and %d did not in %s", m.want, m.applied, m.refused, limit)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lastApplied, nil
+}
+
+// patches gives the patches since expect.
+func (m *meter) patches() (applied, refused int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.applied, m.refused
+}
+
+// settle waits until nothing was answered for a while.
+func (m *meter) settle(ctx context.Context, quiet, limit time.Duration) error {
+	began := time.Now()
+	for {
+		m.mu.Lock()
+		since := time.Since(latest(m.last, began))
+		m.mu.Unlock()
+		if since >= quiet {
+			return nil
+		}
+		if time.Since(began) > limit {
+			return fmt.Errorf("wait until no request is made for %s: there still are some after %s", quiet, limit)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(quiet - since):
+		}
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/test/harness"
+)
+
+// edgeLimit is when an edge that does not end is given up.
+const edgeLimit = 2 * time.Minute
+
+// operator is the real manager, in this process, on a clock that stands until it is moved.
+type operator struct {
+	manager *harness.Manager
+	clock   *clocktesting.FakeClock
+	meter   *meter
+}
+
+// operator starts a manager at an instant, and waits until it knows all targets and makes no more requests.
+func (s *stage) operator(ctx context.Context, at time.Time, asleep bool) (*operator, error) {
+	o := &operator{clock: clocktesting.NewFakeClock(at), meter: &meter{}}
+	writes := o.meter.expect(1)
+	o.manager = s.env.Start(harness.Options{Clock: o.clock, Config: o.meter.on(s.env.Config)})
+	err := harness.Poll(ctx, 30*time.Second, func() error {
+		n, err := o.gauge("flyball_targets", "state", stateName(asleep))
+		if err == nil && n != float64(s.targets) {
+			err = fmt.Errorf("%v targets are %s, want %d", n, stateName(asleep), s.targets)
+		}
+		return err
+	})
+	if err == nil {
+		err = o.meter.settle(ctx, time.Second, 20*time.Second)
+	}
+	select {
+	case <-writes:
+		err = errors.Join(err, errors.New("the manager changed a target though everything was as it should be"))
+	default:
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the manager: %w", err), o.stop())
+	}
+	return o, nil
+}
+
+func stateName(asleep bool) string {
+	if asleep {
+		return "asleep"
+	}
+	return "awake"
+}
+
+func (o *operator) stop() error {
+	if err := o.manager.Stop(); err != nil {
+		return fmt.Errorf("the manager ended: %w", err)
+	}
+	return nil
+}
+
+// edge moves the clock to an edge and gives the time until the answer to the last of n patches.
+func (o *operator) edge(ctx context.Context, at time.Time, n int) (time.Duration, error) {
+	reached := o.meter.expect(n)
+	began := time.Now()
+	o.clock.SetTime(at)
+	last, err := o.meter.await(ctx, reached, edgeLimit)
+	return last.Sub(began), err
+}
+
+// gauge reads one series of the manager's metrics, by one of its labels; there must be only one.
+func (o *operator) gauge(name, label, value string) (float64, error) {
+	m, err := o.series(name, label, value)
+	if err != nil {
+		return 0, err
+	}
+	return m.GetGauge().GetValue(), nil
+}
+
+// decisions is how many times the manager has judged a target.
+func (o *operator) decisions() (uint64, error) {
+	m, err := o.series("flyball_decision_seconds", "", "")
+	if err != nil {
+		return 0, err
+	}
+	return m.GetHistogram().GetSampleCount(), nil
+}
+
+func (o *operator) series(name, label, value string) (*dto.Metric, error) {
+	families, err := o.manager.Registry.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather the manager's metrics: %w", err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label && l.GetValue() == value {
+					return m, nil
+				}
+			}
+			if label == "" {
+				return m, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("read the manager's metrics: there is no %s with %s=%q", name, label, value)
+}

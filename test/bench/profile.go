@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"time"
+)
+
+// profileCPU writes a CPU profile until stop is called; an empty name writes none.
+func profileCPU(name string) (stop func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.Create(filepath.Clean(name))
+	if err != nil {
+		return nil, fmt.Errorf("make the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, nil
+}
+
+// serverProfile is how long the API server is looked at: about as long as an edge takes on an idle machine.
+const serverProfile = 3 * time.Second
+
+// profile writes CPU profiles of this program, until stop is called, and of the API server meanwhile. An empty name writes none.
+func (s *stage) profile(ctx context.Context, name string) (stop func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	stopOwn, err := profileCPU(name + "-client.pprof")
+	if err != nil {
+		return nil, err
+	}
+	fetched := make(chan error, 1)
+	go func() {
+		raw, err := s.clients.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").
+			Param("seconds", strconv.Itoa(int(serverProfile.Seconds()))).DoRaw(ctx)
+		if err == nil {
+			err = os.WriteFile(filepath.Clean(name+"-server.pprof"), raw, 0o600)
+		}
+		fetched <- err
+	}()
+	return func() error {
+		if err := errors.Join(stopOwn(), <-fetched); err != nil {
+			return fmt.Errorf("write the profiles: %w", err)
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// report writes figures and what is to be said about them.
+type report struct {
+	out, log io.Writer
+	// remark follows every figure that is not of a full run.
+	remark string
+}
+
+func (r *report) figure(name string, value float64, unit string) {
+	line := []string{"figure", name, strconv.FormatFloat(value, 'f', decimals(value, unit), 64), unit}
+	if r.remark != "" {
+		line = append(line, r.remark)
+	}
+	_, _ = fmt.Fprintln(r.out, strings.Join(line, " "))
+}
+
+// decimals are as many as the measurement is good for.
+func decimals(value float64, unit string) int {
+	if unit == "ratio" || unit == "requests/change" {
+		return 3
+	}
+	if value == float64(int64(value)) {
+		return 0
+	}
+	return 1
+}
+
+// rounds says how the rounds behind a figure spread.
+func (r *report) rounds(name string, values []float64) {
+	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values), values)
+}
+
+func (r *report) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(r.log, "bench: "+format+"\n", args...)
+}
+
+// machine says where the figures come from, and how busy it is: a figure of a loaded machine is worth less.
+func (r *report) machine() {
+	model := "unknown CPU"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range bytes.Lines(text) {
+			if key, value, ok := bytes.Cut(line, []byte(":")); ok && string(bytes.TrimSpace(key)) == "model name" {
+				model = string(bytes.TrimSpace(value))
+				break
+			}
+		}
+	}
+	load := "unknown"
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load = strings.Join(strings.Fields(string(text))[:3], " ")
+	}
+	r.say("%d cores of %s, %s/%s, %s, load average %s", runtime.NumCPU(), model, runtime.GOOS, runtime.GOARCH, runtime.Version(), load)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
