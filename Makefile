@@ -1,0 +1,66 @@
+# Flyball: make help lists the targets. Everything needed is built or fetched by the targets themselves.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO       ?= go
+BIN      := $(CURDIR)/bin
+TOOLS    := .ci/tools
+CONTROL_PLANE := test/cluster
+NAME     ?= dev
+LEVEL    ?= workloads
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w
+# kubectl of the machine, or else the one that make cluster-up leaves beside its kubeconfig.
+KUBECTL  ?= $(or $(shell command -v kubectl),$(dir $(KUBECONFIG))bin/kubectl)
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Show a week of schedules in two minutes, on a local control plane (or, with CLUSTER=mine, on the cluster of KUBECONFIG).
+	@$(GO) run ./test/demo $(if $(filter mine,$(CLUSTER)),--use-kubeconfig) $(DEMO_FLAGS)
+
+.PHONY: test
+test: ## Run every test: unit, property, integration on a real API server, samples.
+	@test/run.sh
+
+.PHONY: unit
+unit: ## Run the tests that need no server.
+	$(GO) test ./engine ./engine/path ./engine/timeline ./engine/workload ./engine/adapter ./engine/pipeline ./engine/policy/... ./engine/apply ./engine/reconcile ./adapters ./schemas/... ./deploy/...
+
+.PHONY: bench
+bench: ## Print one line a figure, each measured against a baseline in the same run.
+	@$(GO) run ./test/bench
+
+.PHONY: build
+build: ## Build the manager into bin/.
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+
+.PHONY: run
+run: ## Run the manager against the cluster of KUBECONFIG, without admission webhooks.
+	$(GO) run ./cmd/flyball-manager --leader-elect=false --webhook=false --namespace flyball-system
+
+.PHONY: install
+install: ## Install the CRDs and the shipped adapters into the cluster of KUBECONFIG.
+	$(KUBECTL) apply --server-side -f crds/
+	$(KUBECTL) wait --for=condition=Established --timeout=30s -f crds/
+	find adapters -name adapter.yaml -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
+
+.PHONY: cluster-up
+cluster-up: ## Start a local control plane: NAME=dev LEVEL=api|workloads|metrics.
+	@cd $(CONTROL_PLANE) && $(GO) run ./cmd/flyball-cluster up --level $(LEVEL) --name $(NAME)
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local control plane NAME.
+	@cd $(CONTROL_PLANE) && $(GO) run ./cmd/flyball-cluster down --name $(NAME)
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs, JSON Schemas and the chart's copies from the API types and the adapters.
+	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
+	$(GO) run ./schemas/generate
+	$(GO) run ./deploy/generate
+
+.PHONY: lint
+lint: ## Check formatting, vet, golangci-lint, and that generated files are up to date.
+	@.ci/lint
