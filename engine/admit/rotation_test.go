@@ -21,7 +21,7 @@ import (
 // the time: no request fails, and every replica is trusted by the configuration as it is, at every moment.
 func TestRotationUnderLoad(t *testing.T) {
 	first := options(t, adapters(t))
-	first.AuthorityLifetime, first.ServingLifetime, first.Overlap = 12*time.Second, 9*time.Second, time.Second
+	rotateFast(&first)
 	second := first
 	second.Port = freePort(t)
 	servers := []*admit.Server{}
@@ -39,13 +39,13 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 	active(t)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var load sync.WaitGroup
 	load.Go(func() { askAllTheTime(ctx, t) })
 	authorities := map[string]bool{}
 	overlaps := 0
-	for ctx.Err() == nil {
+	for begin := time.Now(); ctx.Err() == nil && (len(authorities) < 3 || time.Since(begin) < 20*time.Second); time.Sleep(50 * time.Millisecond) {
 		live, err := configurations().Get(t.Context(), first.OwnConfiguration, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -68,12 +68,17 @@ func TestRotationUnderLoad(t *testing.T) {
 				t.Errorf("the replica on port %d is not trusted by the configuration: %v", opts.Port, err)
 			}
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
+	cancel()
 	load.Wait()
 	if len(authorities) < 3 || overlaps == 0 {
-		t.Errorf("%d authorities and %d moments with two of them in 20 s: want at least two rotations with overlap", len(authorities), overlaps)
+		t.Errorf("%d authorities and %d moments with two of them: want at least two rotations with overlap", len(authorities), overlaps)
 	}
+}
+
+// rotateFast makes authorities that are replaced after 16 s of 24 s. The overlap outlasts the pauses of a busy machine.
+func rotateFast(o *admit.Options) {
+	o.AuthorityLifetime, o.ServingLifetime, o.Overlap = 24*time.Second, 18*time.Second, 3*time.Second
 }
 
 // askAllTheTime has the API server call the webhook until the context ends. Only the refusal by the validator will do.

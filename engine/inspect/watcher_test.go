@@ -37,7 +37,7 @@ func watchGroups(t *testing.T, config *rest.Config, options inspect.WatcherOptio
 // expect waits for a call with the group; calls with other groups are passed over.
 func expect(t *testing.T, calls <-chan string, group, why string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		select {
 		case got := <-calls:

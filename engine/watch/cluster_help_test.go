@@ -114,7 +114,7 @@ func ensure(t *testing.T, m *watch.Manager, gvr schema.GroupVersionResource, f *
 
 func waitSynced(t *testing.T, held *watch.Watch) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), promise)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := held.WaitSynced(ctx); err != nil {
 		t.Fatal(err)
@@ -123,12 +123,12 @@ func waitSynced(t *testing.T, held *watch.Watch) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(promise); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s", promise, what)
+	t.Fatalf("not within %s: %s", patience, what)
 }
 
 // inParallel does n things, eight at a time.

@@ -132,7 +132,7 @@ func TestListWhereTheServerIgnoresStreaming(t *testing.T) {
 
 	select {
 	case <-f.synced:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("not synced")
 	}
 	if got := s.count("sendInitialEvents", "true"); got != 1 {
@@ -266,7 +266,7 @@ func TestForbiddenShowsAndGoes(t *testing.T) {
 	w := ensure(t, s.manager(), heard)
 	eventually(t, "the refusal shows", func() bool { _, err := w.Err(); return apierrors.IsForbidden(err) })
 	eventually(t, "the handler is told", func() bool { return heard.stateCalls() > 0 })
-	if at, _ := w.Err(); time.Since(at) > 10*time.Second {
+	if at, _ := w.Err(); at.IsZero() || time.Since(at) > patience {
 		t.Errorf("it failed at %s", at)
 	}
 

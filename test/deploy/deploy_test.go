@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -155,9 +154,9 @@ func freePort(t *testing.T) int {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, limit time.Duration, check func() error) {
+func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	if err := harness.Poll(t.Context(), limit, check); err != nil {
+	if err := harness.Poll(t.Context(), harness.Patience, check); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -70,7 +70,7 @@ func (s *stage) adaptersReady() {
 	if n := len(s.adapters()); n != 7 {
 		s.Errorf("the chart installed %d adapters, want the 7 of Kubernetes itself", n)
 	}
-	eventually(s.T, 30*time.Second, func() error {
+	eventually(s.T, func() error {
 		for _, a := range s.adapters() {
 			if !meta.IsStatusConditionTrue(a.Status.Conditions, v1alpha1.ConditionReady) {
 				return fmt.Errorf("%s is not ready: %+v", a.Name, a.Status.Conditions)
@@ -96,7 +96,7 @@ func (s *stage) sleepAndWake() {
 	calendar := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "holidays"}}
 	calendar.Spec.Yearly = []v1alpha1.CalendarYearly{{Month: 12, Day: 25}}
 	// The webhook is reached once its certificate is known to the API server.
-	eventually(s.T, 30*time.Second, func() error { return client.IgnoreAlreadyExists(here.client.Create(s.ctx, calendar.DeepCopy())) })
+	eventually(s.T, func() error { return client.IgnoreAlreadyExists(here.client.Create(s.ctx, calendar.DeepCopy())) })
 	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	nights.Spec.Upscale, nights.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 	nights.Spec.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}}
@@ -108,7 +108,7 @@ func (s *stage) sleepAndWake() {
 	s.replicas(3)
 	s.clock.SetTime(evening.Add(24 * time.Hour))
 	s.replicas(0)
-	eventually(s.T, 10*time.Second, func() error {
+	eventually(s.T, func() error {
 		var events eventsv1.EventList
 		if err := here.client.List(s.ctx, &events, client.InNamespace("shop")); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (s *stage) webhookAnswers() {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "developers"}}}))
 	alice, err := client.New(here.cluster.ConfigFor("alice"), client.Options{Scheme: here.client.Scheme()})
 	s.must(err)
-	eventually(s.T, 10*time.Second, func() error {
+	eventually(s.T, func() error {
 		pods := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "replicationcontrollers"}}
 		pods.Spec.Target = v1alpha1.AdapterTarget{Kind: "ReplicationController", Versions: []string{"v1"}}
 		if err := alice.Create(s.ctx, pods); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "must be allowed to patch replicationcontrollers") {
@@ -156,13 +156,13 @@ func (s *stage) documentedKind() {
 	}
 	for _, block := range blocks {
 		s.must(os.WriteFile(file, []byte(block[1]), 0o600))
-		eventually(s.T, 10*time.Second, func() error {
+		eventually(s.T, func() error {
 			_, err := here.tool(s.ctx, "kubectl", "apply", "-f", file)
 			return err
 		})
 	}
 	lit := func(want string) {
-		eventually(s.T, 15*time.Second, func() error {
+		eventually(s.T, func() error {
 			out, err := here.tool(s.ctx, "kubectl", "-n", "bakery", "get", "ovens.bakery.example.com", "stone", "-o", "jsonpath={.spec.lit}")
 			if err == nil && out != want {
 				err = fmt.Errorf("lit is %s, want %s", out, want)
@@ -187,7 +187,7 @@ func (s *stage) freeze() {
 	f.Spec.StartTime, f.Spec.EndTime = metav1.Time{Time: evening}, metav1.Time{Time: evening.Add(1000 * time.Hour)}
 	f.Spec.Deny = []v1alpha1.Action{"RollOut"}
 	s.must(here.client.Create(s.ctx, f))
-	eventually(s.T, 15*time.Second, func() error {
+	eventually(s.T, func() error {
 		_, err := here.tool(s.ctx, "kubectl", "-n", "shop", "set", "image", "deployment/web", "main=example.com/app:2", "--dry-run=server")
 		if err == nil || !strings.Contains(err.Error(), "year-end") {
 			return fmt.Errorf("a new image: got %w, want it denied by the freeze year-end", err)
@@ -217,7 +217,7 @@ func (s *stage) upgrade() {
 	if !bytes.Equal(before, s.configuration().Webhooks[0].ClientConfig.CABundle) {
 		s.Error("the upgrade has changed the caBundle")
 	}
-	eventually(s.T, 10*time.Second, func() error {
+	eventually(s.T, func() error {
 		if n := len(s.adapters()); n != 7 {
 			return fmt.Errorf("there are %d adapters, want 6 of the chart and 1 of the documents", n)
 		}

@@ -65,7 +65,7 @@ func (s *stage) onlyPoliciesLeft() {
 		s.Errorf("%d adapters are left", len(left))
 	}
 	s.must(here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "nights"}, &v1alpha1.Schedule{}))
-	eventually(s.T, 15*time.Second, func() error { // by the garbage collector, after the role that it goes with
+	eventually(s.T, func() error { // by the garbage collector, after the role that it goes with
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		if err := here.client.Get(s.ctx, client.ObjectKey{Name: "flyball-freeze"}, &c); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the webhook configuration of freezes is left: %w", err)
@@ -140,7 +140,7 @@ func (s *stage) sameConfiguration() {
 	stop := s.start(here.cluster.Config(), app.WebhookOptions{URL: fmt.Sprintf("https://localhost:%d", s.port)})
 	defer stop()
 	var got admissionregistrationv1.ValidatingWebhookConfiguration
-	eventually(s.T, 30*time.Second, func() error {
+	eventually(s.T, func() error {
 		return here.client.Get(s.ctx, client.ObjectKey{Name: "flyball"}, &got)
 	})
 	for i := range got.Webhooks {

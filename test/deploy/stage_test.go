@@ -108,7 +108,7 @@ func (s *stage) adapters() []v1alpha1.Adapter {
 
 func (s *stage) replicas(want int32) {
 	s.Helper()
-	eventually(s.T, 15*time.Second, func() error {
+	eventually(s.T, func() error {
 		var d appsv1.Deployment
 		if err := here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, &d); err != nil {
 			return err

@@ -36,6 +36,10 @@ import (
 // Namespace is where managers under test run.
 const Namespace = "flyball-system"
 
+// Patience is how long specs wait for what must come true. It is far longer than anything Flyball promises: a busy machine may
+// take its time, and how long things take is measured by make bench, beside a baseline of the same run.
+const Patience = time.Minute
+
 // Env is an API server with Flyball's CRDs installed.
 type Env struct {
 	Cluster *local.Cluster

@@ -126,7 +126,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Consistently(vanished(s)).WithTimeout(3 * time.Second).ShouldNot(Succeed())
 		Expect(finalizers(read(a))(Default)).To(ContainElement(v1alpha1.FinalizerRestore))
 		recover()
-		Eventually(vanished(s)).WithTimeout(30 * time.Second).Should(Succeed())
+		Eventually(vanished(s)).Should(Succeed())
 		awake(k, s)
 	})
 
@@ -190,7 +190,7 @@ func breakDiscovery(k customkind.Kind) (recover func()) {
 		mended = true
 		// The API server makes its own again, for the CustomResourceDefinition that is still there.
 		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, service))).To(Succeed())
-		Eventually(reachable).WithTimeout(30 * time.Second).Should(Succeed())
+		Eventually(reachable).Should(Succeed())
 	}
 	DeferCleanup(recover)
 	return recover

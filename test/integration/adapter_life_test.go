@@ -171,7 +171,7 @@ var _ = Describe("An adapter for whose kind Flyball lacks rights", func() {
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
 		role.Rules = append(role.Rules, missing...)
 		Expect(env.Client.Update(ctx, role)).To(Succeed())
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).WithTimeout(20 * time.Second).Should(beCondition(metav1.ConditionTrue, "Ready"))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 	})
 })

@@ -26,11 +26,11 @@ var _ = Describe("flyball.dev/awake-until", func() {
 			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 
 			patch(pick(ns, s, web), stayUp)
-			Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 			clock.SetTime(until.Add(-time.Second))
 			Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
 			clock.SetTime(until)
-			Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		},
 		Entry("a target", func(_ string, _ *v1alpha1.Schedule, d *appsv1.Deployment) client.Object { return d }),
 		Entry("a namespace", func(ns string, _ *v1alpha1.Schedule, _ *appsv1.Deployment) client.Object { return namespace(ns) }),
@@ -45,7 +45,7 @@ var _ = Describe("flyball.dev/awake-until", func() {
 		nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.Priority = 1000 })
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		patch(web, stayUp)
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
 	It("that cannot be read changes nothing and is named as a failure", func() {

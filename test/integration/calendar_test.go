@@ -62,9 +62,9 @@ var _ = Describe("A calendar", func() {
 		nightly(ns, "nights", on(c, v1alpha1.EffectAsleep))
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		patch(c, `{"spec":{"dates":[{"date":"2026-03-05"}]}}`)
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 		patch(c, `{"spec":{"dates":[{"date":"2026-03-02"}]}}`)
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
 	It("that is deleted makes its schedules invalid, which then change nothing until it is back", func() {

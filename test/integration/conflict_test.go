@@ -45,7 +45,7 @@ var _ = Describe("Two schedules on one target", func() {
 		nightly(ns, "asleep", always)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		nightly(ns, "awake", never)
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 		Eventually(conflicting(ns, "asleep")).Should(says("overruled by Schedule/" + ns + "/awake on size (capacity)"))
 		Eventually(conflicting(ns, "awake")).Should(says("overrules Schedule/" + ns + "/asleep on size (capacity)"))
 		Eventually(targetsOf(ns, "asleep")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))

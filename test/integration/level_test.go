@@ -133,7 +133,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		h := autoscaler(ns, "web", 0, 10)
 		create(h)
-		Eventually(func(g Gomega) string { return fieldOf(stored(g, h), "spec", "behavior", "scaleUp", policyOf) }).WithTimeout(soon).Should(Equal("Disabled"))
+		Eventually(func(g Gomega) string { return fieldOf(stored(g, h), "spec", "behavior", "scaleUp", policyOf) }).Should(Equal("Disabled"))
 	})
 
 	It("with a higher minimum needs no change: it rests while the target is at zero", func() {

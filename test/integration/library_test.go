@@ -55,7 +55,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 					g.Expect(meta.FindStatusCondition(a.Status.Conditions, kind)).To(
 						HaveValue(HaveField("Status", metav1.ConditionTrue)), "%s of %s", kind, a.Name)
 				}
-			}).WithTimeout(30 * time.Second).Should(Succeed())
+			}).Should(Succeed())
 		}
 	})
 

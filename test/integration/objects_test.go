@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -81,7 +80,7 @@ func remove(obj client.Object) {
 	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
 	Eventually(func() error {
 		return env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-	}).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("not found")))
+	}).Should(MatchError(ContainSubstring("not found")))
 }
 
 // conditionOf reads one condition of a Schedule; call it from Eventually or Consistently.

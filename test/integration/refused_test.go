@@ -86,7 +86,7 @@ var _ = Describe("A workload whose write is refused", func() {
 		Expect(replicas(ns, "stuck")(Default)).To(BeEquivalentTo(3))
 
 		lift()
-		Eventually(replicas(ns, "stuck")).WithTimeout(30 * time.Second).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "stuck")).Should(BeEquivalentTo(0))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 		Expect(failuresOf(ns, "nights")(Default)).To(BeEmpty())
 	})
@@ -106,7 +106,7 @@ var _ = Describe("A workload whose write is refused", func() {
 		Eventually(replicas(ns, "one")).Should(BeEquivalentTo(3))
 		Eventually(failuresOf(ns, "nights")).Should(ConsistOf(HaveField("Name", "stuck")))
 		lift()
-		Eventually(replicas(ns, "stuck")).WithTimeout(30 * time.Second).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "stuck")).Should(BeEquivalentTo(3))
 		Eventually(ledger(ns, "stuck")).Should(BeEmpty())
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 	})

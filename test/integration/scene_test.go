@@ -21,9 +21,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// soon is how long the engine may take to act on a change that it sees.
-const soon = 2 * time.Second
-
 // The edges of the schedules that nightly and clusterNightly make: the evening of monday and the morning after.
 var (
 	dusk = monday.Add(8 * time.Hour)

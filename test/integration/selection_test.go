@@ -26,9 +26,9 @@ var _ = Describe("A selection at night", func() {
 		Eventually(counts(ns)).Should(Equal(map[string]int{"front": 0, "web": 3}))
 
 		patch(web, label("tier", "front"))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		patch(web, label("tier", ""))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 		Eventually(ledger(ns, "web")).Should(BeEmpty())
 	})
 
@@ -43,9 +43,9 @@ var _ = Describe("A selection at night", func() {
 		Eventually(counts(ns)).Should(Equal(map[string]int{"marked": 0, "web": 3}))
 
 		patch(web, annotation("example.com/enabled", "true"))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		patch(web, annotation("example.com/enabled", "false"))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
 	It("leaves out what carries the label flyball.dev/exclude, from the moment it does", func() {
@@ -57,9 +57,9 @@ var _ = Describe("A selection at night", func() {
 		Eventually(counts(ns)).Should(Equal(map[string]int{"never": 2, "web": 0}))
 
 		patch(web, label(v1alpha1.LabelExclude, "true"))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 		patch(web, label(v1alpha1.LabelExclude, ""))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Expect(counts(ns)(Default)).To(HaveKeyWithValue("never", 2))
 	})
 
@@ -73,9 +73,9 @@ var _ = Describe("A selection at night", func() {
 		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
 
 		patch(namespace(ns), label("env", ns))
-		Eventually(sleepers(ns)).WithTimeout(soon).Should(Equal(2))
+		Eventually(sleepers(ns)).Should(Equal(2))
 		patch(namespace(ns), label("env", ""))
-		Eventually(counts(ns)).WithTimeout(soon).Should(Equal(map[string]int{"api": 1, "web": 3}))
+		Eventually(counts(ns)).Should(Equal(map[string]int{"api": 1, "web": 3}))
 	})
 
 	It("takes in a namespace that is created with the label", func() {
@@ -84,7 +84,7 @@ var _ = Describe("A selection at night", func() {
 		clusterNightly(func(s *v1alpha1.ClusterScheduleSpec) { s.Target.NamespaceSelector = with("env", env) })
 		ns := newNamespace("env", env)
 		create(deployment(ns, "web", 3))
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
 	It("wakes what it is narrowed past", func() {
@@ -95,7 +95,7 @@ var _ = Describe("A selection at night", func() {
 		Eventually(sleepers(ns)).Should(Equal(2))
 
 		patch(s, `{"spec":{"target":{"names":["api"]}}}`)
-		Eventually(counts(ns)).WithTimeout(soon).Should(Equal(map[string]int{"api": 0, "web": 3}))
+		Eventually(counts(ns)).Should(Equal(map[string]int{"api": 0, "web": 3}))
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 	})
 

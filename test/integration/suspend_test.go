@@ -24,7 +24,7 @@ var _ = Describe("A suspended schedule", func() {
 		Expect(targetsOf(ns, "nights")(Default)).To(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 
 		patch(s, `{"spec":{"suspend":false}}`)
-		Eventually(replicas(ns, "web")).WithTimeout(soon).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
 	It("keeps awake what is awake until it goes on", func() {
@@ -39,6 +39,6 @@ var _ = Describe("A suspended schedule", func() {
 		Expect(targetsOf(ns, "nights")(Default)).To(Equal(v1alpha1.TargetCounts{Total: 2, Awake: 2}))
 
 		patch(s, `{"spec":{"suspend":false}}`)
-		Eventually(sleepers(ns)).WithTimeout(soon).Should(Equal(2))
+		Eventually(sleepers(ns)).Should(Equal(2))
 	})
 })

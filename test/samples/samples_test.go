@@ -29,7 +29,7 @@ import (
 
 // limit is how long an expectation may take to come true; still is how long it must stay true then.
 const (
-	limit = 15 * time.Second
+	limit = harness.Patience
 	still = 200 * time.Millisecond
 )
 

@@ -1,4 +1,4 @@
-// Package simclock is a clock whose time stands still, runs at any rate, or jumps. It promises what a machine's clock
+// Package simclock is a clock whose time stands still, runs at any rate, for ever or up to an instant, or jumps. It promises what a machine's clock
 // promises at rate 1: timers and tickers fire once their instant has come by this clock, and never before.
 package simclock
 
@@ -17,7 +17,9 @@ type Clock struct {
 	base   time.Time
 	anchor time.Time
 	// rate is how many seconds pass on this clock in one of the machine's.
-	rate    float64
+	rate float64
+	// halt is where a running clock stands still by itself; zero: nowhere.
+	halt    time.Time
 	waiting map[*timer]bool
 }
 
@@ -30,19 +32,34 @@ func New(start time.Time) *Clock {
 
 // Run lets time pass at a rate: 1 is that of the machine, 60 makes a minute pass in a second, 0 stops the clock.
 func (c *Clock) Run(rate float64) {
+	c.RunTo(time.Time{}, rate)
+}
+
+// RunTo is Run until an instant, at which the clock stands still, however late this machine is. The zero instant never comes.
+func (c *Clock) RunTo(halt time.Time, rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.base, c.anchor, c.rate = c.now(), time.Now(), rate
+	c.base, c.anchor, c.rate, c.halt = c.now(), time.Now(), rate, halt
+	if c.halted(c.base) {
+		c.rate, c.halt = 0, time.Time{}
+	}
 	c.armAll()
 }
 
-// Set moves the clock, which goes on at the rate it had.
+// Set moves the clock, which goes on at the rate it had; one that stood still at the instant of RunTo, or is set behind it,
+// stands still.
 func (c *Clock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.halted(c.now()) || c.halted(t) {
+		c.rate, c.halt = 0, time.Time{}
+	}
 	c.base, c.anchor = t, time.Now()
 	c.armAll()
 }
+
+// halted says whether a time is one at which the clock stands still by itself.
+func (c *Clock) halted(t time.Time) bool { return !c.halt.IsZero() && !t.Before(c.halt) }
 
 // Now is the time by this clock.
 func (c *Clock) Now() time.Time {
@@ -52,7 +69,11 @@ func (c *Clock) Now() time.Time {
 }
 
 func (c *Clock) now() time.Time {
-	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.rate))
+	t := c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.rate))
+	if c.halted(t) {
+		return c.halt
+	}
+	return t
 }
 
 // Since is the time by this clock that has passed since an instant.
@@ -125,7 +146,7 @@ func (t *timer) arm() {
 		missed := now.Sub(t.deadline) / t.period
 		t.deadline = t.deadline.Add((missed + 1) * t.period)
 	}
-	if c.rate > 0 {
+	if c.rate > 0 && (c.halt.IsZero() || !t.deadline.After(c.halt)) {
 		t.alarm = time.AfterFunc(realWait(t.deadline.Sub(now), c.rate), t.ring)
 	}
 }

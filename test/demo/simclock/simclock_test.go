@@ -28,7 +28,7 @@ func TestStandsStill(t *testing.T) {
 	if now := c.Now(); !now.Equal(monday) {
 		t.Errorf("time is %s, want %s", now, monday)
 	}
-	if at, ok := got(c.After(0), time.Second); !ok || !at.Equal(monday) {
+	if at, ok := got(c.After(0), time.Minute); !ok || !at.Equal(monday) {
 		t.Errorf("a timer of no duration fires: %v at %s, want at once at %s", ok, at, monday)
 	}
 }
@@ -39,7 +39,7 @@ func TestRunsAtItsRate(t *testing.T) {
 	timer := c.NewTimer(time.Hour) // set while the clock stands
 	began := time.Now()
 	c.Run(rate)
-	at, ok := got(timer.C(), 20*time.Second)
+	at, ok := got(timer.C(), time.Minute)
 	took := time.Since(began)
 	if !ok {
 		t.Fatal("a timer of an hour does not fire at an hour a second")
@@ -58,11 +58,59 @@ func TestRunsAtItsRate(t *testing.T) {
 	}
 }
 
+func TestRunsToAnInstant(t *testing.T) {
+	const rate = 3600 * 24 // a day a second
+	c := simclock.New(monday)
+	noon := monday.Add(12 * time.Hour)
+	at, after := c.NewTimer(12*time.Hour), c.NewTimer(12*time.Hour+1)
+	c.RunTo(noon, rate)
+	if fired, ok := got(at.C(), time.Minute); !ok || !fired.Equal(noon) {
+		t.Fatalf("a timer of the instant at which the clock stops fires: %v at %s, want at %s", ok, fired, noon)
+	}
+	if _, ok := got(after.C(), 50*time.Millisecond); ok || !c.Now().Equal(noon) {
+		t.Errorf("the clock went on to %s, a nanosecond's timer fired: %v; want it to stand at %s", c.Now(), ok, noon)
+	}
+
+	c.RunTo(noon, rate) // where it stands already
+	if _, ok := got(after.C(), 20*time.Millisecond); ok || !c.Now().Equal(noon) {
+		t.Errorf("told to run to where it stands, the clock went on to %s", c.Now())
+	}
+	c.RunTo(noon.Add(time.Hour), rate)
+	if _, ok := got(after.C(), time.Minute); !ok {
+		t.Error("the clock does not go on after it stood")
+	}
+	one := c.NewTimer(noon.Add(time.Hour).Sub(c.Now()))
+	if _, ok := got(one.C(), time.Minute); !ok {
+		t.Error("the clock does not reach the second instant")
+	}
+	c.Set(noon)
+	if now := c.Now(); !now.Equal(noon) {
+		t.Errorf("set back after it stood, the clock shows %s, want it to stand at %s", now, noon)
+	}
+	time.Sleep(time.Millisecond)
+	if now := c.Now(); !now.Equal(noon) {
+		t.Errorf("set back after it stood, the clock runs: %s", now)
+	}
+
+	c.RunTo(noon.Add(time.Hour), rate)
+	c.Set(noon.Add(2 * time.Hour)) // behind the instant
+	time.Sleep(time.Millisecond)
+	if now := c.Now(); !now.Equal(noon.Add(2 * time.Hour)) {
+		t.Errorf("set behind the instant, the clock shows %s", now)
+	}
+	c.RunTo(noon.Add(3*time.Hour), rate)
+	c.Run(rate)
+	far := c.NewTimer(48 * time.Hour)
+	if _, ok := got(far.C(), time.Minute); !ok {
+		t.Error("Run does not forget the instant")
+	}
+}
+
 func TestJumps(t *testing.T) {
 	c := simclock.New(monday)
 	near, far := c.NewTimer(time.Hour), c.NewTimer(30*time.Hour)
 	c.Set(monday.Add(24 * time.Hour))
-	if at, ok := got(near.C(), time.Second); !ok || !at.Equal(monday.Add(24*time.Hour)) {
+	if at, ok := got(near.C(), time.Minute); !ok || !at.Equal(monday.Add(24*time.Hour)) {
 		t.Errorf("a timer that the jump passed fires: %v at %s", ok, at)
 	}
 	if _, ok := got(far.C(), 20*time.Millisecond); ok {
@@ -95,7 +143,7 @@ func TestStopAndReset(t *testing.T) {
 		t.Errorf("a reset timer still has the value %s from before", at)
 	}
 	c.Set(monday.Add(4 * time.Hour))
-	if _, ok := got(timer.C(), time.Second); !ok {
+	if _, ok := got(timer.C(), time.Minute); !ok {
 		t.Error("a reset timer does not fire")
 	}
 }
@@ -104,14 +152,14 @@ func TestTickerDropsWhatIsNotTaken(t *testing.T) {
 	c := simclock.New(monday)
 	ticker := c.NewTicker(time.Hour)
 	c.Set(monday.Add(5*time.Hour + 30*time.Minute))
-	if at, ok := got(ticker.C(), time.Second); !ok || !at.Equal(monday.Add(5*time.Hour+30*time.Minute)) {
+	if at, ok := got(ticker.C(), time.Minute); !ok || !at.Equal(monday.Add(5*time.Hour+30*time.Minute)) {
 		t.Errorf("tick: %v at %s, want one at the jump's end", ok, at)
 	}
 	if _, ok := got(ticker.C(), 20*time.Millisecond); ok {
 		t.Error("ticks that were missed come later")
 	}
 	c.Set(monday.Add(6 * time.Hour))
-	if _, ok := got(ticker.C(), time.Second); !ok {
+	if _, ok := got(ticker.C(), time.Minute); !ok {
 		t.Error("the tick of the sixth hour does not come")
 	}
 	ticker.Stop()
@@ -123,7 +171,7 @@ func TestTickerDropsWhatIsNotTaken(t *testing.T) {
 	fast := c.NewTicker(time.Hour)
 	defer fast.Stop()
 	for i := range 3 {
-		if _, ok := got(fast.C(), 5*time.Second); !ok {
+		if _, ok := got(fast.C(), time.Minute); !ok {
 			t.Fatalf("tick %d of a running clock does not come", i)
 		}
 	}
@@ -145,7 +193,7 @@ func TestSleep(t *testing.T) {
 	if c.Since(monday) < time.Minute {
 		t.Error("Sleep returned early")
 	}
-	if _, ok := got(c.Tick(time.Minute), 5*time.Second); !ok {
+	if _, ok := got(c.Tick(time.Minute), time.Minute); !ok {
 		t.Error("Tick does not tick")
 	}
 }

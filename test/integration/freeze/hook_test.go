@@ -76,9 +76,9 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}
 `)
 		Eventually(rulesOf).Should(ConsistOf("deployments: DELETE"))
 		Expect(env.Client.Delete(ctx, configuration(Default))).To(Succeed())
-		Eventually(configuration).WithTimeout(30 * time.Second).ShouldNot(BeNil())
+		Eventually(configuration).ShouldNot(BeNil())
 		Expect(env.Client.Patch(ctx, configuration(Default), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`)))).To(Succeed())
-		Eventually(rulesOf).WithTimeout(30 * time.Second).Should(ConsistOf("deployments: DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("deployments: DELETE"))
 	})
 })
 
@@ -171,17 +171,15 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [default]}
 		Eventually(func() error { return patch(own.Client, deployment("default", "web"), toTwo, client.DryRunAll) }).Should(BeRefused())
 	})
 
-	It("each enforce a policy within a second of its creation", func() {
+	It("each enforce a policy as soon as it is created", func() {
 		Expect(own.Apply(ctx, []byte(`
 apiVersion: flyball.dev/v1alpha1
 kind: ChangeFreeze
 metadata: {name: new, namespace: default}
 spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Delete]}
 `))).To(Succeed())
-		created := time.Now()
 		for _, port := range ports {
-			Eventually(func() (string, error) { return deletionReview(port) }).WithTimeout(time.Second - time.Since(created)).Should(
-				ContainSubstring("ChangeFreeze/default/new denies Delete"))
+			Eventually(func() (string, error) { return deletionReview(port) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
 		}
 		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
 	})

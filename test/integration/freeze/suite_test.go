@@ -48,7 +48,7 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 func TestFreeze(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(harness.Patience)
 	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	RunSpecs(t, "Freezes")

@@ -113,6 +113,6 @@ var _ = Describe("Two managers", func() {
 		start("--leader-elect=true")
 		Expect(second.Terminate()).To(Succeed())
 		f.turn(false)
-		Eventually(f.allAwake).WithTimeout(10 * time.Second).Should(Succeed())
+		Eventually(f.allAwake).Should(Succeed())
 	})
 })

@@ -1,8 +1,6 @@
 package trigger
 
 import (
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -59,7 +57,7 @@ var _ = Describe("Min and max", func() {
 		create(t)
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		Expect(env.Patch(ctx, autoscaler(ns, 1, 4), `{"spec":{"minReplicas":2,"maxReplicas":3}}`)).To(Succeed())
-		Eventually(bounds(ns)).WithTimeout(2 * time.Second).Should(Equal([2]int32{5, 20}))
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		clock.SetTime(hour(12))
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -67,7 +66,7 @@ func remove(obj client.Object) {
 	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
 	Eventually(func() error {
 		return env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-	}).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("not found")))
+	}).Should(MatchError(ContainSubstring("not found")))
 }
 
 // edit changes the spec of a Trigger as it is now.

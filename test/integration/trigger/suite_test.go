@@ -29,7 +29,7 @@ var (
 
 func TestTrigger(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(10 * time.Second)
+	SetDefaultEventuallyTimeout(harness.Patience)
 	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	RunSpecs(t, "Trigger")
