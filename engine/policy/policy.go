@@ -46,6 +46,14 @@ type Template struct {
 	Manifest []byte
 }
 
+// Ref names the object.
+func (t *Template) Ref() workload.Ref {
+	return workload.Ref{GroupKind: t.GroupKind(), Namespace: t.Namespace, Name: t.Name}
+}
+
+// Is says whether an object is the one that the template asks for; none is without a template.
+func (t *Template) Is(ref workload.Ref) bool { return t != nil && t.Ref() == ref }
+
 // Policy is a compiled policy. It is immutable and shared.
 type Policy struct {
 	ID workload.Policy

@@ -84,30 +84,6 @@ func freezeParts(obj client.Object) freezePart {
 	return freezePart{}
 }
 
-// freezeItems lists the objects of a list of freezes.
-func freezeItems(list client.ObjectList) []client.Object {
-	var out []client.Object
-	switch l := list.(type) {
-	case *v1alpha1.ChangeFreezeList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.ClusterChangeFreezeList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.MaintenanceWindowList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.ClusterMaintenanceWindowList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	}
-	return out
-}
-
 // reportFreeze fills in what only the status of freezes has: whether it denies now and when that changes. These are instants
 // of the policy itself, so they are written when the state changes and not as time goes by.
 func reportFreeze(obj client.Object, state policy.State) {

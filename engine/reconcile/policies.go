@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -273,32 +275,12 @@ func (e *Engine) listPolicies(ctx context.Context, pk policyKind) ([]client.Obje
 	if err := e.client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list %s: %w", pk.name, err)
 	}
-	return objectsOf(list), nil
-}
-
-func objectsOf(list client.ObjectList) []client.Object {
 	var out []client.Object
-	switch l := list.(type) {
-	case *v1alpha1.ScheduleList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.ClusterScheduleList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.TriggerList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *v1alpha1.ClusterTriggerList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	default:
-		out = freezeItems(list)
-	}
-	return out
+	err := apimeta.EachListItem(list, func(obj runtime.Object) error {
+		out = append(out, obj.(client.Object))
+		return nil
+	})
+	return out, err
 }
 
 // keys are the annotations that the policies look at and set, sorted.

@@ -10,13 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/trigger"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -59,8 +57,7 @@ func (t *templates) Set(id workload.Policy, en *entry) []workload.Ref {
 	if en == nil || en.deleting || en.policy.Template == nil {
 		return touched
 	}
-	want := en.policy.Template
-	ref := workload.Ref{GroupKind: want.GroupKind(), Namespace: want.Namespace, Name: want.Name}
+	ref := en.policy.Template.Ref()
 	t.by[id] = ref
 	t.of[ref] = append(slices.Clone(t.of[ref]), en)
 	slices.SortFunc(t.of[ref], func(a, b *entry) int { return a.id.Compare(b.id) })
@@ -123,6 +120,9 @@ func (e *Engine) templatesChanged(id workload.Policy, en *entry) {
 	for _, ref := range e.templates.Set(id, en) {
 		e.queue.Add(ref)
 	}
+	for _, ref := range e.madeFor(id) {
+		e.queue.Add(ref)
+	}
 }
 
 // queueTemplates looks at the objects of a kind that policies want: those that are missing are in no watch.
@@ -132,14 +132,10 @@ func (e *Engine) queueTemplates(gk schema.GroupKind) {
 	}
 }
 
-// keepTemplate makes the object that a template asks for, if it is missing, and keeps the template's fields in place. It
-// reports whether it has changed the object, which the watch then brings back. With an error and no object there is
+// keepTemplate makes the object that a template asks for, if it is missing, keeps the template's fields in place, and removes
+// what a template asks for no more. It reports whether it has changed the object, which the watch then brings back. With an error and no object there is
 // nothing to decide about either.
 func (e *Engine) keepTemplate(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
-	wanted := e.templates.Of(ref)
-	if len(wanted) == 0 {
-		return false, false, nil
-	}
 	e.mu.RLock()
 	k := e.kinds[ref.GroupKind]
 	e.mu.RUnlock()
@@ -147,6 +143,13 @@ func (e *Engine) keepTemplate(ctx context.Context, ref workload.Ref) (changed, m
 		return false, false, nil
 	}
 	obj := k.watch.Get(ref.Namespace, ref.Name)
+	if changed, err = e.removeDropped(ctx, k, obj); changed || err != nil {
+		return changed, false, err
+	}
+	wanted := e.templates.Of(ref)
+	if len(wanted) == 0 {
+		return false, false, nil
+	}
 	done := e.templates.Agreed(ref)
 	if obj != nil && done.version == obj.ResourceVersion && slices.ContainsFunc(wanted, func(en *entry) bool { return en.policy.Template == done.template }) {
 		return false, false, nil
@@ -238,41 +241,4 @@ func (e *Engine) claims(k *kind, ref workload.Ref, live *unstructured.Unstructur
 		}
 	}
 	return all, nil
-}
-
-// removeMade deletes what was made for a policy that is going. The garbage collector would do so too, where there is one.
-func (e *Engine) removeMade(ctx context.Context, id workload.Policy, obj client.Object) error {
-	if id.Kind != trigger.KindName {
-		return nil
-	}
-	owner := schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: trigger.KindName}
-	made := map[*kind][]string{}
-	e.mu.RLock()
-	for _, k := range e.kinds {
-		k.watch.RangeNamespace(id.Namespace, func(o *workload.Object) bool {
-			if o.Owner != nil && o.Owner.GroupKind == owner && o.Owner.Name == id.Name && !o.Deleting {
-				made[k] = append(made[k], o.Name)
-			}
-			return true
-		})
-	}
-	e.mu.RUnlock()
-	for k, names := range made {
-		for _, name := range names {
-			live, err := e.templater.Get(ctx, k.resource, id.Namespace, name)
-			if err != nil {
-				return err
-			}
-			if live == nil {
-				continue
-			}
-			if by := metav1.GetControllerOf(live); by == nil || by.UID != obj.GetUID() {
-				continue
-			}
-			if err := e.templater.Delete(ctx, k.resource, id.Namespace, name, live.GetUID()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -31,8 +32,15 @@ func label(namespace, key string) func(Gomega) string {
 	}
 }
 
+// missing has no error once there is no such object.
 func missing(obj client.Object) func() error {
-	return func() error { return client.IgnoreNotFound(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }
+	return func() error {
+		err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if err == nil {
+			return fmt.Errorf("%s is there", obj.GetName())
+		}
+		return client.IgnoreNotFound(err)
+	}
 }
 
 var _ = Describe("A template", func() {
@@ -91,6 +99,28 @@ var _ = Describe("A template", func() {
 		Expect(env.Client.Delete(ctx, autoscaler(ns, 0, 0))).To(Succeed())
 		start(9)
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		remove(t)
+	})
+
+	It("removes what it had made once it names another object or is taken out, also after a restart", func() {
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
+		t.Spec.Target.Names = nil
+		Expect(env.Client.Create(ctx, t)).To(Succeed())
+		m := runOnce(7)
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
+		other := autoscaler(ns, 0, 0)
+		other.Name = "other"
+		edit(t, func(s *v1alpha1.TriggerSpec) {
+			s.Template.Raw = []byte(strings.Replace(fmt.Sprintf(hpaTemplate, 4), `"metadata":{"name":"web"`, `"metadata":{"name":"other"`, 1))
+		})
+		Eventually(missing(autoscaler(ns, 0, 0))).Should(Succeed())
+		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(other), other) }).Should(Succeed())
+		By("an edit while no manager runs")
+		Expect(m.Stop()).To(Succeed())
+		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template = nil })
+		start(7)
+		Eventually(missing(other)).Should(Succeed())
 		remove(t)
 	})
 
