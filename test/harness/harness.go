@@ -146,7 +146,7 @@ func Objects(text []byte) ([]*unstructured.Unstructured, error) {
 
 // AwaitCRDs waits until every CRD is served.
 func (e *Env) AwaitCRDs(ctx context.Context) error {
-	return Poll(ctx, 20*time.Second, func() error {
+	return Poll(ctx, Patience, func() error {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("apiextensions.k8s.io/v1")
 		list.SetKind("CustomResourceDefinitionList")
@@ -192,7 +192,7 @@ func (e *Env) InstallAdapters(ctx context.Context, names ...string) error {
 
 // AwaitAdapters waits until the named adapters are ready.
 func (e *Env) AwaitAdapters(ctx context.Context, names ...string) error {
-	return Poll(ctx, 30*time.Second, func() error {
+	return Poll(ctx, Patience, func() error {
 		for _, n := range names {
 			var a v1alpha1.Adapter
 			if err := e.Client.Get(ctx, client.ObjectKey{Name: n}, &a); err != nil {
@@ -270,7 +270,7 @@ func (e *Env) Start(opts Options) *Manager {
 	go func() {
 		m.done <- app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: "0", Namespace: Namespace, Workers: 16, QPS: -1,
-			ShutdownTimeout: 10 * time.Second, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
+			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 		})
 	}()
 	return m
@@ -318,6 +318,9 @@ func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
 }
+
+// Pause stops the process from running, and leaves it there with all that it has in its hands.
+func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Terminate asks the process to stop, as a kubelet does, and waits for it.
 func (p *Process) Terminate() error {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // deployment is a Deployment with a number of replicas and labels given as pairs; it is not created.
@@ -77,10 +78,7 @@ func nightly(namespace, name string, change ...func(*v1alpha1.ScheduleRules)) *v
 // remove deletes a policy and waits until its finalizer has let it go.
 func remove(obj client.Object) {
 	GinkgoHelper()
-	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
-	Eventually(func() error {
-		return env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-	}).Should(MatchError(ContainSubstring("not found")))
+	suite.Remove(ctx, env, obj)
 }
 
 // conditionOf reads one condition of a Schedule; call it from Eventually or Consistently.

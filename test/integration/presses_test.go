@@ -14,6 +14,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var groups atomic.Int32
@@ -87,14 +88,9 @@ func finalizers(obj client.Object) func(Gomega) []string {
 	}
 }
 
-// vanished succeeds once an object does not exist.
+// vanished has no error once an object does not exist.
 func vanished(obj client.Object) func() error {
-	return func() error {
-		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		return fmt.Errorf("%s is still there", obj.GetName())
-	}
+	return func() error { return suite.Vanished(ctx, env, obj) }
 }
 
 // annotate sets an annotation of a Deployment as a person would.

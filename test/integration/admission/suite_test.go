@@ -5,10 +5,7 @@ package admission
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -29,43 +27,24 @@ var (
 	presses = customkind.Kind{Group: "presses.example.com", Scale: true}
 )
 
-func TestAdmission(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Admission")
-}
+func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{Level: local.LevelAPI, Log: os.Stderr})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "horizontalpodautoscalers.autoscaling")
 	Expect(presses.Install(ctx, env)).To(Succeed())
-	Expect(env.InstallAdapters(ctx, "horizontalpodautoscalers.autoscaling")).To(Succeed())
 	// From before the webhook.
 	Expect(env.Client.Create(ctx, object("Schedule", "slipped", `{`+pair+`, timeZone: Europe/Atlantis}`))).To(Succeed())
 
-	port := freePort()
-	m := env.Start(harness.Options{Log: GinkgoWriter, Webhook: app.WebhookOptions{
+	port := suite.FreePort()
+	suite.Start(ctx, env, harness.Options{Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}})
-	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 	Eventually(func() error {
 		return env.Client.Create(ctx, object("Schedule", "probe", `{`+pair+`, timeZone: Nowhere/Land}`), client.DryRunAll)
 	}).Should(MatchError(ContainSubstring("spec.timeZone")))
 })
 
 const pair = `upscale: 0 8 * * *, downscale: 0 20 * * *`
-
-// freePort is a port of loopback that nobody listens on just now.
-func freePort() int {
-	GinkgoHelper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(l.Close()).To(Succeed()) }()
-	return l.Addr().(*net.TCPAddr).Port
-}
 
 // object is a Flyball object with a spec given in YAML; namespaced ones are in the namespace default.
 func object(kind, name, spec string) *unstructured.Unstructured {

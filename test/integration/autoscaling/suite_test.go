@@ -5,7 +5,6 @@ package autoscaling
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -25,23 +25,18 @@ var (
 )
 
 func TestAutoscaling(t *testing.T) {
-	RegisterFailHandler(Fail)
 	// The controller looks every two seconds, metrics are ten seconds apart and two are needed.
-	SetDefaultEventuallyTimeout(90 * time.Second)
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(2 * harness.Patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	RunSpecs(t, "Autoscaling")
 }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{
-		Level: local.LevelMetrics, Log: os.Stderr,
-		ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s"},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
-	Expect(env.InstallAdapters(ctx, "deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling")).To(Succeed())
+	env = suite.Up(ctx, local.Options{
+		Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s"},
+	}, "deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling")
 })
 
 // web is a Deployment called web with an autoscaler of the same name, in a namespace of its own.

@@ -4,14 +4,13 @@ package outage
 
 import (
 	"context"
-	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -22,20 +21,12 @@ var (
 	binary string
 )
 
-func TestOutage(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Outage")
-}
+func TestOutage(t *testing.T) { suite.Run(t, "Outage") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "deployments.apps", "statefulsets.apps", "cronjobs.batch")
 	var err error
-	env, err = harness.Up(ctx, local.Options{Level: local.LevelAPI, Log: os.Stderr})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
-	Expect(env.InstallAdapters(ctx, "deployments.apps", "statefulsets.apps", "cronjobs.batch")).To(Succeed())
 	binary, err = env.Build(ctx, GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())
 })

@@ -17,6 +17,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 func n(i int64) *int64 { return &i }
@@ -63,10 +64,7 @@ func create(objs ...client.Object) {
 // remove deletes an object and waits until its finalizer has let it go.
 func remove(obj client.Object) {
 	GinkgoHelper()
-	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
-	Eventually(func() error {
-		return env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-	}).Should(MatchError(ContainSubstring("not found")))
+	suite.Remove(ctx, env, obj)
 }
 
 // edit changes the spec of a Trigger as it is now.

@@ -4,19 +4,15 @@ package trigger
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -27,21 +23,11 @@ var (
 	ctx context.Context
 )
 
-func TestTrigger(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
-	SetDefaultConsistentlyDuration(500 * time.Millisecond)
-	RunSpecs(t, "Trigger")
-}
+func TestTrigger(t *testing.T) { suite.Run(t, "Trigger") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{Level: local.LevelAPI, Log: os.Stderr})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
-	Expect(env.InstallAdapters(ctx, builtin...)).To(Succeed())
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, builtin...)
 })
 
 // monday is a Monday at midnight, when the tests' clocks begin.
@@ -61,20 +47,10 @@ func start(h float64) *clocktesting.FakeClock {
 // run runs a manager until the spec ends.
 func run(clock *clocktesting.FakeClock) *harness.Manager {
 	GinkgoHelper()
-	m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
-	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
-	Expect(env.AwaitAdapters(ctx, builtin...)).To(Succeed())
-	return m
+	return suite.Start(ctx, env, harness.Options{Clock: clock}, builtin...)
 }
 
-var namespaces atomic.Int32
-
-func newNamespace() string {
-	GinkgoHelper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("spec-%d", namespaces.Add(1))}}
-	Expect(env.Client.Create(ctx, ns)).To(Succeed())
-	return ns.Name
-}
+func newNamespace() string { return suite.Namespace(ctx, env) }
 
 // runOnce runs a manager that the spec stops.
 func runOnce(h float64) *harness.Manager {

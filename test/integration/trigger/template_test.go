@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 const hpaTemplate = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web","labels":{"made":"yes"}},
@@ -32,15 +33,9 @@ func label(namespace, key string) func(Gomega) string {
 	}
 }
 
-// missing has no error once there is no such object.
-func missing(obj client.Object) func() error {
-	return func() error {
-		err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if err == nil {
-			return fmt.Errorf("%s is there", obj.GetName())
-		}
-		return client.IgnoreNotFound(err)
-	}
+// vanished has no error once there is no such object.
+func vanished(obj client.Object) func() error {
+	return func() error { return suite.Vanished(ctx, env, obj) }
 }
 
 var _ = Describe("A template", func() {
@@ -114,13 +109,13 @@ var _ = Describe("A template", func() {
 		edit(t, func(s *v1alpha1.TriggerSpec) {
 			s.Template.Raw = []byte(strings.Replace(fmt.Sprintf(hpaTemplate, 4), `"metadata":{"name":"web"`, `"metadata":{"name":"other"`, 1))
 		})
-		Eventually(missing(autoscaler(ns, 0, 0))).Should(Succeed())
+		Eventually(vanished(autoscaler(ns, 0, 0))).Should(Succeed())
 		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(other), other) }).Should(Succeed())
 		By("an edit while no manager runs")
 		Expect(m.Stop()).To(Succeed())
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template = nil })
 		start(7)
-		Eventually(missing(other)).Should(Succeed())
+		Eventually(vanished(other)).Should(Succeed())
 		remove(t)
 	})
 
@@ -176,7 +171,7 @@ var _ = Describe("A template", func() {
 			t := templated(ns, autoscalers, text, peak)
 			create(t)
 			Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec", ContainSubstring(field)))
-			Expect(missing(autoscaler(ns, 0, 0))()).To(Succeed())
+			Expect(vanished(autoscaler(ns, 0, 0))()).To(Succeed())
 		}
 	})
 

@@ -5,7 +5,6 @@ package workloads
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -27,21 +27,12 @@ var (
 	ctx context.Context
 )
 
-func TestWorkloads(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Workloads")
-}
+func TestWorkloads(t *testing.T) { suite.Run(t, "Workloads") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: os.Stderr})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
-	Expect(env.InstallAdapters(ctx, "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
-		"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling")).To(Succeed())
+	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads}, "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
+		"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling")
 })
 
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -49,8 +40,7 @@ var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // startManager runs a manager whose clock stands at Monday noon.
 func startManager() *clocktesting.FakeClock {
 	clock := clocktesting.NewFakeClock(monday)
-	m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
-	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	suite.Start(ctx, env, harness.Options{Clock: clock})
 	return clock
 }
 
@@ -108,12 +98,7 @@ func rules() v1alpha1.ScheduleRules {
 	return v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}
 }
 
-// vanished succeeds once an object does not exist.
+// vanished has no error once an object does not exist.
 func vanished(obj client.Object) func() error {
-	return func() error {
-		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		return fmt.Errorf("%s is still there, finalizers %v", obj.GetName(), obj.GetFinalizers())
-	}
+	return func() error { return suite.Vanished(ctx, env, obj) }
 }

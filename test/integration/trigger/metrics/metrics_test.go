@@ -3,7 +3,6 @@ package metrics
 
 import (
 	"context"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -19,13 +18,12 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
-const (
-	// period is how often the autoscaler's controller looks.
-	period = 2 * time.Second
-)
+// period is how often the autoscaler's controller looks.
+const period = 2 * time.Second
 
 var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
 
@@ -37,7 +35,7 @@ var (
 func TestMetrics(t *testing.T) {
 	RegisterFailHandler(Fail)
 	// Metrics are ten seconds apart and two are needed.
-	SetDefaultEventuallyTimeout(90 * time.Second)
+	SetDefaultEventuallyTimeout(2 * harness.Patience)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	SetDefaultConsistentlyDuration(2 * period)
 	RunSpecs(t, "Trigger with metrics")
@@ -45,15 +43,8 @@ func TestMetrics(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{
-		Level: local.LevelMetrics, Log: os.Stderr,
-		ExtraControllerManagerArgs: []string{
-			"--horizontal-pod-autoscaler-sync-period=" + period.String(), "--horizontal-pod-autoscaler-downscale-stabilization=2s"},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
-	Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{
+		"--horizontal-pod-autoscaler-sync-period=" + period.String(), "--horizontal-pod-autoscaler-downscale-stabilization=2s"}}, adapters...)
 })
 
 var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
@@ -63,9 +54,7 @@ func hour(h float64) time.Time { return monday.Add(time.Duration(h * float64(tim
 func start(h float64) *clocktesting.FakeClock {
 	GinkgoHelper()
 	clock := clocktesting.NewFakeClock(hour(h))
-	m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
-	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
-	Expect(env.AwaitAdapters(ctx, adapters...)).To(Succeed())
+	suite.Start(ctx, env, harness.Options{Clock: clock}, adapters...)
 	return clock
 }
 

@@ -1,0 +1,96 @@
+// Package suite holds what the integration suites share: their cluster, their managers, and the objects of their specs. Its
+// functions fail the spec that calls them.
+package suite
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// Run runs the specs of a package. Eventually looks every 25 ms, for harness.Patience.
+func Run(t *testing.T, name string) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(harness.Patience)
+	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
+	SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	RunSpecs(t, name)
+}
+
+// Up starts a cluster with the CRDs and some of the shipped adapters; it stops with the suite, or with the container of specs
+// whose set-up calls it.
+func Up(ctx context.Context, opts local.Options, adapters ...string) *harness.Env {
+	GinkgoHelper()
+	if opts.Log == nil {
+		opts.Log = os.Stderr
+	}
+	env, err := harness.Up(ctx, opts)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	if len(adapters) > 0 {
+		Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
+	}
+	return env
+}
+
+// Start runs a manager until the spec or the suite ends, and waits until the adapters named are ready.
+func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters ...string) *harness.Manager {
+	GinkgoHelper()
+	if opts.Log == nil {
+		opts.Log = GinkgoWriter
+	}
+	m := env.Start(opts)
+	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	Expect(env.AwaitAdapters(ctx, adapters...)).To(Succeed())
+	return m
+}
+
+var namespaces atomic.Int32
+
+// Namespace makes a namespace of the spec's own, with labels given as pairs, and gives its name.
+func Namespace(ctx context.Context, env *harness.Env, labels ...string) string {
+	GinkgoHelper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("spec-%d", namespaces.Add(1)), Labels: map[string]string{}}}
+	for i := 0; i+1 < len(labels); i += 2 {
+		ns.Labels[labels[i]] = labels[i+1]
+	}
+	Expect(env.Client.Create(ctx, ns)).To(Succeed())
+	return ns.Name
+}
+
+// Vanished has no error once an object does not exist.
+func Vanished(ctx context.Context, env *harness.Env, obj client.Object) error {
+	if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return fmt.Errorf("%s is there, with finalizers %v", obj.GetName(), obj.GetFinalizers())
+}
+
+// Remove deletes an object and waits until its finalizers have let it go.
+func Remove(ctx context.Context, env *harness.Env, obj client.Object) {
+	GinkgoHelper()
+	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+	Eventually(func() error { return Vanished(ctx, env, obj) }).Should(Succeed())
+}
+
+// FreePort is a port of loopback that nobody listens on just now.
+func FreePort() int {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { Expect(listener.Close()).To(Succeed()) }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
