@@ -1,9 +1,13 @@
 package reconcile
 
 import (
+	"hash/fnv"
+	"io"
+	"maps"
 	"sync"
 	"time"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -12,6 +16,16 @@ import (
 type contests struct {
 	mu     sync.Mutex
 	fights map[workload.Ref]*fight
+	// wrote has the last write to each target for as long as another one that says the same would be a correction; it is
+	// looked through for older ones now and then.
+	wrote map[workload.Ref]written
+	swept time.Time
+}
+
+// written is a write by what it said.
+type written struct {
+	sum uint64
+	at  time.Time
 }
 
 type fight struct {
@@ -30,7 +44,38 @@ const (
 	peace = 10 * time.Minute
 )
 
-func newContests() *contests { return &contests{fights: map[workload.Ref]*fight{}} }
+func newContests() *contests {
+	return &contests{fights: map[workload.Ref]*fight{}, wrote: map[workload.Ref]written{}}
+}
+
+// digest tells writes apart, by who makes them and by what they change from what into what.
+func digest(r adapter.Result) uint64 {
+	h := fnv.New64a()
+	for _, text := range append([]string{r.By.String(), r.Message}, r.Changed...) {
+		_, _ = io.WriteString(h, text+"\x00") // a hash takes anything
+	}
+	return h.Sum64()
+}
+
+// Repeated says whether a write says what the last one did: somebody has undone that one, and the ledger with it, so that
+// the object itself does not tell.
+func (c *contests) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.wrote[ref]
+	return ok && last.sum == sum && now.Sub(last.at) <= peace
+}
+
+// Wrote remembers a write.
+func (c *contests) Wrote(ref workload.Ref, sum uint64, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote[ref] = written{sum, now}
+	if now.Sub(c.swept) > peace {
+		c.swept = now
+		maps.DeleteFunc(c.wrote, func(_ workload.Ref, w written) bool { return now.Sub(w.at) > peace })
+	}
+}
 
 // Hold says when a correction may be made; zero: now. What is no correction is never held back.
 func (c *contests) Hold(ref workload.Ref, now time.Time, correction bool) time.Time {
@@ -102,4 +147,5 @@ func (c *contests) Forget(ref workload.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.fights, ref)
+	delete(c.wrote, ref)
 }

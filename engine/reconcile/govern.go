@@ -82,8 +82,15 @@ func higher(a, b *int64, sign int64) *int64 {
 }
 
 // rest leaves the bounds of a governor alone while it is held for the sake of what it governs: to raise the minimum of an
-// autoscaler is one way to wake its target.
+// autoscaler is one way to wake its target. They are left alone too while they keep the target at a size that it has still to
+// be taken from.
 func (e *Engine) rest(k *kind, obj *workload.Object, derived []workload.Intent, plan *workload.Plan) {
+	for _, in := range derived {
+		by := in.By.String()
+		if in.Class == workload.ClassKeep && slices.ContainsFunc(obj.Ledger, func(en workload.Entry) bool { return en.By == by && k.adapter.IsBound(en.Pointer) }) {
+			plan.Min, plan.Max = nil, nil
+		}
+	}
 	if !slices.ContainsFunc(derived, func(in workload.Intent) bool { return in.Hold }) || !k.adapter.Observe(obj).CanHold {
 		return
 	}

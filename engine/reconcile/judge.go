@@ -22,6 +22,8 @@ type opinion struct {
 	passed *workload.Size
 	// derived is true where the policy selects what the object governs and not the object itself: it is no target then.
 	derived bool
+	// left is true where the policy does not select the object any more.
+	left bool
 }
 
 // verdict is what all policies together say of a target, and the patch that follows.
@@ -69,8 +71,11 @@ func (e *Engine) opinions(k *kind, obj *workload.Object, now time.Time) (verdict
 		return v, nil
 	}
 	ns := e.namespace(obj.Namespace)
-	if ns.terminating {
+	switch {
+	case ns.terminating:
 		return v, nil
+	case ns.unknown:
+		return v, e.asItIs(obj)
 	}
 	var intents []workload.Intent
 	var in pipeline.Input
@@ -108,6 +113,15 @@ func (e *Engine) opinions(k *kind, obj *workload.Object, now time.Time) (verdict
 	return v, intents
 }
 
+// asItIs asks that what policies have set on an object stays.
+func (e *Engine) asItIs(obj *workload.Object) []workload.Intent {
+	var intents []workload.Intent
+	for i := range obj.Ledger {
+		intents = append(intents, workload.Intent{By: workload.ParsePolicy(obj.Ledger[i].By), Class: workload.ClassKeep})
+	}
+	return intents
+}
+
 // followsOwner says whether the object is controlled by one of an adapted kind that can be put to sleep itself: then the
 // owner is the lever, and what is written here would only be undone.
 func (e *Engine) followsOwner(obj *workload.Object) bool {
@@ -137,7 +151,7 @@ func (e *Engine) leaving(k *kind, obj *workload.Object, have []opinion) []opinio
 		en := e.index.all[id]
 		here := func(o opinion) bool { return o.entry == en }
 		if en != nil && !slices.ContainsFunc(have, here) && !slices.ContainsFunc(out, here) {
-			out = append(out, opinion{entry: en, class: workload.ClassKeep})
+			out = append(out, opinion{entry: en, class: workload.ClassKeep, left: true})
 		}
 	}
 	for i := range obj.Ledger {
@@ -170,8 +184,10 @@ func (e *Engine) frozen(k *kind, obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// derived asks what the sleep of a governed object needs of its governor. At zero the governor is held, so that it does not
-// wake the object; at a lower size its bounds are set to that size. It stays so until the object has been given back.
+// derived asks what the sleep of a governed object needs of its governor. At zero the governor is held, before the object is
+// put there, so that it does not wake it. At a lower size its bounds are set to that size once the object's ledger has its
+// own: a governor that was faster would scale the object itself, and nobody would know from where. Either stays until the
+// object has been given back.
 func (e *Engine) derived(k *kind, obj *workload.Object, now time.Time) (derived []workload.Intent, wake time.Time) {
 	target, ok := k.adapter.Governs(obj)
 	if !ok || k.releasing || obj.Deleting {
@@ -188,30 +204,38 @@ func (e *Engine) derived(k *kind, obj *workload.Object, now time.Time) (derived 
 	v, intents := e.opinions(tk, governed, now)
 	intents = append(lasting(intents), e.frozen(tk, governed)...)
 	v.plan, _ = pipeline.Merge(intents...)
+	next, err := tk.adapter.Render(governed, v.plan)
 	claim := v.plan.Size
 	if !v.plan.Asleep() {
-		back, err := tk.adapter.Render(governed, v.plan)
-		if err != nil || back.Patch == nil || back.Direction != workload.DirectionUp {
+		if err != nil || next.Patch == nil || next.Direction != workload.DirectionUp {
 			return nil, v.wake
 		}
 		// Still to be woken: the governor waits for that.
-		return []workload.Intent{{By: back.By, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true}}, v.wake
+		return []workload.Intent{
+			{By: next.By, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true},
+			{By: next.By, Class: workload.ClassKeep},
+		}, v.wake
 	}
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", target)}
-	observed := tk.adapter.Observe(governed)
-	if capacity := observed.Capacity(claim.Value); capacity > 0 {
-		in.Min, in.Max = &capacity, &capacity
-	} else {
+	capacity := tk.adapter.Observe(governed).Capacity(claim.Value)
+	switch {
+	case capacity == 0:
 		in.Hold = true
+	case err != nil || next.Patch != nil && next.Direction == workload.DirectionDown:
+		// Still to be put to sleep: what the governor has already stays.
+		return []workload.Intent{{By: claim.By, Class: workload.ClassKeep}}, v.wake
+	default:
+		in.Min, in.Max = &capacity, &capacity
 	}
 	return []workload.Intent{in}, v.wake
 }
 
-// waitsFor names a governor of the object that comes first: it has to be held before the object goes to sleep, and to have
+// waitsFor names a governor of the object that comes first: it has to be held before the object goes to zero, and to have
 // its bounds before a size is set inside them.
-func (e *Engine) waitsFor(v verdict, ref workload.Ref, now time.Time) (workload.Ref, bool) {
-	sleeps := v.result.Direction == workload.DirectionDown && v.plan.Asleep()
+func (e *Engine) waitsFor(k *kind, obj *workload.Object, v verdict, now time.Time) (workload.Ref, bool) {
+	ref := k.ref(obj)
+	sleeps := v.result.Direction == workload.DirectionDown && v.plan.Asleep() && k.adapter.Observe(obj).Capacity(v.plan.Size.Value) == 0
 	once := v.plan.Size != nil && v.plan.Size.Once && len(v.result.Changed) > 0
 	if !sleeps && !once {
 		return workload.Ref{}, false
@@ -237,7 +261,9 @@ type namespaceFacts struct {
 	labels      workload.Pairs
 	awakeUntil  time.Time
 	terminating bool
-	err         error
+	// unknown says that the namespace has not been seen yet, or is gone already. Which policies reach into it cannot be said.
+	unknown bool
+	err     error
 }
 
 func (e *Engine) namespace(name string) namespaceFacts {
@@ -246,8 +272,7 @@ func (e *Engine) namespace(name string) namespaceFacts {
 	}
 	obj := e.namespaces.Get("", name)
 	if obj == nil {
-		// Not seen yet, or gone already: its labels match nothing.
-		return namespaceFacts{}
+		return namespaceFacts{unknown: true}
 	}
 	f := namespaceFacts{labels: obj.Labels, terminating: obj.Deleting}
 	f.awakeUntil, f.err = schedule.AwakeUntil(obj.Annotations.Get(v1alpha1.AnnotationAwakeUntil))

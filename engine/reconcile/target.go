@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/apply"
@@ -53,7 +54,7 @@ func (e *Engine) decide(ctx context.Context, ref workload.Ref) error {
 		return nil
 	}
 	v := e.judge(k, obj, now)
-	governor, waits := e.waitsFor(v, ref, now)
+	governor, waits := e.waitsFor(k, obj, v, now)
 	frozen, thaws := e.frozenOut(k, obj, v, now)
 	e.mu.RUnlock()
 	e.metrics.decision.Observe(time.Since(started).Seconds())
@@ -97,13 +98,15 @@ type outcome struct {
 
 // write lets a patch through the rate limits and sends it.
 func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref workload.Ref, v verdict, now time.Time) error {
-	if again := e.contests.Hold(ref, now, v.result.Corrected); !again.IsZero() {
+	sum := digest(v.result)
+	corrected := v.result.Corrected || e.contests.Repeated(ref, sum, now)
+	if again := e.contests.Hold(ref, now, corrected); !again.IsZero() {
 		e.wakes.Set(wakeKey{target: ref}, earliest(v.wake, again))
 		e.note(ref, v, outcome{waiting: "another writer keeps changing it", contested: e.contests.Writer(ref)})
 		return nil
 	}
 	key := apply.BatchKey{Policy: v.result.By, Direction: v.result.Direction}
-	limit := e.limit(key)
+	limit := e.limitOf(k, obj, v, key)
 	if limit.Batch > 0 {
 		again, err := e.batches.Take(ctx, key, limit.Batch, limit.Delay, now)
 		switch {
@@ -124,7 +127,7 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 	}
 	e.wakes.Set(wakeKey{target: ref}, v.wake)
 	other := ""
-	if v.result.Corrected && e.contests.Unnamed(ref, now) {
+	if corrected && e.contests.Unnamed(ref, now) {
 		other = e.writer.OtherWriter(ctx, k.resource, obj, v.result.Changed)
 	}
 	result, err := e.writer.Apply(ctx, k.resource, obj, v.result.Patch)
@@ -132,7 +135,8 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 	switch result {
 	case apply.Applied:
 		e.written(ref, v, now)
-		if v.result.Corrected {
+		e.contests.Wrote(ref, sum, now)
+		if corrected {
 			e.contests.Corrected(ref, now, other)
 		}
 		return nil
@@ -149,6 +153,17 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 		e.note(ref, v, outcome{failure: err.Error()})
 		return err
 	}
+}
+
+// limitOf is the limit that a change has to keep to. What a governor is set to for the sake of what it governs has none: it
+// has to come with the change of that, which is limited itself.
+func (e *Engine) limitOf(k *kind, obj *workload.Object, v verdict, key apply.BatchKey) policy.Limit {
+	_, governs := k.adapter.Governs(obj)
+	selects := func(o opinion) bool { return o.entry.id == key.Policy && !o.derived && !o.left }
+	if governs && !slices.ContainsFunc(v.opinions, selects) {
+		return policy.Limit{}
+	}
+	return e.limit(key)
 }
 
 // limit is the rate limit of a policy in one direction. What is given back for a policy that is gone has none.

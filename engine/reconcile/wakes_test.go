@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -140,6 +142,60 @@ func TestContestSlowsDownToOneAMinute(t *testing.T) {
 		t.Errorf("what is no correction waits until %v", again)
 	}
 }
+
+func TestContestKnowsAWriteThatWasUndoneWithItsLedger(t *testing.T) {
+	c := newContests()
+	ref, other := wakeOf(1).target, wakeOf(2).target
+	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
+	asleep, awake := digest(adapter.Result{By: nights, Message: "replicas 3 -> 0"}), digest(adapter.Result{By: nights, Message: "replicas 0 -> 3"})
+	others := digest(adapter.Result{By: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "weekends"}, Message: "replicas 3 -> 0"})
+	c.Wrote(ref, asleep, noon)
+	for _, tc := range []struct {
+		name string
+		ref  workload.Ref
+		sum  uint64
+		at   time.Time
+		want bool
+	}{
+		{"the same", ref, asleep, noon.Add(time.Minute), true},
+		{"the same, long after", ref, asleep, noon.Add(peace + time.Second), false},
+		{"another", ref, awake, noon.Add(time.Minute), false},
+		{"that of another policy", ref, others, noon.Add(time.Minute), false},
+		{"that of another target", other, asleep, noon.Add(time.Minute), false},
+	} {
+		if got := c.Repeated(tc.ref, tc.sum, tc.at); got != tc.want {
+			t.Errorf("%s: repeated is %t, want %t", tc.name, got, tc.want)
+		}
+	}
+	c.Wrote(ref, awake, noon.Add(time.Minute))
+	if c.Repeated(ref, asleep, noon.Add(time.Minute)) {
+		t.Error("to sleep again after waking repeats nothing")
+	}
+	c.Wrote(other, asleep, noon.Add(2*peace))
+	if len(c.wrote) != 1 {
+		t.Errorf("%d writes are remembered, want the one that is not long past", len(c.wrote))
+	}
+	c.Forget(other)
+	if c.Repeated(other, asleep, noon.Add(2*peace)) {
+		t.Error("a target that is gone is remembered")
+	}
+}
+
+func TestUnknownNamespaceKeepsWhatIs(t *testing.T) {
+	e := &Engine{namespaces: nothing{}}
+	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
+	obj := &workload.Object{Namespace: "shop", Name: "web", Ledger: workload.Ledger{{Pointer: "/spec/replicas", By: nights.String()}}}
+	v, intents := e.opinions(&kind{}, obj, noon)
+	want := []workload.Intent{{By: nights, Class: workload.ClassKeep}}
+	if len(v.opinions) != 0 || !reflect.DeepEqual(intents, want) {
+		t.Errorf("in a namespace not seen yet: %d opinions, intents %+v, want %+v", len(v.opinions), intents, want)
+	}
+}
+
+// nothing is a watch that has seen nothing.
+type nothing struct{ objects }
+
+func (nothing) Get(string, string) *workload.Object { return nil }
 
 func TestLedgersAreIdempotentAndSayWhatEmptied(t *testing.T) {
 	l := newLedgers()

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -84,15 +83,15 @@ var _ = Describe("A manual change at night", func() {
 })
 
 var _ = Describe("A writer that keeps resetting what a policy enforces", func() {
-	It("is named in Contested, and corrections slow down to one a minute", func() {
+	DescribeTable("is named in Contested, and corrections slow down to one a minute", func(onManualChange v1alpha1.ManualChange, reset string) {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
 		create(web)
-		nightly(ns, "nights", enforce)
+		nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.OnManualChange = onManualChange })
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		seen := follow(web)
-		stop := rival(ns, "web", 3)
+		stop := rival(ns, "web", 3, reset)
 
 		step := func(simulated time.Duration) {
 			for range int(simulated / (5 * time.Second)) {
@@ -114,16 +113,19 @@ var _ = Describe("A writer that keeps resetting what a policy enforces", func() 
 		}).Should(BeEquivalentTo(0))
 		clock.Step(11 * time.Minute)
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(beCondition(metav1.ConditionFalse, "None"))
-	})
+	},
+		Entry("where the policy enforces", v1alpha1.ManualEnforce, `{"spec":{"replicas":3}}`),
+		Entry("where it replaces the whole object, the ledger with it", v1alpha1.ManualRespect, `{"metadata":{"annotations":{"flyball.dev/ledger":null}},"spec":{"replicas":3}}`),
+	)
 })
 
-// rival sets a Deployment's count whenever it is another one, as an operator of its own would, until stop is called.
-func rival(namespace, name string, n int32) (stop func()) {
+// rival resets a Deployment whenever its count is another one, as an operator of its own would, until stop is called.
+func rival(namespace, name string, n int32, reset string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		body := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n))
+		body := client.RawPatch(types.MergePatchType, []byte(reset))
 		for ctx.Err() == nil {
 			d := deployment(namespace, name, n)
 			if env.Client.Get(ctx, client.ObjectKeyFromObject(d), d) == nil && *d.Spec.Replicas != n {

@@ -1,0 +1,105 @@
+package autoscaling
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// pair is a Deployment of five replicas that just reach what its autoscaler wants.
+const pair = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: %[1]s, name: %[2]s}
+spec:
+  replicas: 5
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata:
+      labels: {app: %[2]s}
+      annotations: {kwok.x-k8s.io/usage-cpu: 400m, kwok.x-k8s.io/usage-memory: 64Mi}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: "example.com/app:1", resources: {requests: {cpu: 500m, memory: 128Mi}}}]
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {namespace: %[1]s, name: %[2]s}
+spec:
+  minReplicas: 3
+  maxReplicas: 10
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[2]s}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+`
+
+// A level leaves some replicas, so that the autoscaler goes on working on a Deployment that waits for its batch.
+var _ = Describe("asleepAs replicas under a rate limit", func() {
+	It("changes an autoscaler with its Deployment, and takes both back, one after the other", func() {
+		const ns, delay = "level", time.Hour
+		Expect(env.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: level}}"))).To(Succeed())
+		for _, name := range []string{"front", "back"} {
+			Expect(env.Apply(ctx, fmt.Appendf(nil, pair, ns, name))).To(Succeed())
+		}
+		clock := startManager()
+		Expect(env.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: Schedule
+metadata: {namespace: level, name: nights}
+spec:
+  upscale: "0 8 * * *"
+  downscale: "0 20 * * *"
+  asleepAs: {replicas: 2}
+  upscaleRateLimit: {batchSize: 1, delayBetweenBatches: 1h}
+  downscaleRateLimit: {batchSize: 1, delayBetweenBatches: 1h}
+`))).To(Succeed())
+		DeferCleanup(func() {
+			s := &v1alpha1.Schedule{}
+			s.Namespace, s.Name = ns, "nights"
+			Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		})
+		sizes := func(g Gomega) []int32 {
+			var list appsv1.DeploymentList
+			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+			var out []int32
+			for i := range list.Items {
+				out = append(out, *list.Items[i].Spec.Replicas)
+			}
+			return out
+		}
+		Eventually(conditionOf("nights", ns)).Should(Equal("True"))
+
+		// Some ten rounds of the autoscaler each.
+		clock.SetTime(monday.Add(8 * time.Hour))
+		Eventually(sizes).Should(ConsistOf(BeEquivalentTo(5), BeEquivalentTo(2)))
+		Consistently(sizes).WithTimeout(observed / 2).Should(ConsistOf(BeEquivalentTo(5), BeEquivalentTo(2)))
+		clock.SetTime(monday.Add(8*time.Hour + delay))
+		Eventually(sizes).Should(HaveEach(BeEquivalentTo(2)))
+
+		clock.SetTime(monday.Add(20 * time.Hour))
+		Eventually(sizes).Should(ConsistOf(BeEquivalentTo(5), BeEquivalentTo(2)))
+		Consistently(sizes).WithTimeout(observed / 2).Should(ConsistOf(BeEquivalentTo(5), BeEquivalentTo(2)))
+		clock.SetTime(monday.Add(20*time.Hour + delay))
+		Eventually(sizes).Should(HaveEach(BeEquivalentTo(5)))
+		Consistently(sizes).WithTimeout(observed / 4).Should(HaveEach(BeEquivalentTo(5)))
+	})
+})
+
+// conditionOf reads the status of a Schedule's condition Ready.
+func conditionOf(name, namespace string) func(Gomega) string {
+	return func(g Gomega) string {
+		var s v1alpha1.Schedule
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
+		for _, c := range s.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady {
+				return string(c.Status)
+			}
+		}
+		return ""
+	}
+}
