@@ -33,26 +33,14 @@ func (x *Exceptions) Start(ctx context.Context) error {
 		return nil
 	case <-x.Freezes.ready:
 	}
-	clock := x.Freezes.opts.Clock
 	for ctx.Err() == nil {
-		next, err := x.look(ctx, clock.Now())
+		next, err := x.look(ctx, x.Freezes.opts.Clock.Now())
 		pause := hookRecheck
 		if err != nil && ctx.Err() == nil {
 			x.Log.V(1).Info("the statuses of exceptions will be written again", "reason", err.Error())
 			pause = time.Second
 		}
-		var due <-chan time.Time
-		if !next.IsZero() {
-			timer := clock.NewTimer(next.Sub(clock.Now()))
-			defer timer.Stop()
-			due = timer.C()
-		}
-		select {
-		case <-ctx.Done():
-		case <-due:
-		case <-changed:
-		case <-time.After(pause):
-		}
+		x.Freezes.wait(ctx, pause, next, changed)
 	}
 	return nil
 }

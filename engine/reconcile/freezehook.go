@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"flyball.dev/flyball/engine/admit"
@@ -60,28 +59,9 @@ func (h *FreezeHook) Start(ctx context.Context) error {
 			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
 			pause = 250 * time.Millisecond
 		}
-		h.wait(ctx, pause, changed)
+		h.Freezes.wait(ctx, pause, h.Freezes.Set().NextEnd(h.Freezes.opts.Clock.Now()), changed)
 	}
 	return nil
-}
-
-// wait returns after the pause, at a change, at the end of the next freeze, or when the context ends.
-func (h *FreezeHook) wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
-	clock := h.Freezes.opts.Clock
-	var over <-chan time.Time
-	if end := h.Freezes.Set().NextEnd(clock.Now()); !end.IsZero() {
-		timer := clock.NewTimer(end.Sub(clock.Now()))
-		defer timer.Stop()
-		over = timer.C()
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-over:
-	case <-changed:
-	}
 }
 
 func (h *FreezeHook) keep(ctx context.Context) error {
@@ -163,18 +143,15 @@ func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionReso
 	return &list.Items[0], nil
 }
 
-// OwnerOf finds an object outside namespaces that the webhook configuration is to go with. It is looked up once.
+// OwnerOf finds an object outside namespaces that the webhook configuration is to go with, as it is now: one that was made anew
+// has another UID, and the garbage collector would take the configuration for the old one's.
 func OwnerOf(m Metadata, resource schema.GroupVersionResource, kind, name string) func(context.Context) (*metav1.OwnerReference, error) {
-	var uid types.UID
 	return func(ctx context.Context) (*metav1.OwnerReference, error) {
-		if uid == "" {
-			object, err := m.Metadata(ctx, resource, "", name)
-			if err != nil {
-				return nil, fmt.Errorf("find what the webhook configuration of freezes goes with: %w", err)
-			}
-			uid = object.UID
+		object, err := m.Metadata(ctx, resource, "", name)
+		if err != nil {
+			return nil, fmt.Errorf("find what the webhook configuration of freezes goes with: %w", err)
 		}
-		return &metav1.OwnerReference{APIVersion: resource.GroupVersion().String(), Kind: kind, Name: name, UID: uid}, nil
+		return &metav1.OwnerReference{APIVersion: resource.GroupVersion().String(), Kind: kind, Name: name, UID: object.UID}, nil
 	}
 }
 

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,6 +73,7 @@ type FreezeNotes struct {
 	creators map[types.UID]creator
 	// said is when the last event about a policy and an object was sent.
 	said   map[string]time.Time
+	swept  time.Time
 	signal chan struct{}
 }
 
@@ -89,6 +92,8 @@ type remark struct {
 	kind         string
 	// until is how long to wait for the policy to be there: an exception is told of before the API server has stored it.
 	until time.Time
+	// gone says that the policy may have been deleted by what is told of.
+	gone bool
 }
 
 type creator struct {
@@ -188,7 +193,8 @@ func (n *FreezeNotes) Guarded(g admit.Guarded) {
 	n.metrics.requests.WithLabelValues(verdict, g.Policy.Kind+"."+v1alpha1.GroupVersion.Group).Inc()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.queue = append(n.queue, remark{policy: g.Policy, kind: corev1.EventTypeWarning, reason: reason, text: text, until: g.At.Add(creatorKept)})
+	n.queue = append(n.queue, remark{policy: g.Policy, kind: corev1.EventTypeWarning, reason: reason, text: text,
+		until: g.At.Add(creatorKept), gone: g.Verb == admit.VerbOverride})
 	if g.Verb == admit.VerbExcept && g.What == "create" {
 		n.creators[types.UID(g.UID)] = creator{exception: g.Policy, user: g.User, at: g.At}
 	}
@@ -346,12 +352,16 @@ func exceptionStatusOf(obj client.Object) *v1alpha1.ExceptionStatus {
 // tell sends an event on the policy and one on the object, unless the same was said a moment ago. It reports false where the
 // policy is not there.
 func (n *FreezeNotes) tell(ctx context.Context, r remark) bool {
-	obj, err := n.get(ctx, r.policy)
-	if err != nil || obj == nil {
+	found, err := n.get(ctx, r.policy)
+	if err != nil || found == nil && !r.gone {
 		return false
 	}
 	if n.recorder == nil || !n.worthSaying(r) {
 		return true
+	}
+	var obj runtime.Object = found
+	if found == nil {
+		obj = &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: r.policy.Kind, Namespace: r.policy.Namespace, Name: r.policy.Name}
 	}
 	if r.object == nil {
 		n.recorder.Eventf(obj, nil, r.kind, r.reason, "Judge", "%s", r.text)
@@ -372,12 +382,11 @@ func (n *FreezeNotes) worthSaying(r remark) bool {
 		key += " " + r.text
 	}
 	now := n.now()
-	for k, at := range n.said {
-		if now.Sub(at) >= quietFor {
-			delete(n.said, k)
-		}
+	if now.Sub(n.swept) >= quietFor {
+		n.swept = now
+		maps.DeleteFunc(n.said, func(_ string, at time.Time) bool { return now.Sub(at) >= quietFor })
 	}
-	if _, recently := n.said[key]; recently {
+	if at, ok := n.said[key]; ok && now.Sub(at) < quietFor {
 		return false
 	}
 	n.said[key] = now

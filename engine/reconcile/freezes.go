@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -58,6 +60,11 @@ type Freezes struct {
 	changed         chan struct{}
 	// listeners are told after everything that was pending has been taken over.
 	listeners []chan struct{}
+
+	// What follows is used by takeOver alone. unread are the policies that cannot be read; read says which spec of a policy
+	// is in the set: one that could be read once goes on to count, though its kinds are not served just now.
+	unread map[workload.Policy]client.Object
+	read   map[workload.Policy]generation
 }
 
 // judgedKind is an adapter as judging needs it.
@@ -79,6 +86,7 @@ func NewFreezes(config *rest.Config, cached cache.Cache, opts FreezesOptions) (*
 	f := &Freezes{
 		opts: opts, cache: cached, watches: watches, ready: make(chan struct{}), changed: make(chan struct{}, 1),
 		pending: map[workload.Policy]client.Object{}, pendingAdapters: map[string]*v1alpha1.Adapter{},
+		unread: map[workload.Policy]client.Object{}, read: map[workload.Policy]generation{},
 	}
 	f.set.Store(&freeze.Set{})
 	f.adapters.Store(&map[schema.GroupResource]*judgedKind{})
@@ -160,15 +168,40 @@ func (f *Freezes) Start(ctx context.Context) error {
 		return fmt.Errorf("watch namespaces: %w", err)
 	}
 	f.namespaces.Store(namespaces)
-	f.takeOver()
-	close(f.ready)
+	f.begin()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-f.changed:
 			f.takeOver()
+			f.tell()
 		}
+	}
+}
+
+// begin takes over what was there first. Who listens is told only once verdicts are given.
+func (f *Freezes) begin() {
+	f.takeOver()
+	close(f.ready)
+	f.tell()
+}
+
+// wait returns after a pause, at an instant unless that is zero, at a change, or when the context ends.
+func (f *Freezes) wait(ctx context.Context, pause time.Duration, at time.Time, changed <-chan struct{}) {
+	var due <-chan time.Time
+	if !at.IsZero() {
+		timer := f.opts.Clock.NewTimer(at.Sub(f.opts.Clock.Now()))
+		defer timer.Stop()
+		due = timer.C()
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-due:
+	case <-changed:
 	}
 }
 
@@ -233,13 +266,24 @@ func (f *Freezes) takeOver() {
 	f.mu.Lock()
 	policies, adapters := f.pending, f.pendingAdapters
 	f.pending, f.pendingAdapters = map[workload.Policy]client.Object{}, map[string]*v1alpha1.Adapter{}
-	listeners := f.listeners
 	f.mu.Unlock()
 	if len(adapters) > 0 {
 		f.takeAdapters(adapters)
+		// Which kinds are served may be what a policy could not be read for.
+		for id, obj := range f.unread {
+			if _, newer := policies[id]; !newer {
+				policies[id] = obj
+			}
+		}
 	}
 	f.takePolicies(policies)
-	for _, c := range listeners {
+}
+
+// tell tells everybody who listens that something has changed.
+func (f *Freezes) tell() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.listeners {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -252,6 +296,7 @@ func (f *Freezes) takePolicies(policies map[workload.Policy]client.Object) {
 	var rules []*freeze.Rule
 	var exceptions []*freeze.Exception
 	for id, obj := range policies {
+		delete(f.unread, id)
 		if obj == nil {
 			gone = append(gone, id)
 			continue
@@ -259,14 +304,21 @@ func (f *Freezes) takePolicies(policies map[workload.Policy]client.Object) {
 		rule, exception, errs := freeze.CompileObject(obj, freeze.Context{Scope: f.opts.Scope})
 		switch {
 		case len(errs) > 0:
-			// Its status says so; it denies and lifts nothing.
 			f.opts.Log.Info("a freeze policy cannot be read", "policy", id.String(), "reason", errs.ToAggregate().Error())
-			gone = append(gone, id)
+			f.unread[id] = obj
+			if f.read[id] != generationOf(obj) {
+				gone = append(gone, id) // its status says so; it denies and lifts nothing
+			}
+			continue
 		case rule != nil:
 			rules = append(rules, rule)
 		default:
 			exceptions = append(exceptions, exception)
 		}
+		f.read[id] = generationOf(obj)
+	}
+	for _, id := range gone {
+		delete(f.read, id)
 	}
 	next := f.set.Load()
 	if len(gone) > 0 {
@@ -280,6 +332,14 @@ func (f *Freezes) takePolicies(policies map[workload.Policy]client.Object) {
 	}
 	f.set.Store(next)
 }
+
+// generation tells one spec of one object from others.
+type generation struct {
+	uid    types.UID
+	number int64
+}
+
+func generationOf(obj client.Object) generation { return generation{obj.GetUID(), obj.GetGeneration()} }
 
 func (f *Freezes) takeAdapters(adapters map[string]*v1alpha1.Adapter) {
 	next := maps.Clone(*f.adapters.Load())

@@ -69,6 +69,10 @@ func (e *Engine) frozenOut(k *kind, obj *workload.Object, v verdict, now time.Ti
 		req.NamespaceLabels, req.Terminating = []workload.Pairs{ns.labels}, ns.terminating
 	}
 	for {
+		if e.opts.Freezes.Ready(nil) != nil {
+			e.thaw.add(k.ref(obj)) // they tell everybody once they are
+			return "restarts pods, and the freezes have not been read yet", time.Time{}
+		}
 		set := e.opts.Freezes.Set()
 		answer := set.Decide(req)
 		if answer.Allowed {

@@ -88,7 +88,10 @@ var _ = Describe("An active freeze", func() {
 		carol := as("carol", "oncall")
 		Eventually(func() error { return patch(carol, frz, weaker["shorter"]) }).Should(Succeed())
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: changed in spec.endTime by carol"))
+		// Right after another note, so that the freeze is gone when this one is written.
+		Expect(patch(carol, frz, `{"spec":{"endTime":"2026-03-02T12:30:00Z"}}`)).To(Succeed())
 		Expect(carol.Delete(ctx, frz.DeepCopy())).To(Succeed())
+		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: deleted by carol"))
 	})
 
 	It("is no matter of rights before it begins and after it has ended", func() {
