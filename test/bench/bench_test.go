@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 func BenchmarkDecide(b *testing.B) {
@@ -159,6 +161,113 @@ func TestNightsAreThoseOfTheSchedule(t *testing.T) {
 		}
 		if st := p.State(n.dawn); st.Asleep || !st.Since.Equal(n.dawn) {
 			t.Errorf("round %d: at dawn %s the schedule is %+v", round, n.dawn, st)
+		}
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	values := make([]float64, 201)
+	for i := range values {
+		values[i] = float64(200 - i)
+	}
+	for p, want := range map[int]float64{0: 0, 50: 100, 99: 198, 100: 200} {
+		if got := percentile(values, p); got != want {
+			t.Errorf("the %dth percentile is %v, want %v", p, got, want)
+		}
+	}
+}
+
+func TestInTurnsGivesEachKindItsBlocks(t *testing.T) {
+	var order string
+	block := func(name string, took time.Duration) func() (times, error) {
+		return func() (times, error) {
+			order += name
+			return times{each: []time.Duration{took}, took: took}, nil
+		}
+	}
+	a, b, err := inTurns(4, block("a", time.Second), block("b", time.Minute))
+	if err != nil || order != "abbaabba" {
+		t.Errorf("the order is %s, error %v", order, err)
+	}
+	if len(a.each) != 4 || a.took != 4*time.Second || len(b.each) != 4 || b.took != 4*time.Minute {
+		t.Errorf("the blocks are %v and %v", a, b)
+	}
+	broken := errors.New("broken")
+	if _, _, err := inTurns(1, block("a", 0), func() (times, error) { return times{}, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+// A round asks all sets equally often, and each of the sets refuses the change for the same reasons.
+func TestDecisionsAmongMorePoliciesAreTheSame(t *testing.T) {
+	b := &bench{sizes: quickSizes()}
+	req, sets, err := b.decisions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sets[0].Decide(req)
+	for i, set := range sets {
+		if rules, exceptions := set.Len(); rules+exceptions != decidedAmong[i] {
+			t.Errorf("there are %d rules and %d exceptions, want %d", rules, exceptions, decidedAmong[i])
+		}
+		if diff := cmp.Diff(want, set.Decide(req)); diff != "" {
+			t.Errorf("among %d policies: %s", decidedAmong[i], diff)
+		}
+	}
+	for i, took := range decideRound(sets, req) {
+		if len(took) != decideSlices {
+			t.Errorf("set %d was asked in %d slices, want %d", i, len(took), decideSlices)
+		}
+	}
+}
+
+func TestObserverWaitsForTheLast(t *testing.T) {
+	seen := func(o *observer, name string, replicas int32) {
+		d := (&stage{sizes: sizes{perNamespace: 1}}).deployment(0)
+		d.Namespace, d.Name, d.Spec.Replicas = "shop", name, &replicas
+		o.note(d)
+	}
+	o := &observer{}
+	due := o.expect(true, "shop/a", "shop/b")
+	seen(o, "a", 0)
+	seen(o, "b", 3)
+	seen(o, "c", 0)
+	select {
+	case <-due.done:
+		t.Fatal("b is awake still")
+	default:
+	}
+	seen(o, "b", 0)
+	if last, err := o.await(t.Context(), due); err != nil || last.IsZero() {
+		t.Errorf("after all: %v, %v", last, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := o.await(ended, o.expect(false, "shop/a")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a was not seen awake, error %v", err)
+	}
+}
+
+// The windows that are not of a night: one that is on for as long as anybody measures, and one with a single edge.
+func TestWindowsOfTheMachinesClock(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 7, 0, time.UTC)
+	for _, tc := range []struct {
+		reason        string
+		windows       []v1alpha1.Window
+		before, after bool
+	}{
+		{"always", always("always").Spec.Asleep, true, true},
+		{"to sleep", []v1alpha1.Window{edgeAt(now, true)}, false, true},
+		{"to wake", []v1alpha1.Window{edgeAt(now, false)}, true, false},
+	} {
+		c := always(tc.reason)
+		c.Spec.Asleep = tc.windows
+		p, err := compilePolicy(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, after := p.State(now.Add(-time.Second)).Asleep, p.State(now).Asleep; before != tc.before || after != tc.after {
+			t.Errorf("%s: asleep %t and then %t", tc.reason, before, after)
 		}
 	}
 }

@@ -32,15 +32,26 @@ type sizes struct {
 	updates     int
 	watchRounds int
 	pureRounds  int
-	// reviews are judged and updatesJudged made in a round of admission.
+	// decideRounds are the rounds of decisions among freeze policies.
+	decideRounds int
+	// reviews are judged and updatesJudged made in a round of admission, of each kind.
 	reviews, updatesJudged, admitRounds int
+	// reactObjects Deployments and reactSpaces namespaces are changed while others sleep.
+	reactObjects, reactSpaces int
+	// frozenTimes is how many freezes are made to see how soon each is enforced; firstFrozen of others are the first of all.
+	frozenTimes, firstFrozen int
+	// outageRounds outages of the API server are so long each, across an edge of so many targets.
+	outageRounds, outageTargets int
+	outage                      time.Duration
 }
 
 func fullSizes() sizes {
 	return sizes{
 		targets: 2000, perNamespace: 50, writers: 16, edgeRounds: 5, idle: time.Minute,
 		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, pureRounds: 7,
-		reviews: 10_000, updatesJudged: 4000, admitRounds: 7,
+		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
+		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
+		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second,
 	}
 }
 
@@ -48,7 +59,9 @@ func quickSizes() sizes {
 	return sizes{
 		targets: 400, perNamespace: 50, writers: 16, edgeRounds: 2, idle: 10 * time.Second,
 		watched: []int{1000, 4000}, updates: 1000, watchRounds: 1, pureRounds: 3,
-		reviews: 2000, updatesJudged: 500, admitRounds: 2,
+		decideRounds: 3, reviews: 2000, updatesJudged: 400, admitRounds: 2,
+		reactObjects: 20, reactSpaces: 4, frozenTimes: 10, firstFrozen: 3,
+		outageRounds: 2, outageTargets: 50, outage: 8 * time.Second,
 	}
 }
 
@@ -69,8 +82,13 @@ type part struct {
 func parts() []part {
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
-		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio", "admit_p99_ratio", "admit_rps_ratio", "admit_added_p99_ms"}, (*bench).admitting},
+		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, (*bench).deciding},
+		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
+		{[]string{"admit_added_p99_ms"}, (*bench).updating},
 		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
+		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},
+		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms"}, (*bench).enforcing},
+		{[]string{"outage_recovery_ms"}, (*bench).outages},
 		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, (*bench).edges},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, (*bench).watching},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -15,10 +16,10 @@ import (
 // edgeLimit is when an edge that does not end is given up.
 const edgeLimit = 2 * time.Minute
 
-// operator is the real manager, in this process, on a clock that stands until it is moved.
+// operator is the real manager, in this process, on a clock that stands until it is moved, or on the machine's.
 type operator struct {
 	manager *harness.Manager
-	clock   *clocktesting.FakeClock
+	clock   *clocktesting.FakeClock // nil: the machine's
 	meter   *meter
 }
 
@@ -46,6 +47,24 @@ func (s *stage) operator(ctx context.Context, at time.Time, asleep bool) (*opera
 		return nil, errors.Join(fmt.Errorf("start the manager: %w", err), o.stop())
 	}
 	return o, nil
+}
+
+// live starts a manager on the machine's clock.
+func (s *stage) live() *operator {
+	o := &operator{meter: &meter{}}
+	o.manager = s.env.Start(harness.Options{Config: o.meter.on(s.env.Config)})
+	return o
+}
+
+// awaitTargets waits until a policy has so many targets in a state.
+func (o *operator) awaitTargets(ctx context.Context, policy string, n int, state string) error {
+	return harness.Poll(ctx, edgeLimit, func() error {
+		m, err := o.series("flyball_targets", "policy", policy, "state", state)
+		if err == nil && m.GetGauge().GetValue() != float64(n) {
+			err = fmt.Errorf("%v targets of %s are %s, want %d", m.GetGauge().GetValue(), policy, state, n)
+		}
+		return err
+	})
 }
 
 func stateName(asleep bool) string {
@@ -82,14 +101,15 @@ func (o *operator) gauge(name, label, value string) (float64, error) {
 
 // decisions is how many times the manager has judged a target.
 func (o *operator) decisions() (uint64, error) {
-	m, err := o.series("flyball_decision_seconds", "", "")
+	m, err := o.series("flyball_decision_seconds")
 	if err != nil {
 		return 0, err
 	}
 	return m.GetHistogram().GetSampleCount(), nil
 }
 
-func (o *operator) series(name, label, value string) (*dto.Metric, error) {
+// series gives the first series of a metric that has the labels given as pairs.
+func (o *operator) series(name string, labels ...string) (*dto.Metric, error) {
 	families, err := o.manager.Registry.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gather the manager's metrics: %w", err)
@@ -99,15 +119,19 @@ func (o *operator) series(name, label, value string) (*dto.Metric, error) {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == label && l.GetValue() == value {
-					return m, nil
-				}
-			}
-			if label == "" {
+			if labelled(m, labels) {
 				return m, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("read the manager's metrics: there is no %s with %s=%q", name, label, value)
+	return nil, fmt.Errorf("read the manager's metrics: there is no %s with %q", name, labels)
+}
+
+func labelled(m *dto.Metric, pairs []string) bool {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == pairs[i] && l.GetValue() == pairs[i+1] }) {
+			return false
+		}
+	}
+	return true
 }

@@ -72,3 +72,9 @@ func median(values []float64) float64 {
 	}
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
+
+// percentile gives the value that so many in a hundred are not above.
+func percentile(values []float64, p int) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(len(sorted)-1)*p/100]
+}

@@ -64,7 +64,7 @@ func CompileClusterWindow(w *v1alpha1.ClusterMaintenanceWindow, ctx Context) (*R
 
 func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{id: d.id, end: forever, enforcement: d.rules.Enforcement}
+	r := &Rule{id: d.id, end: forever, enforcement: d.rules.Enforcement, windows: max(1, len(d.windows))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
@@ -81,6 +81,7 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	}
 	if d.rules.Message != nil {
 		r.message = *d.rules.Message
+		r.why = messageText(r.message)
 	}
 	r.denies, r.end, es = d.times(loc, at)
 	errs = append(errs, es...)

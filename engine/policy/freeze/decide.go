@@ -81,6 +81,9 @@ type Verdict struct {
 	// NextAllowed is, where the request is refused, the first instant at which no rule would refuse it any more, exceptions
 	// that begin meanwhile included. Zero: there is none in sight.
 	NextAllowed time.Time
+	// NotBefore is, where none is in sight, the instant as far as which the search has gone: it is refused until then at
+	// least. Zero: for ever.
+	NotBefore time.Time
 	// Message says why the request is refused; empty if it is not.
 	Message string
 }
@@ -116,7 +119,10 @@ func (s *Set) Decide(req Request) Verdict {
 		if left == 0 {
 			continue
 		}
-		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Until: st.Until, Reason: r.why()})
+		if v.Denials == nil {
+			v.Denials = make([]Denial, 0, len(q.rules))
+		}
+		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Until: st.Until, Reason: r.why})
 		v.Enforcement = stricter(v.Enforcement, r.enforcement)
 		if r.enforcement == v1alpha1.EnforcementWarn {
 			v.Warnings = append(v.Warnings, warning(&req, r, left, st.Until))
@@ -125,8 +131,8 @@ func (s *Set) Decide(req Request) Verdict {
 	if v.Enforcement == v1alpha1.EnforcementDeny {
 		v.Allowed = false
 		var last *Rule
-		v.NextAllowed, last = q.nextAllowed()
-		v.Message = refusal(&req, v.Of(v1alpha1.EnforcementDeny), v.NextAllowed, last)
+		v.NextAllowed, v.NotBefore, last = q.nextAllowed()
+		v.Message = refusal(&req, &v, last)
 	}
 	return v
 }
@@ -227,27 +233,30 @@ func (e *Exception) labelled(s *subject) bool {
 	return true
 }
 
-// maxSteps bounds the search for the next allowed instant: 39 years of two weekly windows that never meet, five of daily
-// ones.
-const maxSteps = 4096
+// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that never meet,
+// five of daily ones. Some tens of milliseconds at the most, so that nobody can keep the webhook busy by an odd policy.
+const maxWork = 16384
 
 // nextAllowed gives the first instant from now on at which no enforced rule denies what is asked, and the rule that denies
-// until then; a zero instant if there is none in sight. Each step goes as far as some rule certainly denies, so that no
-// allowed instant is passed over.
-func (q *inquiry) nextAllowed() (time.Time, *Rule) {
+// until then. Where there is none in sight the instant is zero, and the search ended at the second one; zero too: there is
+// none at all. Each step goes as far as some rule certainly denies, so that no allowed instant is passed over.
+func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
+	step := 0
+	for _, r := range q.rules {
+		step += r.windows + 1
+	}
 	at := q.req.Now
-	var last *Rule
-	for range maxSteps {
+	for work := 0; work <= maxWork; work += step {
 		next, by := q.released(at)
 		if by == nil {
-			return at, last
+			return at, time.Time{}, last
 		}
 		if next.IsZero() {
-			return time.Time{}, by
+			return time.Time{}, time.Time{}, by
 		}
 		at, last = next, by
 	}
-	return time.Time{}, last
+	return time.Time{}, at, last
 }
 
 // released gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;

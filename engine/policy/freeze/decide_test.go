@@ -1,6 +1,7 @@
 package freeze_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -203,6 +204,38 @@ func TestWholeVerdict(t *testing.T) {
 	}
 }
 
+func TestRefusalNamesEveryPolicy(t *testing.T) {
+	got := set(t, yearEnd, weekly, edited(named, "name: c", "name: softly", "deny: [Scale]", "deny: [RollOut], enforcement: Warn")).Decide(change(rollOut)).Message
+	want := "change of Deployment.apps/shop/web refused: " +
+		"ClusterChangeFreeze/year-end denies RollOut: year-end freeze (contact #release; see https://wiki/freeze); " +
+		"MaintenanceWindow/shop/weekly denies RollOut. " +
+		"Next allowed: 2027-01-05T10:00:00+01:00 (Europe/Berlin)"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Windows that anybody may make must not keep the webhook busy: the search for an instant at which all are open ends after a
+// while, and says how far it went.
+func TestNextAllowedGivesUp(t *testing.T) {
+	var policies []string
+	for p := range 12 {
+		var windows []string
+		for w := range 64 {
+			windows = append(windows, fmt.Sprintf(`{cron: "%d %d * * *", duration: 1m}`, (w*7+p)%60, (w+p)%24))
+		}
+		policies = append(policies, edited(weekly, "name: weekly", fmt.Sprintf("name: odd-%d", p), `{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}`, strings.Join(windows, ", ")))
+	}
+	req := change(rollOut)
+	v := set(t, policies...).Decide(req)
+	if v.Allowed || !v.NextAllowed.IsZero() || !v.NotBefore.After(req.Now) {
+		t.Errorf("allowed %t, next %s, not before %s: want a search that ends without an answer", v.Allowed, v.NextAllowed, v.NotBefore)
+	}
+	if limit := req.Now.AddDate(0, 0, 7); v.NotBefore.After(limit) {
+		t.Errorf("searched until %s, want it to stop before %s", v.NotBefore, limit)
+	}
+}
+
 func TestEnforcement(t *testing.T) {
 	for _, test := range []struct {
 		enforcement v1alpha1.Enforcement
@@ -226,17 +259,18 @@ func TestNextAllowed(t *testing.T) {
 		policies []string
 		req      freeze.Request
 		want     string
+		ever     bool
 	}{
-		{"the end of the freeze", []string{yearEnd}, change(scale), "2027-01-03T00:00:00Z"},
-		{"where both windows are open", []string{weekly, nights}, change(rollOut), "2026-12-22T10:00:00Z"},
-		{"the end of the freeze that follows at once", []string{yearEnd, later}, change(scale), "2027-01-10T00:00:00Z"},
-		{"one that only warns counts nothing", []string{yearEnd, edited(later, "enforcement: Deny", "enforcement: Warn")}, change(scale), "2027-01-03T00:00:00Z"},
-		{"the beginning of an exception", []string{yearEnd, fix}, change(rollOut, now("2026-12-20T01:00:00Z")), "2026-12-20T10:00:00Z"},
-		{"not that of an exception for others", []string{yearEnd, fix}, change(rollOut, now("2026-12-20T01:00:00Z"), user("carol")), "2027-01-03T00:00:00Z"},
-		{"an exception from one of two", []string{yearEnd, weekly, fix}, change(rollOut, now("2026-12-20T01:00:00Z")), "2027-01-05T09:00:00Z"},
-		{"an exception and a window that meet", []string{yearEnd, weekly, edited(fix, "2026-12-20T14", "2026-12-23T14")}, change(rollOut, now("2026-12-20T01:00:00Z")), "2026-12-22T09:00:00Z"},
-		{"two windows that never meet", []string{weekly, edited(weekly, "name: weekly", "name: wednesday", "Tue", "Wed")}, change(rollOut), ""},
-		{"a window that has closed for good", []string{edited(weekly, `days: [Tue], from: "10:00", to: "12:00"`, `start: "2026-01-01", end: "2026-01-02"`)}, change(rollOut), ""},
+		{"the end of the freeze", []string{yearEnd}, change(scale), "2027-01-03T00:00:00Z", false},
+		{"where both windows are open", []string{weekly, nights}, change(rollOut), "2026-12-22T10:00:00Z", false},
+		{"the end of the freeze that follows at once", []string{yearEnd, later}, change(scale), "2027-01-10T00:00:00Z", false},
+		{"one that only warns counts nothing", []string{yearEnd, edited(later, "enforcement: Deny", "enforcement: Warn")}, change(scale), "2027-01-03T00:00:00Z", false},
+		{"the beginning of an exception", []string{yearEnd, fix}, change(rollOut, now("2026-12-20T01:00:00Z")), "2026-12-20T10:00:00Z", false},
+		{"not that of an exception for others", []string{yearEnd, fix}, change(rollOut, now("2026-12-20T01:00:00Z"), user("carol")), "2027-01-03T00:00:00Z", false},
+		{"an exception from one of two", []string{yearEnd, weekly, fix}, change(rollOut, now("2026-12-20T01:00:00Z")), "2027-01-05T09:00:00Z", false},
+		{"an exception and a window that meet", []string{yearEnd, weekly, edited(fix, "2026-12-20T14", "2026-12-23T14")}, change(rollOut, now("2026-12-20T01:00:00Z")), "2026-12-22T09:00:00Z", false},
+		{"two windows that never meet", []string{weekly, edited(weekly, "name: weekly", "name: wednesday", "Tue", "Wed")}, change(rollOut), "", false},
+		{"a window that has closed for good", []string{edited(weekly, `days: [Tue], from: "10:00", to: "12:00"`, `start: "2026-01-01", end: "2026-01-02"`)}, change(rollOut), "", true},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -250,8 +284,12 @@ func TestNextAllowed(t *testing.T) {
 				t.Fatalf("want %q, got %q: %s", test.want, got, v.Message)
 			}
 			if test.want == "" {
-				if !strings.Contains(v.Message, "No later time is known") {
-					t.Errorf("the message does not say so: %s", v.Message)
+				says := "No later time is known"
+				if !v.NotBefore.IsZero() {
+					says = "Not allowed before 20"
+				}
+				if !strings.Contains(v.Message, says) || v.NotBefore.IsZero() != test.ever {
+					t.Errorf("searched until %s, the message does not say so: %s", v.NotBefore, v.Message)
 				}
 				return
 			}

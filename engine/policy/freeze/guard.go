@@ -116,6 +116,18 @@ func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs,
 	return out
 }
 
+// EntersNamespace lists the exceptions that are not over and reach a namespace by the labels it gets, but not by those it had.
+func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Exception {
+	var out []*Exception
+	for _, e := range s.Exceptions() {
+		if e.id.Namespace == "" && now.Unix() < e.to &&
+			!e.reach.selector.MatchesNamespace(namespace, old) && e.reach.selector.MatchesNamespace(namespace, relabelled) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }

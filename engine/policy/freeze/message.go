@@ -5,34 +5,54 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// refusal says what is refused, by which policies and why, and when it is allowed next: in the time zone of the policy that
-// refuses longest.
-func refusal(req *Request, denials []Denial, next time.Time, last *Rule) string {
-	parts := make([]string, len(denials))
-	for i, d := range denials {
-		parts[i] = d.Policy.String() + " denies " + actionsText(d.Actions)
-		if d.Reason != "" {
-			parts[i] += ": " + d.Reason
+// refusal says what is refused, by which enforced policies and why, and when it is allowed next: in the time zone of the
+// policy that refuses longest.
+func refusal(req *Request, v *Verdict, last *Rule) string {
+	denials := v.Denials
+	var text strings.Builder
+	text.Grow(128 * (1 + len(denials)))
+	text.WriteString("change of " + objectText(req) + " refused: ")
+	separator := ""
+	for i := range denials {
+		d := &denials[i]
+		if d.Enforcement != v1alpha1.EnforcementDeny {
+			continue
 		}
+		text.WriteString(separator)
+		text.WriteString(d.Policy.String())
+		text.WriteString(" denies ")
+		text.WriteString(actionsText(d.Actions))
+		if d.Reason != "" {
+			text.WriteString(": ")
+			text.WriteString(d.Reason)
+		}
+		separator = "; "
 	}
-	return fmt.Sprintf("change of %s refused: %s. %s", objectText(req), strings.Join(parts, "; "), nextText(next, last))
+	text.WriteString(". ")
+	text.WriteString(nextText(v, last))
+	return text.String()
 }
 
-func nextText(next time.Time, last *Rule) string {
-	if next.IsZero() {
+func nextText(v *Verdict, last *Rule) string {
+	switch {
+	case !v.NextAllowed.IsZero():
+		return "Next allowed: " + instantText(v.NextAllowed, last.zone)
+	case !v.NotBefore.IsZero():
+		return "Not allowed before " + instantText(v.NotBefore, last.zone)
+	default:
 		return "No later time is known at which it will be allowed"
 	}
-	return "Next allowed: " + instantText(next, last.zone)
 }
 
 // warning says what a policy that only warns has against a request.
 func warning(req *Request, r *Rule, left workload.Change, until time.Time) string {
 	text := fmt.Sprintf("%s asks not to %s %s now", r.id, actionsText(left), objectText(req))
-	if why := r.why(); why != "" {
-		text += ": " + why
+	if r.why != "" {
+		text += ": " + r.why
 	}
 	if !until.IsZero() {
 		text += ". It ends " + instantText(until, r.zone)

@@ -30,9 +30,13 @@ type Rule struct {
 	deny        workload.Change
 	enforcement v1alpha1.Enforcement
 	message     v1alpha1.FreezeMessage
-	zone        *time.Location
+	// why is the message in words; empty if there is none.
+	why  string
+	zone *time.Location
 	// denies is on while changes are denied.
 	denies timeline.Timeline
+	// windows is how many windows it has.
+	windows int
 	// end is the first second from which nothing is denied ever again; forever: there is none.
 	end    int64
 	engine *policy.Policy
@@ -66,15 +70,15 @@ func (r *Rule) ByNamespaceLabels() bool {
 // is active. A rule that lists none selects nothing.
 func (r *Rule) Policy() *policy.Policy { return r.engine }
 
-// why is the rule's reason, contact and documentation in words; empty if it gives none.
-func (r *Rule) why() string {
-	text := r.message.Reason
+// messageText is a rule's reason, contact and documentation in words; empty if it gives none.
+func messageText(m v1alpha1.FreezeMessage) string {
+	text := m.Reason
 	var more []string
-	if r.message.Contact != "" {
-		more = append(more, "contact "+r.message.Contact)
+	if m.Contact != "" {
+		more = append(more, "contact "+m.Contact)
 	}
-	if r.message.DocsURL != "" {
-		more = append(more, "see "+r.message.DocsURL)
+	if m.DocsURL != "" {
+		more = append(more, "see "+m.DocsURL)
 	}
 	if len(more) == 0 {
 		return text
@@ -108,6 +112,12 @@ func (e *Exception) ID() workload.Policy { return e.id }
 func (e *Exception) Active(at time.Time) bool {
 	now := at.Unix()
 	return e.from <= now && now < e.to
+}
+
+// ByNamespaceLabels says whether the exception can still hold at an instant or later, and reaches namespaces by their labels.
+func (e *Exception) ByNamespaceLabels(at time.Time) bool {
+	_, byLabels := e.reach.selector.Namespaces()
+	return byLabels && at.Unix() < e.to
 }
 
 // State is Scheduled, Active or Expired, and when that changes; zero: never.

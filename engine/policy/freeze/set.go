@@ -129,6 +129,11 @@ func (s *Set) Rules() []*Rule {
 	return slices.SortedFunc(maps.Values(s.rules), func(a, b *Rule) int { return a.id.Compare(b.id) })
 }
 
+// Exceptions lists the exceptions, in order of their names.
+func (s *Set) Exceptions() []*Exception {
+	return slices.SortedFunc(maps.Values(s.exceptions), func(a, b *Exception) int { return a.id.Compare(b.id) })
+}
+
 // AnnotationKeys lists the annotations that some policy looks at, sorted: a Request needs no others.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 

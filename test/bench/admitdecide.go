@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// decidedAmong are the numbers of policies among which a decision is measured.
+var decidedAmong = []int{10, 1_000, 10_000}
+
+const (
+	// slices of a round go to each number of policies in turn, so short that whatever else the machine does meets all alike.
+	decideSlices = 20
+	// sliceDecisions take some milliseconds.
+	sliceDecisions = 1000
+)
+
+// deciding measures a decision among ever more policies, of which five concern the change.
+func (b *bench) deciding(ctx context.Context) error {
+	req, sets, err := b.decisions()
+	if err != nil {
+		return err
+	}
+	rounds := map[int][]float64{}
+	var growth []float64
+	for round := range b.decideRounds + 1 {
+		took := decideRound(sets, req)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if round == 0 {
+			continue // caches are warm now
+		}
+		for i, n := range decidedAmong {
+			rounds[n] = append(rounds[n], median(took[i]))
+		}
+		growth = append(growth, median(quotients(took[len(took)-1], took[0])))
+	}
+	for _, n := range decidedAmong {
+		name := fmt.Sprintf("admit_decide_ns_%d", n)
+		b.report.rounds(name, rounds[n])
+		b.report.figure(name, median(rounds[n]), "ns")
+	}
+	b.report.rounds("admit_decide_ratio", growth)
+	b.report.figure("admit_decide_ratio", median(growth), "ratio")
+	return nil
+}
+
+// decisions gives a change that is refused, and by how many policies it is judged each time.
+func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
+	stage := &stage{sizes: b.sizes}
+	req := freeze.Request{
+		Actions: workload.ChangeScale, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: stage.namespaceOf(0), Name: deploymentName(0), User: "pipeline", Now: admitNow,
+		NamespaceLabels: []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})},
+	}
+	req.Old = &freeze.Facts{Labels: workload.NewPairs(stage.deployment(0).Labels)}
+	req.New = req.Old
+	var sets []*freeze.Set
+	for _, n := range decidedAmong {
+		set, err := freezeFleet(n, req.Namespace)
+		if err != nil {
+			return req, nil, err
+		}
+		if v := set.Decide(req); v.Allowed {
+			return req, nil, fmt.Errorf("the change to be judged among %d policies is not refused", n)
+		}
+		sets = append(sets, set)
+	}
+	return req, sets, nil
+}
+
+// decideRound gives, for each set, the nanoseconds of a decision in each slice. Which set begins changes from slice to slice.
+func decideRound(sets []*freeze.Set, req freeze.Request) [][]float64 {
+	took := make([][]float64, len(sets))
+	for slice := range decideSlices {
+		for i := range sets {
+			at := (slice + i) % len(sets)
+			began := time.Now()
+			for range sliceDecisions {
+				sets[at].Decide(req)
+			}
+			took[at] = append(took[at], float64(time.Since(began).Nanoseconds())/sliceDecisions)
+		}
+	}
+	return took
+}
+
+// quotients divides one by one.
+func quotients(of, by []float64) []float64 {
+	out := make([]float64, len(of))
+	for i := range of {
+		out[i] = of[i] / by[i]
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// outages measures how soon everything is right after an API server has been away across an edge. The manager is on the
+// machine's clock, as everything is that it waits for before it tries again.
+func (b *bench) outages(ctx context.Context) (err error) {
+	own := *b
+	own.targets = b.outageTargets
+	s, err := own.start(ctx, local.Options{}) // one that may be stopped
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := s.grow(ctx, s.targets); err != nil {
+		return err
+	}
+	c := always("outages")
+	c.Spec.Asleep = []v1alpha1.Window{edgeAt(time.Now().AddDate(1, 0, 0), true)}
+	if err := s.env.Client.Create(ctx, c); err != nil {
+		return fmt.Errorf("create the schedule: %w", err)
+	}
+	o := s.live()
+	defer func() { err = errors.Join(err, o.stop()) }()
+	var took []float64
+	for i := range s.outageRounds {
+		// Early and in the middle: what has failed for longer waits longer before it tries again.
+		lead := []time.Duration{announceLimit, s.outage / 2}[i/2%2]
+		ms, err := s.acrossOutage(ctx, o, c, i%2 == 0, lead)
+		if err != nil {
+			return fmt.Errorf("outage number %d: %w", i, err)
+		}
+		took = append(took, ms)
+	}
+	b.report.rounds("outage_recovery_ms", took)
+	b.report.figure("outage_recovery_ms", slices.Max(took), "ms")
+	return nil
+}
+
+// edgeAt is a window whose start, or whose end, is at an instant.
+func edgeAt(at time.Time, start bool) v1alpha1.Window {
+	text := at.UTC().Format(time.RFC3339)
+	if start {
+		return v1alpha1.Window{Start: text, End: "2090-01-01T00:00:00Z"}
+	}
+	return v1alpha1.Window{Start: "2020-01-01T00:00:00Z", End: text}
+}
+
+// announceLimit is how long the manager has to take in when the next edge is.
+const announceLimit = 4 * time.Second
+
+// acrossOutage lets an edge come while the API server is away, and gives the milliseconds from its return, which is when a bare
+// reader gets its first answer, to the answer to the last patch.
+func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.ClusterSchedule, asleep bool, lead time.Duration) (float64, error) {
+	if err := o.awaitTargets(ctx, c.Name, s.targets, stateName(!asleep)); err != nil {
+		return 0, err
+	}
+	edge := time.Now().Add(lead).Truncate(time.Second)
+	if err := s.announce(ctx, c, edgeAt(edge, asleep), edge); err != nil {
+		return 0, err
+	}
+	if err := s.env.Cluster.StopAPIServer(); err != nil {
+		return 0, err
+	}
+	stopped, reached := time.Now(), o.meter.expect(s.targets)
+	if left := time.Until(edge); left < 0 {
+		return 0, fmt.Errorf("the edge was %s before the API server was away", -left)
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(s.outage):
+	}
+	returned, err := s.comeBack(ctx)
+	if err != nil {
+		return 0, err
+	}
+	last, err := o.meter.await(ctx, reached, edgeLimit)
+	if err != nil {
+		return 0, err
+	}
+	took := last.Sub(returned)
+	s.report.say("%d targets %s %.1f s after the return of an API server that was away for %.1f s, from %.1f s before the edge",
+		s.targets, stateName(asleep), took.Seconds(), returned.Sub(stopped).Seconds(), edge.Sub(stopped).Seconds())
+	return max(took.Seconds()*1000, 0), s.verify(ctx, asleep)
+}
+
+// announce gives the schedule its next edge, and waits until the manager knows.
+func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1alpha1.Window, edge time.Time) error {
+	body := fmt.Sprintf(`{"spec":{"asleep":[{"start":%q,"end":%q}]}}`, w.Start, w.End)
+	if err := s.env.Patch(ctx, &v1alpha1.ClusterSchedule{ObjectMeta: c.ObjectMeta}, body); err != nil {
+		return fmt.Errorf("set the next edge: %w", err)
+	}
+	return harness.Poll(ctx, time.Until(edge), func() error {
+		var cur v1alpha1.ClusterSchedule
+		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(c), &cur); err != nil {
+			return err
+		}
+		if next := cur.Status.NextTransitionTime; next == nil || !next.Time.Equal(edge) {
+			return fmt.Errorf("the next edge is %s, want %s", next, edge)
+		}
+		return nil
+	})
+}
+
+// comeBack starts the API server again, and gives when somebody who asks for a Deployment all the time was answered first.
+func (s *stage) comeBack(ctx context.Context) (answered time.Time, err error) {
+	asked := make(chan error, 1)
+	go func() {
+		asked <- harness.Poll(ctx, harness.Patience, func() error {
+			_, err := s.clients.AppsV1().Deployments(s.namespaceOf(0)).Get(ctx, deploymentName(0), metav1.GetOptions{})
+			answered = time.Now()
+			return err
+		})
+	}()
+	err = s.env.Cluster.StartAPIServer()
+	err = errors.Join(err, <-asked)
+	return answered, err
+}
