@@ -23,6 +23,9 @@ import (
 // maxSleep is the longest time between two looks at the Secret and the configurations, should a watch be refused.
 const maxSleep = 10 * time.Minute
 
+// pace is the shortest time between two looks.
+const pace = 100 * time.Millisecond
+
 // quietConflicts is how many lost races in a row are taken for nothing but that.
 const quietConflicts = 3
 
@@ -37,7 +40,9 @@ type keeper struct {
 	secret   types.NamespacedName
 	hooks    *hooks
 	rotation rotation
-	log      logr.Logger
+	// spares are the authorities of replicas that do not go by the Secret.
+	spares spares
+	log    logr.Logger
 
 	current atomic.Pointer[kept]
 	// authority and since are the newest authority that all configurations trust, and since when this replica knows it.
@@ -59,9 +64,17 @@ func (k *keeper) run(ctx context.Context) error {
 	if err := k.watch(ctx, poke); err != nil {
 		return err
 	}
+	follow(ctx, k.log, poke, k.sync)
+	return nil
+}
+
+// follow does what sync says, when it says, and whenever something is poked; never more often than every pace, so that two
+// replicas that want different things do not wear out the API server. It returns when the context ends.
+func follow(ctx context.Context, log logr.Logger, poke <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
 	retry, failures := retryBackoff(), 0
 	for ctx.Err() == nil {
-		wake, err := k.sync(ctx, time.Now())
+		begin := time.Now()
+		wake, err := sync(ctx, begin)
 		sleep := min(max(time.Until(wake), 0), maxSleep)
 		failures++
 		switch {
@@ -69,14 +82,14 @@ func (k *keeper) run(ctx context.Context) error {
 			retry, failures = retryBackoff(), 0
 		case errors.Is(err, errConflict) && failures <= quietConflicts:
 			sleep = retry.Step()
-			k.log.V(1).Info("keeping the webhook's certificates: trying again", "reason", err.Error())
+			log.V(1).Info("keeping the webhook's certificates: trying again", "reason", err.Error())
 		case ctx.Err() == nil:
 			sleep = retry.Step()
-			k.log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
+			log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
 		}
 		sleepUntil(ctx, sleep, poke)
+		sleepUntil(ctx, time.Until(begin.Add(pace)), nil)
 	}
-	return nil
 }
 
 func retryBackoff() wait.Backoff {
@@ -117,13 +130,14 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 		}
 		k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(next.did, "; "))
 	}
-	bundle, err := next.material.bundle()
+	trusted, dropped := k.spares.join(next.material.trusted, k.hooks.trusted(), now)
+	bundle, err := encode(trusted)
 	if err != nil {
 		return time.Time{}, err
 	}
 	pending := k.hooks.announce(ctx, bundle)
 	k.current.Store(&kept{serving: next.material.serving, bundle: bundle, pending: pending})
-	return k.rotation.wake(next.material, now, k.announced(next.material, now)), pending
+	return earliest(dropped, k.rotation.wake(next.material, now, k.announced(next.material, now))), pending
 }
 
 // announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.

@@ -17,6 +17,11 @@ const webhookName = "validate.v1alpha1.flyball.dev"
 // where no replica runs any more.
 const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec"
 
+// passAdapterMetadata keeps the webhook out of edits of an Adapter that leave its spec as it is, so that Flyball can put its
+// finalizer on one, without which it writes nothing, even where no replica answers. Nothing else of an Adapter means anything:
+// its deletion, and every edit of what it says, are judged.
+const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
+
 // Configuration makes the ValidatingWebhookConfiguration of Flyball's own kinds. They are refused while no replica
 // answers; status and other subresources are not sent. Every field that the API server would fill in is given.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
@@ -33,7 +38,10 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 			AdmissionReviewVersions: []string{"v1"},
 			NamespaceSelector:       &metav1.LabelSelector{},
 			ObjectSelector:          &metav1.LabelSelector{},
-			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "pass-finalizer-removal", Expression: passFinalizers}},
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				{Name: "pass-finalizer-removal", Expression: passFinalizers},
+				{Name: "pass-adapter-metadata", Expression: passAdapterMetadata},
+			},
 		}},
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/harness"
 )
 
 var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1" + admit.JudgePath)}
@@ -79,24 +78,7 @@ func TestJudgeThroughRotation(t *testing.T) {
 	eventually(t, "the API server asks", func() error { return try(t.Context()) })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var asked atomic.Int64
-	var load sync.WaitGroup
-	begin := time.Now()
-	for range 24 {
-		load.Go(func() {
-			for {
-				n := asked.Add(1)
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(time.Until(begin.Add(time.Duration(n) * 5 * time.Millisecond))): // 200 a second, made up for when late
-				}
-				if err := try(t.Context()); err != nil {
-					t.Errorf("request %d: %v", n, err)
-				}
-			}
-		})
-	}
+	load, begin := harness.StartLoad(200, try), time.Now()
 	authorities := map[string]bool{}
 	for ; ctx.Err() == nil && (len(authorities) < 2 || time.Since(begin) < 20*time.Second); time.Sleep(50 * time.Millisecond) {
 		live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
@@ -111,11 +93,13 @@ func TestJudgeThroughRotation(t *testing.T) {
 			authorities[fmt.Sprint(ca.SerialNumber)] = true
 		}
 	}
-	cancel()
-	load.Wait()
-	t.Logf("%d requests in %s, %d authorities", asked.Load(), time.Since(begin).Round(time.Second), len(authorities))
-	if asked.Load() < 500 || len(authorities) < 2 {
-		t.Errorf("%d requests and %d authorities", asked.Load(), len(authorities))
+	failures, summary := load.Stop()
+	t.Logf("%s, %d authorities", summary, len(authorities))
+	for _, f := range failures {
+		t.Error(f.Err)
+	}
+	if load.Asked() < 500 || len(authorities) < 2 {
+		t.Errorf("%d requests and %d authorities", load.Asked(), len(authorities))
 	}
 }
 

@@ -86,7 +86,7 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionr
 	like.FailurePolicy = new(admissionregistrationv1.Ignore)
 	like.Rules = []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces"}, Scope: new(admissionregistrationv1.AllScopes)},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces", "namespaces/finalize", "namespaces/status"}, Scope: new(admissionregistrationv1.AllScopes)},
 	}}
 	like.MatchConditions = append(slices.Clone(like.MatchConditions), admissionregistrationv1.MatchCondition{
 		Name:       "labels-changed",

@@ -198,9 +198,18 @@ func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.Use
 	})
 }
 
+// needed is a right that an edit of a namespace needs.
+type needed struct {
+	policy workload.Policy
+	verb   string
+	// where the edit takes the namespace, with a place for the policy; warning is told to who holds the right.
+	where, warning string
+}
+
 func isNamespace(r *review) bool { return r.resource.GroupResource() == namespaces.GroupResource() }
 
-// guardNamespace refuses to relabel a namespace out of an active freeze, unless the user holds the verb override on it.
+// guardNamespace refuses to relabel a namespace out of an active freeze, unless the user holds the verb override on it, and into
+// an exception, unless the user holds the verb except on that.
 func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (answer, Judgement) {
 	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
 	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)
@@ -213,19 +222,27 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (a
 		user.Extra[k] = v
 	}
 	a := answer{allowed: true}
-	for _, rule := range j.Freezes.Set().EscapesNamespace(r.name, before.labels, after.labels, now) {
-		held, err := holds(ctx, j.Rights, user, VerbOverride, rule.ID())
+	set := j.Freezes.Set()
+	var needs []needed
+	for _, rule := range set.EscapesNamespace(r.name, before.labels, after.labels, now) {
+		needs = append(needs, needed{rule.ID(), VerbOverride, "out of %s, which is active", fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.name)})
+	}
+	for _, e := range set.EntersNamespace(r.name, before.labels, after.labels, now) {
+		needs = append(needs, needed{e.ID(), VerbExcept, "into %s", fmt.Sprintf("%s now holds for namespace %s", e.ID(), r.name)})
+	}
+	for _, n := range needs {
+		held, err := holds(ctx, j.Rights, user, n.verb, n.policy)
 		if err != nil {
 			done.Err = err
 			return answer{}, done
 		}
-		done.Escaped = append(done.Escaped, rule.ID())
+		done.Escaped = append(done.Escaped, n.policy)
 		if !held {
 			done.Verdict.Allowed = false
-			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s out of %s, which is active; user %q needs the verb %q on it", r.name, rule.ID(), r.user, VerbOverride)
+			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", r.name, fmt.Sprintf(n.where, n.policy), r.user, n.verb)
 			return answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: done.Verdict.Message}, done
 		}
-		a.warnings = append(a.warnings, fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.name))
+		a.warnings = append(a.warnings, n.warning)
 	}
 	done.Overridden = len(done.Escaped) > 0
 	a.audit = with(nil, "overridden", names(done.Escaped))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // hooks are the ValidatingWebhookConfigurations that lead to this server.
@@ -58,13 +60,41 @@ func (h *hooks) trust(authority *x509.Certificate) bool {
 	return true
 }
 
-// announce brings the configurations to the bundle, and the desired one to what it is to be.
+// trusted lists what each webhook of the configurations trusts.
+func (h *hooks) trusted() (lists [][]*x509.Certificate) {
+	for _, config := range h.live {
+		for i := range config.Webhooks {
+			list, err := certutil.ParseCertsPEM(config.Webhooks[i].ClientConfig.CABundle)
+			if err != nil {
+				list = nil // it trusts nobody; or, if it is empty, nobody whom a directory could know of
+			}
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+// injected says whether an annotation asks cert-manager to set the caBundle of a configuration.
+func injected(config *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	for key := range config.Annotations {
+		if strings.HasPrefix(key, "cert-manager.io/inject-") {
+			return true
+		}
+	}
+	return false
+}
+
+// announce brings the configurations to the bundle, and the desired one to what it is to be. Those that cert-manager keeps are
+// left to it.
 func (h *hooks) announce(ctx context.Context, bundle []byte) error {
 	var errs []error
 	if h.desired != nil {
 		errs = append(errs, h.ensure(ctx, h.desired(bundle)))
 	}
 	for i, config := range h.live {
+		if injected(config) {
+			continue
+		}
 		updated, err := h.inject(ctx, config, bundle)
 		if err != nil {
 			errs = append(errs, err)

@@ -81,6 +81,9 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	begin := j.Clock.Now()
 	if j.Ready != nil {
 		if err := j.Ready(req); err != nil {
+			// The one answer that API servers repeat a request after: over a new connection, it may meet another replica.
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -133,13 +136,11 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (answer, Ju
 		a.code, a.reason, a.message = http.StatusForbidden, metav1.StatusReasonForbidden, v.Message
 		return a, done
 	}
-	if req.Actions == 0 {
-		for _, rule := range set.Escapes(req) {
-			done.Escaped = append(done.Escaped, rule.ID())
-			a.warnings = append(a.warnings, fmt.Sprintf("this edit takes %s/%s out of %s, which is active", req.Kind.Kind, req.Name, rule.ID()))
-		}
-		a.audit = with(a.audit, "escaped", names(done.Escaped))
+	for _, rule := range set.Escapes(req) {
+		done.Escaped = append(done.Escaped, rule.ID())
+		a.warnings = append(a.warnings, fmt.Sprintf("this edit takes %s/%s out of %s, which is active", req.Kind.Kind, req.Name, rule.ID()))
 	}
+	a.audit = with(a.audit, "escaped", names(done.Escaped))
 	return a, done
 }
 
@@ -153,7 +154,11 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 	req.Kind = found.GroupKind()
 	switch r.subresource {
 	case "":
-		req.Actions = found.Classify([]byte(r.oldObject.Raw), []byte(r.object.Raw))
+		before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
+		req.Actions = found.Classify(before, after)
+		if r.operation == admissionv1.Update {
+			req.Actions |= adapter.Ordered(before, after)
+		}
 		if r.operation == admissionv1.Delete {
 			req.Actions = workload.ChangeDelete
 		}

@@ -247,8 +247,8 @@ func TestJudgeFails(t *testing.T) {
 		t.Errorf("noted %+v", noted)
 	}
 	j.Ready = func(*http.Request) error { return errors.New("not yet") }
-	if w := post(j, good); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("before everything was read: %d", w.Code)
+	if w := post(j, good); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || w.Header().Get("Connection") != "close" {
+		t.Errorf("before everything was read: %d %v, want the API server to ask again, elsewhere", w.Code, w.Header())
 	}
 }
 

@@ -34,14 +34,15 @@ type Options struct {
 	// Kinds are Flyball's own kinds, with their validators.
 	Kinds []Kind
 
-	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. Empty: the
-	// server makes and rotates certificates itself and keeps them in Secret.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. What replaces
+	// them is announced before it is served. Empty: the server makes and rotates certificates itself and keeps them in Secret.
 	CertDir string
 	// Secret is where the server's own certificates are; its namespace has to exist.
 	Secret types.NamespacedName
 	// ExtraHosts are further DNS names and IP addresses that the certificate is to cover.
 	ExtraHosts []string
-	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle is kept. Not used with CertDir.
+	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle is kept. One that an annotation
+	// asks cert-manager to keep is left to it.
 	Configurations []string
 	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects. Empty:
 	// others make it, such as the Helm chart, and it is named in Configurations.
@@ -49,8 +50,11 @@ type Options struct {
 
 	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted
-	// before it is used, and an old one after.
+	// before it is used, and an old one after; with CertDir, three times as long after.
 	AuthorityLifetime, ServingLifetime, Overlap time.Duration
+	// Drain is how long Server.Drained lets the server serve on, not ready any more, once it is told to stop: until Services
+	// do not lead to it any more. Zero: not at all.
+	Drain time.Duration
 	// Log receives what the server does.
 	Log logr.Logger
 }

@@ -3,8 +3,10 @@ package admit
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -23,9 +25,12 @@ const ValidatePath = "/validate-flyball-dev-v1alpha1"
 
 // Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
 type Server struct {
+	// web has the handlers, whose requests controller-runtime counts. It is not started.
 	web     webhook.Server
 	certs   certificates
 	options Options
+
+	listening, draining atomic.Bool
 }
 
 // certificates are where the server's certificate comes from.
@@ -55,15 +60,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
 	}
-	web := webhook.NewServer(webhook.Options{
-		Host: options.Host,
-		Port: options.Port,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			c.MinVersion = tls.VersionTLS12
-			c.GetCertificate = certs.certificate
-		}},
-	})
-	s := &Server{web: web, certs: certs, options: options}
+	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
 	s.Handle(ValidatePath, newOwnKinds(scheme, options.Kinds))
 	return s, nil
 }
@@ -89,7 +86,7 @@ func newCertificates(config *rest.Config, options Options) (certificates, error)
 		}
 	}
 	if options.CertDir != "" {
-		return newDirectory(options.CertDir, h, options.Log)
+		return newDirectory(options.CertDir, options.Overlap, h, options.Log)
 	}
 	hosts, err := options.Endpoint.hosts()
 	if err != nil {
@@ -103,7 +100,8 @@ func newCertificates(config *rest.Config, options Options) (certificates, error)
 			hosts:     append(hosts, options.ExtraHosts...),
 			authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
 		},
-		log: options.Log,
+		spares: spares{overlap: options.Overlap},
+		log:    options.Log,
 	}, nil
 }
 
@@ -119,19 +117,26 @@ func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(
 func (s *Server) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.certs.run(ctx) })
-	group.Go(func() error { return s.web.Start(ctx) })
+	group.Go(func() error { return s.serve(ctx) })
 	return group.Wait()
 }
 
 // NeedLeaderElection says that every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check: the server listens, has a certificate, and the configurations trust its authority.
-func (s *Server) Ready(req *http.Request) error {
+// Ready is a readiness check: the server listens, has a certificate, the configurations trust its authority, and it was not
+// told to stop.
+func (s *Server) Ready(*http.Request) error {
 	if err := s.certs.ready(); err != nil {
 		return fmt.Errorf("the admission server's certificate: %w", err)
 	}
-	return s.web.StartedChecker()(req)
+	switch {
+	case !s.listening.Load():
+		return errors.New("the admission server does not listen yet")
+	case s.draining.Load():
+		return errors.New("the admission server was told to stop")
+	}
+	return nil
 }
 
 // CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a

@@ -7,8 +7,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -203,57 +201,6 @@ func TestHandle(t *testing.T) {
 		if !strings.Contains(body.String(), want) {
 			t.Errorf("%s answers %s, want %s", path, body.String(), want)
 		}
-	}
-}
-
-// Certificates from a directory are served, and loaded again when they change.
-func TestCertificatesFromDirectory(t *testing.T) {
-	dir := t.TempDir()
-	issue := func(name string) {
-		secret, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets("flyball-system").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range []string{"ca.crt", "tls.key", "tls.crt"} {
-			if err := os.WriteFile(filepath.Join(dir, key), secret.Data[key], 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	// Another server's Secrets stand in for cert-manager's.
-	maker := options(t, adapters(t))
-	maker.OwnConfiguration = ""
-	var issuers []string
-	for _, name := range []string{"issued-first", "issued-second"} {
-		maker.Secret.Name, maker.Port = name, freePort(t)
-		_, stop := start(t, maker)
-		stop()
-		issuers = append(issuers, name)
-	}
-	issue(issuers[0])
-
-	opts := options(t, adapters(t))
-	opts.CertDir = dir
-	server, _ := start(t, opts)
-	active(t)
-	first := server.CABundle()
-	issue(issuers[1])
-	if bytes.Equal(first, server.CABundle()) {
-		t.Fatal("both issuers have the same authority")
-	}
-	eventually(t, "the new authority is announced and the new certificate served", func() error {
-		if err := holds(t, opts.OwnConfiguration, server.CABundle()); err != nil {
-			return err
-		}
-		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM(server.CABundle())
-		return shake(fmt.Sprintf("127.0.0.1:%d", opts.Port), roots)
-	})
-	active(t)
-
-	opts.CertDir = t.TempDir()
-	if _, err := admit.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
-		t.Errorf("an empty directory: %v, want an error that names it", err)
 	}
 }
 

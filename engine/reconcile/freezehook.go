@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
 )
 
 // hookRecheck is how often the configuration of freezes is looked at although nothing is known to have changed.
@@ -115,15 +117,11 @@ func (f *Freezes) inUse(now time.Time) []admit.FreezeRule {
 	return list
 }
 
-// byNamespaceLabels says whether some enforced policy selects namespaces by their labels.
+// byNamespaceLabels says whether some enforced policy, or some exception, selects namespaces by their labels.
 func (f *Freezes) byNamespaceLabels() bool {
-	now := f.opts.Clock.Now()
-	for _, r := range f.set.Load().Rules() {
-		if !r.Over(now) && r.ByNamespaceLabels() {
-			return true
-		}
-	}
-	return false
+	now, set := f.opts.Clock.Now(), f.set.Load()
+	return slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }) ||
+		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) })
 }
 
 // Metadata reads the metadata of objects from the API server, for what a review does not carry. It lists by name, which needs

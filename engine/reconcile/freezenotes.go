@@ -124,8 +124,12 @@ func (n *FreezeNotes) Judged(j admit.Judgement) {
 			reason: map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned", v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement], text: text})
 	}
 	for _, p := range j.Escaped {
+		where := "out of the freeze"
+		if strings.HasSuffix(p.Kind, freeze.ExceptionKind) {
+			where = "into the exception"
+		}
 		n.queue = append(n.queue, remark{policy: p, object: j.Object, kind: corev1.EventTypeWarning, reason: "Relabelled",
-			text: fmt.Sprintf("%s was taken out of the freeze by labels, by %s", nameOf(&j.Request), j.Request.User)})
+			text: fmt.Sprintf("%s was taken %s by labels, by %s", nameOf(&j.Request), where, j.Request.User)})
 	}
 	n.poke()
 }

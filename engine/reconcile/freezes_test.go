@@ -33,7 +33,9 @@ func TestFreezesOutliveAMissingKind(t *testing.T) {
 		if obj != nil {
 			f.poke(func() { f.pending[id] = obj })
 		} else {
-			f.poke(func() { f.pendingAdapters["nodepools.pools.example.com"] = &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com"}} })
+			f.poke(func() {
+				f.pendingAdapters["nodepools.pools.example.com"] = &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com"}}
+			})
 		}
 		f.takeOver()
 		if got := f.Set().Rule(id) != nil; got != want {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -80,7 +81,7 @@ func (e *Engine) frozenOut(k *kind, obj *workload.Object, v verdict, now time.Ti
 		}
 		e.thaw.add(k.ref(obj))
 		if e.opts.Freezes.Set() == set { // or what has changed meanwhile would not bring the target back
-			return fmt.Sprintf("restarts pods, which waits for %s", answer.Of(v1alpha1.EnforcementDeny)[0].Policy), answer.NextAllowed
+			return fmt.Sprintf("restarts pods, which waits for %s", answer.Of(v1alpha1.EnforcementDeny)[0].Policy), cmp.Or(answer.NextAllowed, answer.NotBefore)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 }
 
 // add serves judgements and keeps their webhook configuration, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *admit.Server, keepBundle bool) error {
+func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(admit.JudgePath, &admit.Judge{
 		Freezes: j.freezes, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
@@ -105,7 +105,7 @@ func (j *judging) add(mgr ctrl.Manager, server *admit.Server, keepBundle bool) e
 		owner = reconcile.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
 	}
 	hook := &reconcile.FreezeHook{
-		Freezes: j.freezes, Server: server, KeepBundle: keepBundle, Owner: owner, Log: log,
+		Freezes: j.freezes, Server: server, KeepBundle: true, Owner: owner, Log: log,
 		Hook: admit.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()},
 		Scope: admit.FreezeScope{
 			Exempt:  []string{metav1.NamespaceSystem, j.opts.Namespace},

@@ -50,7 +50,7 @@ type WebhookOptions struct {
 	Port int
 	// Host to listen on; empty: every address.
 	Host string
-	// CertDir holds tls.crt and tls.key made by somebody else (cert-manager); empty: the manager makes and rotates its own.
+	// CertDir holds tls.crt, tls.key and ca.crt made by somebody else (cert-manager); empty: the manager makes and rotates its own.
 	CertDir string
 	// Service is the name of the Service in Namespace that leads to the webhook.
 	Service string
@@ -63,6 +63,8 @@ type WebhookOptions struct {
 	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
 	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
 	Owner string
+	// Drain is how long the manager works on, not ready any more, once it is told to stop, so that no admission request is lost.
+	Drain time.Duration
 }
 
 // AddFlags registers the options as flags.
@@ -78,11 +80,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true, "Serve admission requests: Flyball's own objects are checked where their schema cannot.")
 	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
 	fs.StringVar(&o.Webhook.Host, "webhook-host", "", "Address to serve admission requests on; empty is every address.")
-	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "", "Directory with tls.crt and tls.key, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
+	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "", "Directory with tls.crt, tls.key and ca.crt, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
 	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
 	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
 	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes.")
+	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager works on, not ready any more, once it is told to stop: API servers have to turn to another replica.")
 	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes is removed. Empty: the CRD of ClusterChangeFreeze.")
 }
 

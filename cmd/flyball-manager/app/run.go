@@ -60,8 +60,12 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err := addEngine(mgr, config, opts, scope, freezes); err != nil {
 		return err
 	}
-	if err := addWebhook(mgr, config, opts, scope, freezes); err != nil {
+	server, err := addWebhook(mgr, config, opts, scope, freezes)
+	if err != nil {
 		return err
+	}
+	if server != nil {
+		ctx = server.Drained(ctx)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("set up the health check: %w", err)

@@ -27,26 +27,27 @@ import (
 // outside the cluster makes for itself.
 const configurationName = "flyball"
 
-// addWebhook serves admission requests on every replica.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) error {
+// addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) (*admit.Server, error) {
 	if !opts.Webhook.Enabled {
-		return nil
+		return nil, nil
 	}
 	inspector, err := inspect.New(config)
 	if err != nil {
-		return fmt.Errorf("set up the webhook: %w", err)
+		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("set up the webhook: %w", err)
+		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	judging, err := newJudging(mgr, config, opts, scope, freezes, clientset)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := admit.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir: opts.Webhook.CertDir,
+		Drain:   opts.Webhook.Drain,
 		Secret:  types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
 		Kinds:   judging.guard(ownKinds(scope, kindsOf(mgr.GetClient()), admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
 		Log:     opts.Log.WithName("webhook"),
@@ -61,20 +62,18 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 		}
 		o.Configurations = []string{configurationName}
 	}
-	if o.CertDir == "" {
-		o.Configurations = append(o.Configurations, admit.FreezeConfigurationName)
-	}
+	o.Configurations = append(o.Configurations, admit.FreezeConfigurationName)
 	server, err := admit.New(config, o)
 	if err != nil {
-		return fmt.Errorf("set up the webhook: %w", err)
+		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	if err := judging.add(mgr, server, o.CertDir == ""); err != nil {
-		return err
+	if err := judging.add(mgr, server); err != nil {
+		return nil, err
 	}
 	if err := mgr.AddReadyzCheck("webhook", server.Ready); err != nil {
-		return fmt.Errorf("set up the webhook's readiness check: %w", err)
+		return nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
 	}
-	return mgr.Add(server)
+	return server, mgr.Add(server)
 }
 
 // ownKinds lists Flyball's own kinds with what checks them where schema and CEL cannot.

@@ -202,6 +202,13 @@ var _ = Describe("In a freeze of everything", func() {
 		}).Should(ConsistOf(HaveField("Name", HavePrefix("yearly-"))))
 	})
 
+	It("refuses a ledger that would have Flyball make the change", func() {
+		begin()
+		forged := `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":9,\"set\":1,\"by\":\"Schedule/x/y\"}}"}}}`
+		Expect(patch(alice, web, forged)).To(BeRefused("denies RollOut and Scale"))
+		Expect(patch(alice, web, `{"metadata":{"annotations":{"note":"flyball.dev/ledger"}}}`)).To(Succeed())
+	})
+
 	It("lets pods be deleted and evicted", func() {
 		begin()
 		for _, name := range []string{"one", "two"} {
@@ -284,6 +291,16 @@ spec: {target: {namespaceSelector: {matchLabels: {env: prod}}}, startTime: 2026-
 		}
 		Expect(patch(alice, namespace(ns), `{"metadata":{"labels":{"env":"dev"}}}`)).To(MatchError(ContainSubstring(`would take namespace ` + ns + ` out of ClusterChangeFreeze/prod`)))
 		Expect(patch(alice, namespace(ns), `{"metadata":{"labels":{"team":"a"}}}`)).To(Succeed())
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterFreezeException
+metadata: {name: hotfix}
+spec: {target: {namespaceSelector: {matchLabels: {hotfix: "yes"}}}, activeFrom: 2026-03-02T11:00:00Z, activeTo: 2026-03-03T13:00:00Z, allow: [Scale], reason: a test}
+`)
+		hotfix := `{"metadata":{"labels":{"hotfix":"yes"}}}`
+		Eventually(func() error { return patch(alice, namespace(ns), hotfix, client.DryRunAll) }).Should(
+			MatchError(ContainSubstring(`would take namespace ` + ns + ` into ClusterFreezeException/hotfix; user "alice" needs the verb "except" on it`)))
+		Expect(frozen(web)()).To(BeRefused())
 		Expect(patch(alice, namespace(other), `{"metadata":{"labels":{"env":"prod"}}}`)).To(Succeed())
 		Eventually(frozen(dev)).Should(BeRefused())
 		Expect(patch(env.Client, namespace(ns), `{"metadata":{"labels":{"env":"dev"}}}`)).To(Succeed())

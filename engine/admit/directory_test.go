@@ -1,0 +1,230 @@
+package admit_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	certutil "k8s.io/client-go/util/cert"
+
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/harness"
+)
+
+// issuer is a new authority.
+func issuer(t *testing.T) *harness.Issuer {
+	t.Helper()
+	i, err := harness.NewIssuer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// files are those of a new certificate for this machine and for the Service of the tests.
+func files(t *testing.T, i *harness.Issuer) map[string][]byte {
+	t.Helper()
+	files, err := i.Files("webhook.flyball-system.svc", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func project(t *testing.T, dir string, i *harness.Issuer) {
+	t.Helper()
+	if err := harness.Project(dir, files(t, i)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Certificates from a directory are served, and others once everybody knows of their authority.
+func TestCertificatesFromDirectory(t *testing.T) {
+	first, second := issuer(t), issuer(t)
+	opts := options(t, adapters(t))
+	opts.CertDir, opts.Overlap = t.TempDir(), time.Second
+	if _, err := admit.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
+		t.Errorf("an empty directory: %v, want an error that names it", err)
+	}
+	// Files that are written one by one, by something else than a kubelet, do for a directory too.
+	put := func(i *harness.Issuer) {
+		for name, text := range files(t, i) {
+			if err := os.WriteFile(filepath.Join(opts.CertDir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(first)
+	server, _ := start(t, opts)
+	active(t)
+	if err := holds(t, opts.OwnConfiguration, first.Bundle()); err != nil {
+		t.Error(err)
+	}
+	put(second)
+	eventually(t, "only the new authority is trusted, and its certificate served", func() error {
+		if err := holds(t, opts.OwnConfiguration, second.Bundle()); err != nil {
+			return err
+		}
+		if !bytes.Equal(server.CABundle(), second.Bundle()) {
+			return errors.New("the server gives another bundle")
+		}
+		roots := x509.NewCertPool()
+		roots.AddCert(second.Authority)
+		return shake(fmt.Sprintf("127.0.0.1:%d", opts.Port), roots)
+	})
+	active(t)
+}
+
+// What cert-manager is asked to keep by annotation is left to it, also where it trusts nobody yet.
+func TestDirectoryYieldsToCertManager(t *testing.T) {
+	one := issuer(t)
+	opts := options(t, adapters(t))
+	opts.CertDir = t.TempDir()
+	project(t, opts.CertDir, one)
+	opts.Configurations, opts.OwnConfiguration = []string{"injected", "kept"}, ""
+	for name, annotations := range map[string]map[string]string{"injected": {"cert-manager.io/inject-ca-from": "flyball-system/webhook"}, "kept": nil} {
+		config := admit.Configuration(name, opts.Endpoint, nil, nil)
+		config.Annotations = annotations
+		if _, err := configurations().Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(t, opts)
+	if err := errors.Join(holds(t, "kept", one.Bundle()), holds(t, "injected", nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two replicas get the files of another authority one after the other, as from two kubelets, while 200 changes a second are asked
+// for: every one gets its verdict, and the replicas agree on what is trusted without writing against each other.
+func TestJudgeThroughNewDirectories(t *testing.T) {
+	first, second := issuer(t), issuer(t)
+	service, err := harness.NewService()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Close() })
+	port := int32(service.Port())
+	// API servers dial the name of such a Service themselves, and speak HTTP/1.1 with it, as in a cluster.
+	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "webhook"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
+	if _, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Services("flyball-system").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	for _, dir := range dirs {
+		project(t, dir, first)
+		replica(t, service, admit.Options{
+			CertDir: dir, Overlap: 3 * time.Second, // outlasts the pauses of a busy machine
+			Endpoint: admit.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "webhook", Port: &port}},
+		})
+	}
+	try := frozenDeployment(t)
+	eventually(t, "the API server asks", func() error { return try(t.Context()) })
+	if err := holds(t, admit.FreezeConfigurationName, first.Bundle()); err != nil {
+		t.Error(err)
+	}
+
+	load := harness.StartLoad(200, try)
+	project(t, dirs[0], second)
+	eventually(t, "both authorities are trusted", func() error { return trustedBy(t, first, second) })
+	project(t, dirs[1], second)
+	eventually(t, "only the new authority is trusted", func() error { return trustedBy(t, second) })
+	settled := generation(t)
+	time.Sleep(time.Second)
+	failures, summary := load.Stop()
+	t.Logf("%s; the configuration was written %d times", summary, settled)
+	for _, f := range failures {
+		t.Error(f.Err)
+	}
+	if load.Asked() < 500 {
+		t.Errorf("%d requests", load.Asked())
+	}
+	if again := generation(t); again != settled || settled > 10 {
+		t.Errorf("the configuration was written %d times, and then %d times more", settled, again-settled)
+	}
+}
+
+// replica runs a server of the Service that judges, and keeps the configuration of freezes as a manager does.
+func replica(t *testing.T, service *harness.Service, given admit.Options) {
+	t.Helper()
+	opts := options(t)
+	opts.OwnConfiguration, opts.Configurations = "", []string{admit.FreezeConfigurationName}
+	opts.CertDir, opts.Endpoint, opts.Overlap = given.CertDir, given.Endpoint, given.Overlap
+	server, err := admit.New(api.Config(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.HandleHTTP(admit.JudgePath, judge(t, freezes(t, defaultFreeze), nil))
+	serve(t, server)
+	t.Cleanup(func() { removeConfigurations(t, opts) })
+	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
+	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if err := server.Ready(req); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(probe.Close)
+	service.Add(fmt.Sprintf("127.0.0.1:%d", opts.Port), probe.URL)
+	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	keep := func() error {
+		_, err := admit.FreezeHook{Client: configurations()}.Keep(context.Background(), admit.FreezeConfiguration(server.Client(admit.JudgePath), rules, admit.FreezeScope{}), true)
+		return err
+	}
+	eventually(t, "the configuration is made", keep)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(250 * time.Millisecond):
+				_ = keep() // what is lost to another replica's write is done next time
+			}
+		}
+	}()
+	t.Cleanup(func() { close(done); <-stopped })
+}
+
+// trustedBy says whether the configuration of freezes trusts exactly these issuers.
+func trustedBy(t *testing.T, issuers ...*harness.Issuer) error {
+	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	trusted, err := certutil.ParseCertsPEM(live.Webhooks[0].ClientConfig.CABundle)
+	if err != nil {
+		return err
+	}
+	for _, i := range issuers {
+		if len(trusted) != len(issuers) || !slices.ContainsFunc(trusted, i.Authority.Equal) {
+			return fmt.Errorf("%d authorities are trusted, among them those wanted or not", len(trusted))
+		}
+	}
+	return nil
+}
+
+// generation counts the writes of the configuration of freezes.
+func generation(t *testing.T) int64 {
+	t.Helper()
+	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live.Generation
+}

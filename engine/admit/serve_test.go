@@ -1,0 +1,133 @@
+package admit_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/admit"
+)
+
+// A server that is told to stop goes on answering, not ready, and ends connections with an answer; when it ends, what is
+// under way is answered as if nothing had happened.
+func TestServerLeavesInOrder(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			opts := options(t, adapters(t))
+			opts.Drain = time.Hour
+			server, err := admit.New(api.Config(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived, release := make(chan struct{}), make(chan struct{})
+			server.HandleHTTP("/quick", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, "done") }))
+			server.HandleHTTP("/slow", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				close(arrived)
+				<-release
+				_, _ = fmt.Fprintf(w, "done, %v", req.Context().Err())
+			}))
+			told, tell := context.WithCancel(context.Background())
+			ctx, end := context.WithCancel(server.Drained(told))
+			ended := make(chan error, 1)
+			go func() { ended <- server.Start(ctx) }()
+			t.Cleanup(func() { end(); tell(); removeConfigurations(t, opts) })
+			eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
+
+			browser := speaking(server, protocol)
+			ask := func(path string) (answer string, last bool) {
+				resp, err := browser.Post(fmt.Sprintf("https://127.0.0.1:%d%s", opts.Port, path), "text/plain", http.NoBody)
+				if err != nil {
+					return err.Error(), false
+				}
+				defer func() { _ = resp.Body.Close() }()
+				if resp.Proto != protocol {
+					t.Errorf("%s was spoken", resp.Proto)
+				}
+				body, err := io.ReadAll(resp.Body)
+				if err != nil {
+					return err.Error(), false
+				}
+				return string(body), resp.Close
+			}
+			if answer, last := ask("/quick"); answer != "done" || last {
+				t.Errorf("before: %s, the last on its connection: %t", answer, last)
+			}
+			slow := make(chan string, 1)
+			go func() {
+				answer, _ := ask("/slow")
+				slow <- answer
+			}()
+			<-arrived
+
+			tell()
+			eventually(t, "not ready", func() error {
+				if server.Ready(&http.Request{}) == nil {
+					return fmt.Errorf("ready")
+				}
+				return nil
+			})
+			for range 3 {
+				// HTTP/2 says it by a frame, which the client keeps to itself.
+				if answer, last := ask("/quick"); answer != "done" || last != (protocol == "HTTP/1.1") {
+					t.Errorf("told to stop: %s, the last on its connection: %t", answer, last)
+				}
+			}
+			end()
+			eventually(t, "no connection is accepted", func() error {
+				if answer, _ := ask("/quick"); answer == "done" {
+					return fmt.Errorf("answered")
+				}
+				return nil
+			})
+			select {
+			case err := <-ended:
+				t.Fatalf("ended with a request under way: %v", err)
+			default:
+			}
+			close(release)
+			if answer := <-slow; answer != "done, <nil>" {
+				t.Errorf("the request under way: %s", answer)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// speaking is a client of the server that speaks one protocol.
+func speaking(server *admit.Server, protocol string) *http.Client {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(server.CABundle())
+	var protocols http.Protocols
+	protocols.SetHTTP1(protocol == "HTTP/1.1")
+	protocols.SetHTTP2(protocol == "HTTP/2.0")
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: &protocols}}
+}
+
+func TestDrained(t *testing.T) {
+	for _, drain := range []time.Duration{0, 50 * time.Millisecond} {
+		opts := options(t, adapters(t))
+		opts.Drain = drain
+		server, err := admit.New(api.Config(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, tell := context.WithCancel(t.Context())
+		ctx := server.Drained(told)
+		if ctx.Err() != nil {
+			t.Error("ended before it was told to")
+		}
+		begin := time.Now()
+		tell()
+		<-ctx.Done()
+		if took := time.Since(begin); took < drain {
+			t.Errorf("ended %v after it was told to, want at least %v", took, drain)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestCertManager follows a certificate of cert-manager from its issuer to the manager and into the configuration: by the chart,
+// by the chart with an issuer that exists, and by the kustomize overlay.
+func TestCertManager(t *testing.T) {
+	for name, all := range map[string][]*unstructured.Unstructured{
+		"chart":            render(t, "--set", "webhook.certManager.enabled=true"),
+		"chart, an issuer": render(t, "--set", "webhook.certManager.enabled=true,webhook.certManager.issuerRef.kind=ClusterIssuer,webhook.certManager.issuerRef.name=internal"),
+		"kustomize":        objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/overlays/cert-manager")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			certificate := find(t, all, "Certificate", "flyball-webhook")
+			if got := text(t, certificate, "spec", "secretName"); got != "flyball-webhook-cert" {
+				t.Errorf("the certificate is in the Secret %s", got)
+			}
+			hosts, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+			if err != nil || !slices.Equal(hosts, []string{"flyball-webhook.flyball-system.svc"}) {
+				t.Errorf("the certificate is for %v, %v", hosts, err)
+			}
+			if text(t, certificate, "spec", "issuerRef", "kind") == "Issuer" {
+				// An authority of its own: self-signed once, and not with each renewal.
+				issuer := find(t, all, "Issuer", text(t, certificate, "spec", "issuerRef", "name"))
+				authority := find(t, all, "Certificate", "flyball-webhook-ca")
+				if signs, _, _ := unstructured.NestedBool(authority.Object, "spec", "isCA"); !signs || text(t, issuer, "spec", "ca", "secretName") != text(t, authority, "spec", "secretName") {
+					t.Errorf("the issuer %v does not sign with the authority %v", issuer.Object["spec"], authority.Object["spec"])
+				}
+				root := find(t, all, "Issuer", text(t, authority, "spec", "issuerRef", "name"))
+				if _, found, _ := unstructured.NestedMap(root.Object, "spec", "selfSigned"); !found {
+					t.Errorf("the authority is signed by %v", root.Object["spec"])
+				}
+			}
+
+			pod, _, _ := unstructured.NestedMap(find(t, all, "Deployment", "flyball").Object, "spec", "template", "spec")
+			volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
+			if len(volumes) != 1 || text(t, &unstructured.Unstructured{Object: volumes[0].(map[string]any)}, "secret", "secretName") != "flyball-webhook-cert" {
+				t.Errorf("volumes %v", volumes)
+			}
+			containers, _, _ := unstructured.NestedSlice(pod, "containers")
+			container := containers[0].(map[string]any)
+			mounts, _, _ := unstructured.NestedSlice(container, "volumeMounts")
+			if len(mounts) != 1 || mounts[0].(map[string]any)["mountPath"] != "/certificates" {
+				t.Errorf("mounts %v", mounts)
+			}
+			if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, "--webhook-cert-dir=/certificates") {
+				t.Errorf("arguments %v", args)
+			}
+			config := find(t, all, "ValidatingWebhookConfiguration", "flyball")
+			if got := config.GetAnnotations()["cert-manager.io/inject-ca-from"]; got != namespace+"/flyball-webhook" {
+				t.Errorf("the configuration's authority comes from %q", got)
+			}
+			if !mayPatch(t, find(t, all, "ClusterRole", "flyball-base"), "flyball-freeze") {
+				t.Error("the manager may not keep the authority of the configuration of freezes")
+			}
+		})
+	}
+}
+
+// mayPatch says whether a role lets one webhook configuration be followed and patched.
+func mayPatch(t *testing.T, role *unstructured.Unstructured, name string) bool {
+	for _, rule := range rules(t, role) {
+		if slices.Contains(rule.Resources, "validatingwebhookconfigurations") && slices.Contains(rule.ResourceNames, name) &&
+			slices.Contains(rule.Verbs, "watch") && slices.Contains(rule.Verbs, "patch") {
+			return true
+		}
+	}
+	return false
+}
+
+// text reads a text of an object.
+func text(t *testing.T, obj *unstructured.Unstructured, path ...string) string {
+	t.Helper()
+	s, _, err := unstructured.NestedString(obj.Object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

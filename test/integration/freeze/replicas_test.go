@@ -1,0 +1,312 @@
+package freeze
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// perSecond is how many changes are asked for.
+const perSecond = 200
+
+// deploymentOfManagers is managers, each in a process of its own, behind a Service, in a cluster of their own: the suite's manager
+// would keep its own address in the configuration.
+type deploymentOfManagers struct {
+	env     *harness.Env
+	service *harness.Service
+	binary  string
+	// started is every replica, running are those that have not ended, by age.
+	started, running []*replica
+}
+
+// replica is one manager.
+type replica struct {
+	process *harness.Process
+	address string
+}
+
+// role is what the webhook configuration of the replicas goes with.
+const role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: flyball}, rules: []}"
+
+func newDeploymentOfManagers() *deploymentOfManagers {
+	GinkgoHelper()
+	own, err := harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(own.Cluster.Stop()).To(Succeed()) })
+	Expect(own.InstallAdapters(ctx, "deployments.apps")).To(Succeed())
+	Expect(own.Apply(ctx, []byte(role))).To(Succeed())
+	service, err := harness.NewService()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(service.Close)
+	// API servers dial the name of such a Service themselves, and speak HTTP/1.1 with it, as with any other.
+	Expect(own.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Service
+metadata: {name: flyball-webhook, namespace: %s}
+spec: {type: ExternalName, externalName: localhost}
+`, harness.Namespace))).To(Succeed())
+	binary, err := own.Build(ctx, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	d := &deploymentOfManagers{env: own, service: service, binary: binary}
+	DeferCleanup(func() {
+		for _, r := range d.running {
+			r.process.Kill()
+		}
+		if CurrentSpecReport().Failed() {
+			for _, r := range d.started {
+				GinkgoWriter.Printf("--- the manager at %s:\n%s", r.address, r.process.Output())
+			}
+		}
+	})
+	return d
+}
+
+// start runs one more replica and waits until the Service leads to it.
+func (d *deploymentOfManagers) start(args ...string) *replica {
+	GinkgoHelper()
+	port, health := freePort(), address(freePort())
+	p, err := d.env.StartProcess(d.binary, append([]string{
+		"--leader-elect=true", "--health-probe-bind-address=" + health,
+		"--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port),
+		fmt.Sprintf("--webhook-service-port=%d", d.service.Port()), "--webhook-owner=flyball", "--webhook-drain=5s",
+	}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+	r := &replica{process: p, address: address(port)}
+	d.started, d.running = append(d.started, r), append(d.running, r)
+	d.service.Add(r.address, "http://"+health+"/readyz")
+	Eventually(d.service.Ready).WithArguments(r.address).Should(BeTrue())
+	return r
+}
+
+// kill ends the replica that has run for longest as a crash does, and waits until the Service knows.
+func (d *deploymentOfManagers) kill() {
+	GinkgoHelper()
+	r := d.oldest()
+	r.process.Kill()
+	Eventually(d.service.Gone).WithArguments(r.address).Should(BeTrue())
+}
+
+// terminate ends the replica that has run for longest as a rolling update does.
+func (d *deploymentOfManagers) terminate() {
+	GinkgoHelper()
+	Expect(d.oldest().process.Terminate()).To(Succeed())
+}
+
+func (d *deploymentOfManagers) oldest() *replica {
+	r := d.running[0]
+	d.running = d.running[1:]
+	return r
+}
+
+// frozen asks for a change that the freeze refuses.
+func (d *deploymentOfManagers) frozen(ctx context.Context) error {
+	return d.env.Client.Patch(ctx, deployment("default", "web"), client.RawPatch(types.MergePatchType, []byte(toTwo)), client.DryRunAll)
+}
+
+// verdict has an error unless a change that the freeze refuses is refused by it.
+func (d *deploymentOfManagers) verdict(ctx context.Context) error {
+	if err := d.frozen(ctx); !refused(err) {
+		return errors.Join(errors.New("not refused by the freeze"), err)
+	}
+	return nil
+}
+
+// underLoad has changes asked for all the time, from before an incident until after it, and gives those without a verdict.
+func (d *deploymentOfManagers) underLoad(incident func(load *harness.Load)) []harness.Failure {
+	GinkgoHelper()
+	before := d.service.Refused()
+	load := harness.StartLoad(perSecond, d.verdict)
+	reach := func(n int) { Eventually(load.Asked).Should(BeNumerically(">=", n)) }
+	reach(perSecond)
+	incident(load)
+	reach(load.Asked() + perSecond)
+	failures, summary := load.Stop()
+	AddReportEntry("load", ReportEntryVisibilityFailureOrVerbose, fmt.Sprintf("%s; %d connections refused", summary, d.service.Refused()-before))
+	return failures
+}
+
+// death is a replica's, from the moment it was killed, or could not answer any more, until the Service knew.
+type death struct{ from, to time.Time }
+
+// lost says whether a request failed for no other reason than that a replica that died had it, or was to get it because the
+// Service led there: at that time, and because no answer came over its connection.
+func lost(f harness.Failure, deaths ...death) bool {
+	text := f.Err.Error()
+	return strings.Contains(text, `failed calling webhook "freeze.flyball.dev": failed to call webhook: Post "`) && !strings.Contains(text, "x509: ") &&
+		slices.ContainsFunc(deaths, func(d death) bool { return f.Begun.Before(d.to) && f.Ended.After(d.from) })
+}
+
+var _ = Describe("Several replicas", Ordered, func() {
+	var managers *deploymentOfManagers
+	BeforeAll(func() {
+		managers = newDeploymentOfManagers()
+		managers.start()
+		managers.start()
+		Expect(managers.env.AwaitAdapters(ctx, "deployments.apps")).To(Succeed())
+		Expect(managers.env.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: long}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}
+`))).To(Succeed())
+		Expect(managers.env.Client.Create(ctx, deployment("default", "web"))).To(Succeed())
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
+	})
+
+	It("each enforce a policy as soon as it is created", func() {
+		own := managers.env
+		Expect(own.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {name: new, namespace: default}
+spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Delete]}
+`))).To(Succeed())
+		for _, r := range managers.running {
+			Eventually(func() (string, error) { return deletionReview(r.address) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
+		}
+		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
+	})
+
+	It("are replaced one by one, as in a rolling update, without the loss of a request", func() {
+		failures := managers.underLoad(func(*harness.Load) {
+			for range 4 {
+				managers.start()
+				managers.terminate()
+			}
+		})
+		Expect(failures).To(BeEmpty())
+	})
+
+	It("lose nothing but what leads to the dead one when one is killed", func() {
+		var deaths []death
+		failures := managers.underLoad(func(*harness.Load) {
+			for range 3 {
+				begin := time.Now()
+				managers.kill()
+				deaths = append(deaths, death{begin, time.Now()})
+				managers.start()
+			}
+		})
+		for _, f := range failures {
+			Expect(lost(f, deaths...)).To(BeTrue(), "begun at %s, ended at %s, deaths %v: %v", f.Begun, f.Ended, deaths, f.Err)
+		}
+	})
+
+	It("let nothing pass that a replica had in its hands when it was killed", func() {
+		var d death
+		failures := managers.underLoad(func(load *harness.Load) {
+			d.from = time.Now()
+			Expect(managers.running[0].process.Pause()).To(Succeed())
+			Eventually(func() int { return load.Waiting(time.Second) }).Should(BeNumerically(">", 0))
+			managers.kill()
+			d.to = time.Now()
+		})
+		Expect(failures).NotTo(BeEmpty())
+		for _, f := range failures {
+			Expect(lost(f, d)).To(BeTrue(), "begun at %s, ended at %s, death %v: %v", f.Begun, f.Ended, d, f.Err)
+		}
+	})
+
+	It("that are all gone refuse what is frozen, and let everything else and the repair pass", func() {
+		for len(managers.running) > 0 {
+			managers.kill()
+		}
+		own := managers.env
+		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring(`failed calling webhook "freeze.flyball.dev"`)))
+		other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+		Expect(own.Client.Create(ctx, other)).To(Succeed())
+		Expect(patch(own.Client, other, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
+		Expect(own.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "free"}})).To(Succeed())
+		Expect(own.Client.Create(ctx, deployment("default", "new"))).To(Succeed(), "Create is not denied, so it is not sent")
+		for _, ns := range []string{"kube-system", harness.Namespace} {
+			repair := deployment(ns, "repair")
+			Expect(own.Client.Create(ctx, repair)).To(Succeed())
+			Expect(patch(own.Client, repair, toTwo)).To(Succeed(), "the repair path")
+		}
+	})
+
+	It("come back to a cluster as it was left", func() {
+		managers.start()
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
+	})
+
+	It("hand over to certificates from a directory, and from one authority to another", func() {
+		first, err := harness.NewIssuer()
+		Expect(err).NotTo(HaveOccurred())
+		second, err := harness.NewIssuer()
+		Expect(err).NotTo(HaveOccurred())
+		project := func(dir string, issuer *harness.Issuer) {
+			GinkgoHelper()
+			files, err := issuer.Files("flyball-webhook." + harness.Namespace + ".svc")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(harness.Project(dir, files)).To(Succeed())
+		}
+		trusted := func(g Gomega) string {
+			var config admissionregistrationv1.ValidatingWebhookConfiguration
+			g.Expect(managers.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
+			return string(config.Webhooks[0].ClientConfig.CABundle)
+		}
+		failures := managers.underLoad(func(*harness.Load) {
+			dirs := []string{GinkgoT().TempDir(), GinkgoT().TempDir()}
+			for _, dir := range dirs {
+				project(dir, first)
+				managers.start("--webhook-cert-dir=" + dir)
+			}
+			managers.terminate()
+			Eventually(trusted).Should(ContainSubstring(string(first.Bundle())))
+			for _, dir := range dirs {
+				project(dir, second)
+				Eventually(trusted).Should(And(ContainSubstring(string(first.Bundle())), ContainSubstring(string(second.Bundle()))))
+			}
+		})
+		Expect(failures).To(BeEmpty())
+		managers.terminate()
+	})
+
+	It("that are removed leave nothing that blocks, although the freeze stays", func() {
+		own := managers.env
+		managers.kill()
+		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring("failed calling webhook")))
+		Expect(own.Client.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "flyball"}})).To(Succeed())
+		Eventually(managers.frozen).WithContext(ctx).Should(Succeed(), "the configuration goes with its owner")
+
+		Expect(own.Apply(ctx, []byte(role))).To(Succeed())
+		managers.start()
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
+		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.Adapter{})).To(Succeed())
+		Eventually(managers.frozen).WithContext(ctx).Should(Succeed(), "without adapters nothing is judged")
+	})
+})
+
+// deletionReview asks one replica, as the API server does, about the deletion of a Deployment.
+func deletionReview(address string) (string, error) {
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","namespace":"default","name":"web",
+"resource":{"group":"apps","version":"v1","resource":"deployments"},"userInfo":{"username":"alice"},"dryRun":true,"oldObject":{"metadata":{"name":"web"}}}}`
+	direct := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	resp, err := direct.Post("https://"+address+"/judge", "application/json", strings.NewReader(review))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
