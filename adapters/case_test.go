@@ -31,6 +31,8 @@ type testCase struct {
 	Ready *bool `json:"ready,omitempty"`
 	// Impact of the write on running pods; absent: not judged.
 	Impact v1alpha1.Impact `json:"impact,omitempty"`
+	// Message is what is said of the object; absent: not judged.
+	Message string `json:"message,omitempty"`
 	// Classify lists edits of the object and what they mean to a freeze.
 	Classify []edit `json:"classify,omitempty"`
 }
@@ -135,6 +137,9 @@ func (r *run) test(t *testing.T) {
 	if r.Impact != "" && down.Impact != r.Impact {
 		t.Errorf("impact is %s, want %s", down.Impact, r.Impact)
 	}
+	if r.Message != "" && down.Message != r.Message {
+		t.Errorf("message is %q, want %q", down.Message, r.Message)
+	}
 	r.golden(t, "sleep-patch.json", patchText(t, down.Patch))
 	asleep := apply(t, r.object, down.Patch)
 	if again := r.render(t, asleep, plan); again.Patch != nil || again.State != down.State {
@@ -196,6 +201,7 @@ type component struct {
 	Name     string `json:"name"`
 	Replicas int64  `json:"replicas"`
 	Minimum  int64  `json:"minimum"`
+	Fixed    bool   `json:"fixed,omitempty"`
 }
 
 type element struct {

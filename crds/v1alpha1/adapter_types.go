@@ -43,6 +43,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.nameFrom)",message="each and nameFrom go together"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || has(self.name)",message="name is required unless each is set"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && self.via == 'Scale')",message="via: Scale cannot be used with each"
+// +kubebuilder:validation:XValidation:rule="!(has(self.each) && has(self.when))",message="when cannot be used with each"
 type ScaleComponent struct {
 	// Name of the component, unique in the adapter.
 	// +optional
@@ -54,6 +55,12 @@ type ScaleComponent struct {
 	// NameFrom is, in an element, the field that names it.
 	// +optional
 	NameFrom Path `json:"nameFrom,omitempty"`
+	// When lists the predicates, ANDed, that must hold of an object for its count to be changed, up or down. They are judged on
+	// the object as its owner has it. Empty: always.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	When []Predicate `json:"when,omitempty"`
 	// Replicas is where the count is.
 	Replicas Path `json:"replicas"`
 	// Default is what an absent count means. Without it an object that has no count is left alone.

@@ -121,12 +121,16 @@ type TargetCounts struct {
 	Awake int32 `json:"awake"`
 	// AlreadyAsleep counts targets that their owner had at zero or suspended; they are left alone.
 	AlreadyAsleep int32 `json:"alreadyAsleep"`
-	// Pending counts targets whose change waits: for a batch, for a governor to be held, or for a retry.
+	// Pending counts targets that have still to be looked at, after a transition or an edit of the policy, and those whose change
+	// waits: for a batch, for a governor to be held, or for a freeze to end.
 	Pending int32 `json:"pending"`
 	// Overridden counts targets changed by hand or held by a policy of higher precedence.
 	Overridden int32 `json:"overridden"`
 	// Failed counts targets whose last write was refused or could not be made.
 	Failed int32 `json:"failed"`
+	// Unable counts targets that are left running because they cannot be put to sleep the way that is asked.
+	// +optional
+	Unable int32 `json:"unable,omitempty"`
 }
 
 // TargetFailure names one target that could not be brought to its state.
@@ -159,7 +163,7 @@ type PolicyStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// State is the state in one word: Awake, Asleep, Suspended, Invalid or Restoring; of triggers Active, After or Idle.
+	// State is the state in one word: Awake, Asleep, Suspended, Invalid, Blocked or Restoring; of triggers Active, After or Idle.
 	// +optional
 	State string `json:"state,omitempty"`
 	// PreviousTransitionTime is when the current state began.

@@ -43,7 +43,9 @@ type Adapter struct {
 
 // component is one replica count, or one per element where each is set.
 type component struct {
-	name     string
+	name string
+	// when holds where the count may be changed.
+	when     []predicate
 	slot     *slot      // nil with each
 	each     *path.Path // the absolute path of the counts
 	absent   *int64     // what an absent count means; nil: nothing

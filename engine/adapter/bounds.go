@@ -25,6 +25,17 @@ func (a *Adapter) IsBound(pointer string) bool {
 	return a.min != nil && a.min.slot.pointer == pointer || a.max != nil && a.max.slot.pointer == pointer
 }
 
+// BoundAt says which of the kind's bounds a pointer is: min, max or, empty, none.
+func (a *Adapter) BoundAt(pointer string) string {
+	switch {
+	case a.min != nil && a.min.slot.pointer == pointer:
+		return "min"
+	case a.max != nil && a.max.slot.pointer == pointer:
+		return "max"
+	}
+	return ""
+}
+
 // Bounds are the bounds that an object has once a plan is carried out; nil where there is no such bound or no limit.
 func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds

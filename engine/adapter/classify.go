@@ -1,10 +1,13 @@
 package adapter
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,6 +25,21 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 		return workload.ChangeDelete
 	}
 	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.changes}, a.changes.action)
+}
+
+// ledgerPath is where gjson finds the ledger.
+var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
+
+// Ordered says what an edit of the ledger by somebody else brings about: whoever writes one tells Flyball what to give back,
+// which can be any field that the adapter sets. To drop it gives nothing back.
+func Ordered(before, after []byte) workload.Change {
+	if !bytes.Contains(after, []byte(v1alpha1.AnnotationLedger)) {
+		return 0
+	}
+	if now := gjson.GetBytes(after, ledgerPath).Str; now == "" || now == gjson.GetBytes(before, ledgerPath).Str {
+		return 0
+	}
+	return workload.ChangeRollOut | workload.ChangeScale
 }
 
 // value is the JSON text of a result; empty for none and for null.

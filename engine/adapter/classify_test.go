@@ -119,3 +119,26 @@ func TestClassifyRender(t *testing.T) {
 		}
 	}
 }
+
+func TestOrdered(t *testing.T) {
+	with := func(ledger string) []byte {
+		return []byte(`{"metadata":{"annotations":{"flyball.dev/ledger":` + ledger + `,"a":"flyball.dev/ledger"}}}`)
+	}
+	none := []byte(`{"metadata":{"annotations":{"a":"flyball.dev/ledger"}}}`)
+	all := workload.ChangeRollOut | workload.ChangeScale
+	for _, test := range []struct {
+		name          string
+		before, after []byte
+		want          workload.Change
+	}{
+		{"no ledger", none, none, 0},
+		{"the same ledger", with(`"{}"`), with(`"{\u007d"`), 0},
+		{"a ledger that comes", none, with(`"{}"`), all},
+		{"a ledger that changes", with(`"{}"`), with(`"{ }"`), all},
+		{"a ledger that goes", with(`"{}"`), none, 0},
+	} {
+		if got := Ordered(test.before, test.after); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}

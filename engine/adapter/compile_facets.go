@@ -25,6 +25,7 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 			c.invalid(here.Child("via"), spec.Via, "an object has one /scale subresource, and another component uses it")
 		}
 		part := component{name: spec.Name, absent: spec.Default, minimum: spec.Minimum, viaScale: spec.Via == v1alpha1.ViaScale}
+		part.when = c.predicates(here.Child("when"), spec.When)
 		if spec.Each == "" {
 			c.single(here, spec, &part)
 		} else {
@@ -51,6 +52,9 @@ func (c *compiler) single(at *field.Path, spec v1alpha1.ScaleComponent, part *co
 func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent, part *component) {
 	if spec.Via == v1alpha1.ViaScale {
 		c.invalid(at.Child("via"), spec.Via, "/scale has one count: it cannot be used with each")
+	}
+	if len(spec.When) > 0 {
+		c.errs = append(c.errs, field.Forbidden(at.Child("when"), "cannot be used with each"))
 	}
 	each, okEach := c.parse(at.Child("each"), spec.Each)
 	named, okName := c.plain(at.Child("nameFrom"), spec.NameFrom)

@@ -43,6 +43,10 @@ func TestCompileErrors(t *testing.T) {
 		{"another writer behind /scale", head +
 			"scale: [{name: a, replicas: .spec.x, via: Scale}]\nbounds: {max: {path: .spec.x}}", []string{
 			`spec.bounds.max.path: Invalid value: ".spec.x": overlaps with .spec.x of spec.scale[0].replicas`}},
+		{"a condition with each", head + `scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n, when: [{path: .spec.a, op: Exists}]}]`, []string{
+			`spec.scale[0].when: Forbidden: cannot be used with each`}},
+		{"paths of a condition", head + `scale: [{name: a, replicas: .spec.x, when: [{path: '.a[', op: Exists}, {path: .spec.b, op: Eq}]}]`, []string{
+			`spec.scale[0].when[0].path: Invalid value: ".a[": column 3`, "spec.scale[0].when[1].value: Required value: exactly one of value and valueFrom"}},
 		{"each without elements", head + "scale: [{each: .spec.pools, nameFrom: .name, replicas: .n}]", []string{
 			`spec.scale[0].each: Invalid value: ".spec.pools": must end in [*] or a filter`}},
 		{"each without names", head + `scale: [{each: ".spec.pools[*]", replicas: .n}]`, []string{"spec.scale[0].nameFrom: Required value"}},
@@ -154,7 +158,7 @@ func TestAccessors(t *testing.T) {
 func TestUses(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
-scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n}, {name: main, replicas: .spec.n}]
+scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n}, {name: main, when: [{path: .spec.a, op: Ne, value: x}], replicas: .spec.n}]
 suspend: [{when: [{path: .spec.a, op: In, value: [1, x]}, {path: .spec.e, op: Exists}], set: [{path: .spec.b, value: null}, {path: .spec.c, value: "x"}]}]
 bounds: {min: {path: .spec.min}, encoding: String}
 governs: .spec.ref
@@ -178,6 +182,7 @@ changes: {ignore: [.spec.x]}
 		{"spec.scale[0].each", ".spec.pools[*]", false, object},
 		{"spec.scale[0].nameFrom", ".spec.pools[*].name", false, text1},
 		{"spec.scale[0].replicas", ".spec.pools[*].n", true, number},
+		{"spec.scale[1].when[0].path", ".spec.a", false, text1},
 		{"spec.scale[1].replicas", ".spec.n", true, number},
 		{"spec.suspend[0].when[0].path", ".spec.a", false, []path.Type{path.Number, path.String}},
 		{"spec.suspend[0].when[1].path", ".spec.e", false, nil},
@@ -215,6 +220,7 @@ func TestProjectionID(t *testing.T) {
 		"a key to set":     id(vmYAML, Keys{Match: []string{"a", "b"}}),
 		"a path":           id(strings.ReplaceAll(vmYAML, "runStrategy", "strategy"), Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a template":       id(vmYAML+"pods: {template: .spec.template}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
+		"a condition":      id(vmYAML+"scale: [{name: main, when: [{path: .spec.keep, op: Exists}], replicas: .spec.running}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a list of counts": id(vmYAML+"scale: [{each: '.spec.x[*]', nameFrom: .name, replicas: .n}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 	}
 	seen := map[string]string{base: "the base"}

@@ -36,7 +36,7 @@ func (v *view) decideWant(w *want, l *listed) decision {
 	if w.once != "" {
 		return v.setOnce(w, l)
 	}
-	if l != nil && l.entry.Once != "" {
+	if l != nil && l.entry.Once != "" && !l.ours {
 		l = nil // what lasts takes over from what is there, whoever set it
 	}
 	switch {
@@ -67,33 +67,9 @@ func (v *view) take(w *want) decision {
 	return d
 }
 
-// setOnce decides a field that is set when a claim begins and then left alone: again only when a later claim begins or,
-// within one, another value is asked for. The entry says that it was done, also where the field had the value already.
-func (v *view) setOnce(w *want, l *listed) decision {
-	if l != nil && l.entry.Once != "" {
-		e := l.entry
-		done := w.since.Before(e.Since) || w.since.Equal(e.Since) && w.once == e.Once
-		lost := e.Pending && same(l.field.Raw, e.Was) && !same(e.Was, e.Set)
-		if done && !lost {
-			d := w.decision()
-			e.By, e.Pending = w.by.String(), false
-			d.after = &e
-			return d
-		}
-	}
-	d := v.take(w)
-	d.after.Once = w.once
-	d.direction = towards(w.field.Raw, w.value)
-	if same(w.field.Raw, w.value) {
-		d.write, d.viaScale, d.after.Pending, d.direction = false, false, false, workload.DirectionNone
-	}
-	return d
-}
-
 // follow goes from the value that Flyball set to the one wanted now.
 func (v *view) follow(w *want, l *listed) decision {
-	e := l.entry
-	e.Pending = false // what was set has been seen
+	e := l.seen()
 	if same(w.value, e.Was) && !same(w.value, e.Set) {
 		d := v.giveBack(l)
 		d.label, d.by = w.label, w.by.String()
@@ -101,11 +77,14 @@ func (v *view) follow(w *want, l *listed) decision {
 	}
 	d := w.decision()
 	if same(w.value, e.Set) {
-		d.after = hand(e, w)
+		d.after = hand(e, w, true)
 		return d
 	}
 	d.after = &e
-	e.Set, e.By, e.Since, e.Pending = w.value, w.by.String(), w.since, w.viaScale
+	if w.viaScale {
+		e.Prior, e.Pending = e.Set, true
+	}
+	e.Set, e.By, e.Since = w.value, w.by.String(), w.since
 	d.write, d.value, d.viaScale = true, w.value, w.viaScale
 	d.direction = towards(l.field.Raw, w.value)
 	return d
@@ -125,7 +104,7 @@ func (v *view) contest(w *want, l *listed) decision {
 		return v.take(w)
 	}
 	d := w.decision()
-	d.after = hand(e, w)
+	d.after = hand(e, w, false)
 	if !w.enforce {
 		d.overridden = true
 		return d
@@ -135,8 +114,8 @@ func (v *view) contest(w *want, l *listed) decision {
 	return d
 }
 
-// resume does the /scale write of which only the ledger's half is known to be through. A value that came in between is
-// the new original.
+// resume does the /scale write of which only the ledger's half is known to be through. That may have been a write that gave
+// the field back; then it is taken once more. A value that came in between is the new original.
 func (v *view) resume(w *want, l *listed) decision {
 	if same(w.field.Raw, w.value) {
 		return w.decision()
@@ -151,12 +130,14 @@ func (v *view) resume(w *want, l *listed) decision {
 	return d
 }
 
-// hand passes an entry on to the policy that claims it now. The finalizer of the old one waits for that.
-func hand(e workload.Entry, w *want) *workload.Entry {
-	if by := w.by.String(); e.By != by {
-		e.By = by
+// hand passes an entry on to the policy that claims it now. The finalizer of the old one waits for that. An entry that is
+// Flyball's own takes over a later beginning of the claim too, or what somebody changes after that would pass for older.
+func hand(e workload.Entry, w *want, ours bool) *workload.Entry {
+	by := w.by.String()
+	if ours || e.By != by {
 		e.Since = later(e.Since, w.since)
 	}
+	e.By = by
 	return &e
 }
 
@@ -189,7 +170,9 @@ func (v *view) release(l *listed, plan workload.Plan) decision {
 	}
 	d = v.giveBack(l)
 	if n, ok := v.lands(l, plan.Within); ok && d.restore {
-		d.value = integer(n)
+		if d.value = integer(n); same(l.field.Raw, d.value) {
+			return l.decision() // it is there already
+		}
 	}
 	return d
 }
@@ -220,7 +203,7 @@ func (l *listed) decision() decision {
 	return d
 }
 
-// giveBack puts the original back. Through /scale the entry stays until the original is seen.
+// giveBack puts the original back. Through /scale the entry stays until the original is seen, and says that it may be back.
 func (v *view) giveBack(l *listed) decision {
 	d := l.decision()
 	if same(l.field.Raw, l.entry.Was) || l.field.Depth == blocked || isForeign(l) {
@@ -229,7 +212,9 @@ func (v *view) giveBack(l *listed) decision {
 	d.write, d.restore, d.value, d.made = true, true, l.entry.Was, l.entry.Made
 	d.direction = workload.DirectionUp
 	if l.site.kind == siteSlot && v.a.projection.slots[l.site.index].viaScale && l.entry.Was != "" {
-		d.viaScale, d.after = true, &l.entry
+		e := l.seen()
+		e.Pending = true
+		d.viaScale, d.after = true, &e
 	}
 	return d
 }
@@ -241,6 +226,9 @@ func isForeign(l *listed) bool {
 		return false
 	}
 	tokens := path.Pointer(l.entry.Pointer).Tokens()
+	if len(tokens) < 2 {
+		return true
+	}
 	switch tokens[0] {
 	case "apiVersion", "kind", "status":
 		return true

@@ -26,22 +26,37 @@
 // has Once, the value asked for (Set is that inside the governor's bounds), and stands for no original: in the table above
 // it counts as none, and on release it is dropped without a write.
 //
-//	claim  entry                                              outcome
-//	once   none, or one that lasts, or an earlier claim's     write v; entry{once, set: v}
-//	once   of this claim, or of a later one                   nothing, whatever the object has
+//	claim    entry                                                      outcome
+//	once     none, one that lasts, another policy's, another value's,   write v; entry{once, set: v, interrupted: those before}
+//	         or of an earlier claim
+//	once     of this policy and value, of this claim or a later one     nothing, whatever the object has
+//	once     the same, in its list of interrupted ones                  nothing; the entry is this claim's again
+//	resumed  with once                                                  nothing; the entry is this claim's
+//	resumed  any other, or none                                         as if nothing were claimed
 //
 // # A count behind /scale
 //
-// The /scale subresource carries no annotations, so the ledger and the count are two writes. The entry's Pending mark
-// makes the pair safe against a crash between them:
+// The /scale subresource carries no annotations, so the ledger and the count are two writes, whichever way the count
+// goes. The ledger comes first, and the entry's Pending mark says that the other one may be missing:
 //
-//	claim:   ledger{was, set, pending}  then  /scale := set          (Patch, Next)
-//	  crash in between, c == was:       /scale := set again
-//	  c == set is seen:                 ledger: the mark goes
-//	release: /scale := was              the entry stays
-//	  crash before it, c == set:        /scale := was again
-//	  c == was is seen:                 the entry goes, since c != set
+//	claim          ledger{was, set, pending}         then  /scale := set     (Patch, Next)
+//	another value  ledger{was, set, prior, pending}  then  /scale := set     prior: what was set before
+//	release        ledger{was, set, pending}         then  /scale := was
+//
+// A crash, or a change of mind, may come before, between and after the two. The claim of the moment and the count say how
+// to go on from an entry that is pending, and none of the counts that Flyball may have left is taken for somebody else's:
+//
+//	c == set    claimed: the mark goes              not claimed: /scale := was
+//	c == was    claimed: /scale := set              not claimed: the entry goes
+//	c == prior  as if set had never been meant: entry{was, set: prior}
+//	any other   claimed: it is the new original     not claimed: the entry goes, and it stands
 //
 // At every point the ledger holds the original for as long as the object may hold anything else. A count that was absent
-// cannot be given back through /scale; it is removed by a patch of the object, with the entry.
+// cannot be given back through /scale; it is removed by a patch of the object, with the entry. A size that is set once
+// keeps the original of a value that lasted until its own write is through.
+//
+// # A count that must not change
+//
+// A component of scale whose `when` does not hold of the owner's object is fixed: no size is a claim on it, so that an
+// entry it has is released, and where a size would change nothing else the object is unable to do what is asked.
 package adapter

@@ -320,6 +320,15 @@ func (s *server) spec() string {
 	return v.Raw()
 }
 
+// value is the JSON text at a pointer; empty if there is none.
+func (s *server) value(pointer string) string {
+	found, err := path.Probe(s.doc, path.Pointer(pointer))
+	if err != nil {
+		panic(err)
+	}
+	return found.Value.Raw()
+}
+
 // settle renders and applies until nothing is left to write, and gives the first result.
 func (s *server) settle(t testing.TB, a *Adapter, plan workload.Plan) Result {
 	t.Helper()

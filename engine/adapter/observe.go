@@ -119,7 +119,7 @@ func (v *view) addCount(all []count, part *component, element int, name string) 
 	if !ok || f.Depth == blocked {
 		return all
 	}
-	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum}
+	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum, Fixed: !v.all(part.when, v.original)}
 	return append(all, c)
 }
 

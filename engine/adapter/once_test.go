@@ -54,7 +54,7 @@ func TestSetOnce(t *testing.T) {
 			{"the window begins", "", once(6, begun), "6", true},
 			{"the autoscaler scales", "9", once(6, begun), "9", true},
 			{"the next window", "", once(6, next), "6", true},
-			{"handed back to the earlier one", "9", once(4, begun), "9", true},
+			{"handed back to the earlier one", "9", resumed(4), "9", true},
 		}},
 		{"an edit sets it at once", "3", []step{
 			{"the window begins", "", once(6, begun), "6", true},

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -14,7 +13,29 @@ func (v *view) now(s *slot) string { return v.current(s).Raw }
 
 // all says whether every predicate holds on the values that read gives.
 func (v *view) all(predicates []predicate, read func(*slot) string) bool {
-	return !slices.ContainsFunc(predicates, func(p predicate) bool { return !p.holds(read) })
+	return v.failing(predicates, read) == nil
+}
+
+// failing is the first predicate that does not hold; nil if all do.
+func (v *view) failing(predicates []predicate, read func(*slot) string) *predicate {
+	for i := range predicates {
+		if !predicates[i].holds(read) {
+			return &predicates[i]
+		}
+	}
+	return nil
+}
+
+// finding says what a predicate found, for messages.
+func (p *predicate) finding(read func(*slot) string) string {
+	raw := read(p.slot)
+	switch {
+	case raw == "":
+		return p.slot.path.String() + " is absent"
+	case p.op == v1alpha1.OpNotExists:
+		return p.slot.path.String() + " exists"
+	}
+	return p.slot.path.String() + " is " + brief(raw)
 }
 
 // holds compares. A comparison with an absent field is false, Ne included.

@@ -41,6 +41,11 @@ var worlds = map[string]world{
 		"/spec/replicas": {"", "0", "1", "3", "7"},
 		"/spec/paused":   {"", "true", "false"},
 	}},
+	"Set": {adapter: setYAML, steps: 1, fields: map[string][]string{
+		"/spec/replicas": {"", "0", "1", "3", "7"},
+		"/spec/side":     {"", "0", "2"},
+		"/spec/claims":   {"", `"Delete"`, `"Keep"`},
+	}},
 	"VirtualMachine": {adapter: vmYAML, steps: 1, fields: map[string][]string{
 		"/spec/running":     {"", "true", "false"},
 		"/spec/runStrategy": {"", `"Always"`, `"Halted"`, `"Manual"`},
@@ -126,7 +131,7 @@ func must[T any](v T, err error) T {
 
 func (x *trial) run() {
 	for range rapid.IntRange(1, 8).Draw(x.T, "steps") {
-		switch rapid.SampledFrom([]string{"plan", "plan", "settle", "edit", "edit", "lose"}).Draw(x.T, "step") {
+		switch rapid.SampledFrom([]string{"plan", "plan", "settle", "edit", "edit", "lose", "turn"}).Draw(x.T, "step") {
 		case "plan":
 			x.plan = x.drawPlan()
 			x.settle()
@@ -135,6 +140,9 @@ func (x *trial) run() {
 		case "edit":
 			x.edit()
 		case "lose":
+			x.lose()
+		case "turn":
+			x.plan = x.drawPlan()
 			x.lose()
 		}
 		x.compareObserved()
@@ -240,7 +248,7 @@ func (x *trial) edit() {
 	value := rapid.SampledFrom(x.w.fields[pointer]).Draw(x.T, "value")
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
 	e := x.object(x.real).Ledger.Find(pointer)
-	if same(now, value) || e != nil && same(e.Set, value) {
+	if same(now, value) || e != nil && (same(e.Set, value) || e.Pending && same(e.Prior, value)) {
 		return // no change, or one that cannot be told from Flyball's own
 	}
 	x.real.set(pointer, value)

@@ -63,7 +63,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result.Values = w.values
 	v.summarize(&result, &w, decisions)
 	result.State = v.state(&w, decisions, plan)
-	result.Message = message(result.State, decisions)
+	result.Message = message(result.State, decisions, w.fixed)
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
@@ -165,7 +165,8 @@ func (v *view) restartsPods(d *decision) bool {
 	case siteUnlisted:
 		t := v.a.projection.template
 		pointer, err := t.Pointer()
-		return err == nil && t.Len() > 0 && pointer.IsPrefixOf(path.Pointer(d.pointer))
+		written := path.Pointer(d.pointer)
+		return err == nil && t.Len() > 0 && (pointer.IsPrefixOf(written) || written.IsPrefixOf(pointer))
 	}
 	return false
 }
@@ -253,8 +254,8 @@ func (v *view) isReduced(d *decision) bool {
 	return false
 }
 
-// message says in one line what is written, or else why nothing is.
-func message(state workload.State, decisions []decision) string {
+// message says in one line what is written and what is left alone, or else why nothing is written.
+func message(state workload.State, decisions []decision, fixed []string) string {
 	var parts []string
 	for i := range decisions {
 		if d := &decisions[i]; d.write {
@@ -266,7 +267,7 @@ func message(state workload.State, decisions []decision) string {
 			parts = append(parts, d.label+" is "+brief(d.field.Raw)+", changed by somebody else: left until the next transition")
 		}
 	}
-	if len(parts) > 0 {
+	if parts = append(parts, fixed...); len(parts) > 0 {
 		return strings.Join(parts, ", ")
 	}
 	switch state {

@@ -67,6 +67,13 @@ func TestRenderRules(t *testing.T) {
 		{"2: as set: nothing", `{"replicas":0}`, []workload.Entry{replicas}, sleep(), outcome{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
+		{"2: as set, the claim begins later: noted, so that a later change is told from an earlier one", `{"replicas":0}`, []workload.Entry{replicas},
+			at(sleep(), tuesday), outcome{
+				Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "asleep", Direction: "ledger", By: nights,
+			}},
+		{"2: as set, the claim began earlier: nothing", `{"replicas":0}`, []workload.Entry{replicas}, at(sleep(), monday.Add(-time.Hour)), outcome{
+			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+		}},
 		{"2: as set, another value wanted: the original stays", `{"replicas":0}`, []workload.Entry{replicas},
 			at(size(workload.SizeAtMost, 1), tuesday), outcome{
 				Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "3", "1"), nights, tuesday)},
@@ -223,5 +230,29 @@ func TestRenderRefusesObjectsOfAnotherProjection(t *testing.T) {
 	a, b := compiled(t, deploymentYAML, Keys{}), compiled(t, cronJobYAML, Keys{})
 	if _, err := a.Render(projected(t, b, object(`{"replicas":3}`)), sleep()); err == nil {
 		t.Error("no error")
+	}
+}
+
+// Whoever can edit an object can edit its ledger. What no adapter can have written is not given back, and what holds a pod
+// template is a roll-out.
+func TestForgedLedger(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	const template = `{"spec":{"containers":[{"image":"a:1"}]}}`
+	const spec = `{"replicas":3,"template":` + template + `}`
+	for _, tc := range []struct {
+		pointer, set, was string
+		written           bool
+		impact            v1alpha1.Impact
+	}{
+		{"/spec", spec, `{"replicas":9}`, false, v1alpha1.ImpactNone},
+		{"/metadata", `{}`, `{"labels":{}}`, false, v1alpha1.ImpactNone},
+		{"/spec/template", template, `{"spec":{"containers":[{"image":"a:2"}]}}`, true, v1alpha1.ImpactRollout},
+		{"/spec/template/spec/containers", `[{"image":"a:1"}]`, `[]`, true, v1alpha1.ImpactRollout},
+	} {
+		doc := withLedger(t, spec, entry(tc.pointer, tc.was, tc.set))
+		r := rendered(t, a, doc, workload.Plan{})
+		if wrote := len(r.Changed) > 0; wrote != tc.written || r.Impact != tc.impact {
+			t.Errorf("%s: written %t with impact %s, want %t with %s", tc.pointer, wrote, r.Impact, tc.written, tc.impact)
+		}
 	}
 }

@@ -28,6 +28,13 @@ func pending(pointer, was, set string) workload.Entry {
 	return e
 }
 
+// resized is an entry while /scale takes the count from one value set to another.
+func resized(pointer, was, prior, set string) workload.Entry {
+	e := pending(pointer, was, set)
+	e.Prior = prior
+	return e
+}
+
 func TestScaleWrites(t *testing.T) {
 	const (
 		since    = `\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\"`
@@ -57,22 +64,43 @@ func TestScaleWrites(t *testing.T) {
 		}},
 		{"done: nothing", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), sleep(), nil},
 		{"another size: the ledger, then /scale", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), size(workload.SizeAtMost, 2), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,\"prior\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":2}}`},
+		}},
+		{"crash after that ledger: /scale again", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), size(workload.SizeAtMost, 2),
+			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":2}}`}},
+		{"crash after that ledger, back to the size before: the mark goes", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), sleep(), &wire{
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
+		}},
+		{"another size seen: the mark goes", withLedger(t, `{"replicas":2}`, resized("/spec/replicas", "3", "0", "2")), size(workload.SizeAtMost, 2), &wire{
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,` + since + `},\"of\":\"Scaled/web\"}"`),
 		}},
 		{"enforced: /scale alone", withLedger(t, `{"replicas":5}`, entry("/spec/replicas", "3", "0")), enforced(sleep()),
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
-		{"release: /scale alone, the entry stays", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{},
+		{"release: the mark, then /scale", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{}, &wire{
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
+		}},
+		{"crash after the mark: /scale again, if nothing has changed", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":3}}`}},
-		{"release seen: the entry goes", withLedger(t, `{"replicas":3}`, entry("/spec/replicas", "3", "0")), workload.Plan{}, &wire{Body: ledger("null")}},
-		{"released before /scale was through: the entry goes", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
+		{"crash after the mark, claimed again: the mark goes", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), sleep(), &wire{
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
+		}},
+		{"release seen: the entry goes", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), workload.Plan{}, &wire{Body: ledger("null")}},
+		{"release through, claimed again before the entry goes: /scale", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), sleep(),
+			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
+		{"crash after a mark, another value came in: it stands", withLedger(t, `{"replicas":5}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
 			&wire{Body: ledger("null")}},
+		{"crash after the ledger of another size: released from where it is", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), workload.Plan{}, &wire{
+			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
+		}},
 		{"release of an absent count: removed with the entry", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "", "0")), workload.Plan{}, &wire{
 			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":null},` + conflict + `},"spec":{"replicas":null}}`,
 		}},
 		{"release with another field: that one and /scale after it", withLedger(t, `{"paused":true,"replicas":0}`,
 			entry("/spec/paused", "", "true"), entry("/spec/replicas", "3", "0")), workload.Plan{}, &wire{
-			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"},` + conflict + `},"spec":{"paused":null}}`,
+			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"},` + conflict + `},"spec":{"paused":null}}`,
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
 		}},
 	}
@@ -89,7 +117,7 @@ func TestScaleWrites(t *testing.T) {
 // TestScaleSurvivesACrashAnywhere loses each write in turn: the count is asleep and awake again all the same.
 func TestScaleSurvivesACrashAnywhere(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
-	for lost := range 6 {
+	for lost := range 7 {
 		s := newServer(object(`{"replicas":3}`))
 		n := 0
 		send := func(plan workload.Plan) {

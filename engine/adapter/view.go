@@ -71,8 +71,25 @@ type listed struct {
 	entry workload.Entry // its Pointer is where the field is now
 	site  site
 	field workload.Field
-	// ours is true while the field holds what was set. What was set once is nobody's: it stands for no original.
+	// ours is true while the field holds what was set, or still what was set before it. What was set once is nobody's: it
+	// stands for no original.
 	ours bool
+}
+
+// isBehind says whether the field still holds what Flyball had set before: the write to /scale did not come.
+func (l *listed) isBehind() bool {
+	return l.entry.Pending && l.entry.Prior != "" && same(l.field.Raw, l.entry.Prior)
+}
+
+// seen is the entry of a field that is ours as the field bears it out: a write to /scale that did not come is as if it had
+// never been meant.
+func (l *listed) seen() workload.Entry {
+	e := l.entry
+	if l.isBehind() {
+		e.Set, e.Once, e.Interrupted = e.Prior, "", ""
+	}
+	e.Prior, e.Pending = "", false
+	return e
 }
 
 // view is an object with Flyball's own changes told apart from its owner's values.
@@ -106,7 +123,7 @@ func (a *Adapter) view(obj *workload.Object) *view {
 				l.field = obj.Fields[l.site.index]
 			}
 		}
-		l.ours = l.site.kind != siteGone && l.entry.Once == "" && same(l.field.Raw, l.entry.Set)
+		l.ours = l.site.kind != siteGone && (l.isBehind() || l.entry.Once == "" && same(l.field.Raw, l.entry.Set))
 		v.entries[i] = l
 	}
 	v.originals = v.undo()

@@ -35,8 +35,10 @@ type want struct {
 	by      workload.Policy
 	since   time.Time
 	enforce bool
-	// once is, where the value is to be set once, the JSON text of what is asked for, before bounds.
-	once string
+	// once is, where the value is to be set once, the JSON text of what is asked for, before bounds; resumed says that it
+	// has been set.
+	once    string
+	resumed bool
 }
 
 // wishes is all that a plan wants of one object.
@@ -49,6 +51,8 @@ type wishes struct {
 	facets, facetAble bool
 	// first is who asks first: for size, else for the first facet.
 	first workload.Policy
+	// fixed says of each count that the size would change, but that must stay as it is, why.
+	fixed []string
 }
 
 // wish turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds,
@@ -116,21 +120,50 @@ func (v *view) wishSize(w *wishes, plan workload.Plan) {
 		}
 		return
 	}
-	counts := v.counts()
-	w.sizeAble = len(counts) > 0
+	v.wishCounts(w, plan)
+}
+
+func (v *view) wishCounts(w *wishes, plan workload.Plan) {
+	size, once := plan.Size.Value, ""
+	if plan.Size.Once {
+		once, size = integer(size.Replicas), within(size, plan.Within)
+	}
+	counts, scaled := v.counts(), 0
 	for i := range counts {
-		size, once := plan.Size.Value, ""
-		if plan.Size.Once {
-			once, size = integer(size.Replicas), within(size, plan.Within)
+		if counts[i].Fixed {
+			w.leave(v, &counts[i], size)
+			continue
+		}
+		scaled++
+		if plan.Size.Resumed && !counts[i].isSetOnce() {
+			continue // given back, if it was taken
 		}
 		n := claimed(v.wantedCount(&counts[i], size), plan.Size)
-		n.once = once
+		n.once, n.resumed = once, plan.Size.Resumed
 		if len(v.a.components) > 1 && n.element == "" {
 			n.label = counts[i].Name + " " + n.label
 		}
 		w.add(n)
 		w.note("replicas/"+counts[i].Name, integer(size.Of(counts[i].Component)))
 	}
+	w.sizeAble = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
+}
+
+// isSetOnce says whether the count was set once, for whomever.
+func (c *count) isSetOnce() bool {
+	return c.entry != nil && c.entry.entry.Once != "" && !c.entry.ours
+}
+
+// leave passes over a count that must stay as it is, and remembers why if the size would change it.
+func (w *wishes) leave(v *view, c *count, size workload.Size) {
+	free := c.Component
+	free.Fixed = false
+	if n := size.Of(free); n == c.Replicas {
+		w.note("replicas/"+c.Name, integer(n))
+		return
+	}
+	why := v.failing(c.part.when, v.original)
+	w.fixed = append(w.fixed, c.Name+" must not be scaled: "+why.finding(v.original))
 }
 
 // within brings a size into bounds.

@@ -77,7 +77,7 @@ func (a Agreement) Plan() workload.Plan {
 		p.Size = claim(in, *in.Size)
 	} else if a.once != nil {
 		p.Size = claim(a.once, *a.once.Size)
-		p.Size.Once = true
+		p.Size.Once, p.Size.Resumed = true, a.once.Resumed
 	}
 	if in := winner(a.heard(a.sleepMin), a.setMin, byMin); in != nil {
 		p.Min = claim(in, *in.Min)
@@ -152,15 +152,16 @@ func byNote(key string) order {
 }
 
 // byIdentity makes the order total. The name that sorts first is the greater, so that a reader can tell who wins. One
-// policy may ask twice (its windows overlap): the older transition is the greater, and enforcing is.
+// policy may ask twice (its windows overlap): the older transition is the greater, and enforcing and setting are.
 func byIdentity(a, b *workload.Intent) int {
-	enforce := func(in *workload.Intent) int {
-		if in.Enforce {
-			return 1
-		}
-		return 0
+	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(bit(a.Enforce), bit(b.Enforce)), cmp.Compare(bit(b.Resumed), bit(a.Resumed)))
+}
+
+func bit(is bool) int {
+	if is {
+		return 1
 	}
-	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(enforce(a), enforce(b)))
+	return 0
 }
 
 func best(old, in *workload.Intent, less order) *workload.Intent {

@@ -49,6 +49,7 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	}
 	w := world{cluster, admin}
 	t.Run("500 Deployments", w.deployments)
+	t.Run("1,100 objects in pages", w.pages)
 	t.Run("namespaces by their metadata", w.namespaces)
 	t.Run("a kind that comes, goes and comes back", w.comingAndGoing)
 	t.Run("a right that is granted later", w.grantedLater)

@@ -169,6 +169,8 @@ type Component struct {
 	Replicas int64
 	// Minimum is the lowest count that the kind accepts.
 	Minimum int64
+	// Fixed is true where the count must stay as it is on this object.
+	Fixed bool
 }
 
 // Bounds are an autoscaler's limits as its owner has them; nil where the kind has no such limit or the object none.

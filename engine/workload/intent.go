@@ -30,9 +30,13 @@ type Size struct {
 	Capacity int64
 }
 
-// Of is the count that a size leaves of one component; never below the component's minimum unless the owner is.
+// Of is the count that a size leaves of one component; never below the component's minimum unless the owner is. A component
+// that is fixed keeps its count.
 func (s Size) Of(c Component) int64 {
 	want := c.Replicas
+	if c.Fixed {
+		return want
+	}
 	switch s.Mode {
 	case SizeSleep:
 		want = min(c.Replicas, c.Minimum)
@@ -77,6 +81,9 @@ type Intent struct {
 	// Once sets the size when the intent begins and never again, and gives nothing back at the end: whoever governs the
 	// object goes on from there. It yields to every size that lasts. It needs a Size of mode SizeExactly.
 	Once bool
+	// Resumed says of a size that is set once that it was set before and has been interrupted since: it keeps others from setting
+	// theirs, and sets nothing.
+	Resumed bool
 	// ForGoverned passes the size on to the object that the target governs; on the target itself the intent asks nothing.
 	ForGoverned bool
 	Size        *Size
@@ -96,8 +103,8 @@ type Claim[T any] struct {
 	Since time.Time
 	// Enforce corrects changes that others make.
 	Enforce bool
-	// Once sets the value once for each Since and then leaves it alone.
-	Once bool
+	// Once sets the value once for each Since and then leaves it alone; where it is Resumed, that has been done.
+	Once, Resumed bool
 }
 
 // Plan is what all policies together want of one target. The zero Plan gives back everything.

@@ -25,11 +25,18 @@ type Entry struct {
 	Made uint8 `json:"made,omitempty"`
 	// Element is the name of the list element that the pointer went through when the entry was written.
 	Element string `json:"element,omitempty"`
-	// Pending is true while the ledger is written and the /scale write is not yet known to be through.
+	// Pending is true while the ledger is written and the /scale write is not yet known to be through. That write sets the field,
+	// or gives it back: of an entry that is pending the field may hold Set, Was or Prior, all of them Flyball's doing.
 	Pending bool `json:"pending,omitempty"`
+	// Prior is, while Pending, the JSON text of the value that Flyball had set before and that Set takes the place of; empty
+	// where Set takes the place of the original.
+	Prior string `json:"-"`
 	// Once is, where the field was set once and then left to others, the JSON text of what was asked for; Set may differ from
 	// it by bounds. Such an entry only remembers that it was done: it is dropped without giving anything back.
 	Once string `json:"once,omitempty"`
+	// Interrupted is, beside Once, the JSON text of a list of the claims (of type Once) that the field was set for before other
+	// policies came in between: they are not honoured again when they are handed back to.
+	Interrupted string `json:"-"`
 }
 
 // Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with one more key, "of",
@@ -37,8 +44,11 @@ type Entry struct {
 type Ledger []Entry
 
 type entryJSON struct {
-	Was json.RawMessage `json:"was,omitempty"`
-	Set json.RawMessage `json:"set,omitempty"`
+	Was   json.RawMessage `json:"was,omitempty"`
+	Set   json.RawMessage `json:"set,omitempty"`
+	Prior json.RawMessage `json:"prior,omitempty"`
+	// Interrupted is empty or a list of type Once.
+	Interrupted json.RawMessage `json:"interrupted,omitempty"`
 	Entry
 }
 
@@ -75,7 +85,8 @@ func (l Ledger) Encode(of string) (string, error) {
 	m[ledgerOf] = of
 	for _, e := range l {
 		e.Since = e.Since.UTC()
-		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Entry: e}
+		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
+			Interrupted: json.RawMessage(e.Interrupted), Entry: e}
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -108,7 +119,7 @@ func ParseLedger(text string) (l Ledger, of string, err error) {
 			return nil, "", fmt.Errorf("read the ledger annotation: %s: %w", pointer, err)
 		}
 		e := j.Entry
-		e.Pointer, e.Was, e.Set = pointer, string(j.Was), string(j.Set)
+		e.Pointer, e.Was, e.Set, e.Prior, e.Interrupted = pointer, string(j.Was), string(j.Set), string(j.Prior), string(j.Interrupted)
 		l = append(l, e)
 	}
 	sort.Slice(l, func(i, j int) bool { return l[i].Pointer < l[j].Pointer })

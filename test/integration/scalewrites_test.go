@@ -1,0 +1,188 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/customkind"
+)
+
+// shiftCounts are the replicas of a press of three, by the shift it is on: a label, and each shift has a schedule. Both
+// schedules have slept since dusk, so that whoever claims a press claims it since the same instant.
+var shiftCounts = map[string]int64{"": 3, "night": 0, "less": 2}
+
+// halfway is one change of a count behind /scale that stops at one of its writes, on several presses of a namespace.
+type halfway struct {
+	from, to string
+	// through says that the count was written and only the mark in the ledger is left; else nothing but the mark was written.
+	through bool
+
+	kind      customkind.Kind
+	namespace string
+	// before are the presses as they were made; what becomes of each is in its name.
+	before []*unstructured.Unstructured
+	lift   func()
+}
+
+// ends are the presses of each namespace: the shift that each is on when the manager is back.
+var ends = map[string]string{"rests": "night", "slows": "less", "wakes": "", "scaled": ""}
+
+func (h *halfway) String() string {
+	return fmt.Sprintf("from %q to %q, /scale through: %t", h.from, h.to, h.through)
+}
+
+// begin makes the presses and their schedules.
+func (h *halfway) begin(k customkind.Kind) {
+	GinkgoHelper()
+	h.kind, h.namespace = k, newNamespace()
+	two := int64(2)
+	levels := map[string]*v1alpha1.AsleepAs{"night": nil, "less": {Replicas: &two}}
+	for shift, level := range levels {
+		nightlyOn(h.namespace, shift, v1alpha1.TargetSelector{
+			Kinds: []v1alpha1.KindRef{k.Ref()}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"shift": shift}},
+		}, func(r *v1alpha1.ScheduleRules) { r.AsleepAs = level })
+	}
+	for name := range ends {
+		h.before = append(h.before, press(k, h.namespace, name, shiftCounts[""]))
+		h.shift(name, h.from)
+	}
+}
+
+// shift puts a press on a shift.
+func (h *halfway) shift(name, shift string) {
+	GinkgoHelper()
+	patch(h.kind.Object(h.namespace, name, nil), label("shift", shift))
+}
+
+// settled waits until a press is as its shift has it, with nothing of a write left in its ledger.
+func (h *halfway) settled(name, shift string) {
+	GinkgoHelper()
+	Eventually(pressCount(h.kind, h.namespace, name, ".spec.replicas")).Should(Equal(shiftCounts[shift]), "%s of %s on shift %q", name, h, shift)
+	if shift == "" {
+		Eventually(pressLedger(h.kind, h.namespace, name)).Should(BeEmpty(), "%s of %s", name, h)
+		return
+	}
+	Eventually(func(g Gomega) map[string]any {
+		var l map[string]map[string]any
+		text := pressLedger(h.kind, h.namespace, name)(g)
+		_ = json.Unmarshal([]byte(text), &l) // "of" is no object
+		return l["/spec/replicas"]
+	}).Should(And(HaveKeyWithValue("was", BeEquivalentTo(3)), HaveKeyWithValue("set", BeEquivalentTo(shiftCounts[shift])), Not(HaveKey("pending"))),
+		"%s of %s on shift %q", name, h, shift)
+}
+
+// stop has the API server refuse the write at which the change is to stop, and begins the change.
+func (h *halfway) stop() {
+	GinkgoHelper()
+	here := fmt.Sprintf("object.metadata.namespace == '%s'", h.namespace)
+	rules := "{apiGroups: [" + h.kind.Group + "], apiVersions: [v1], operations: [UPDATE], resources: [%s]}"
+	for name := range ends {
+		h.shift(name, h.to) // nothing can be written before the manager runs
+	}
+	if !h.through {
+		h.lift = deny(h.namespace, fmt.Sprintf(rules, "presses/scale"), here, "false", "/scale is closed", func() error { return h.scale("rests", 99, metav1.DryRunAll) })
+		return
+	}
+	const marked = "'flyball.dev/ledger' in object.metadata.?annotations.orValue({}) && object.metadata.annotations['flyball.dev/ledger'].contains('pending')"
+	h.lift = deny(h.namespace, fmt.Sprintf(rules, "presses"), here, marked, "the mark stays", func() error {
+		return env.Client.Patch(ctx, h.kind.Object(h.namespace, "rests", nil), client.RawPatch(types.MergePatchType, []byte(annotation("a", "b"))), client.DryRunAll)
+	})
+}
+
+// scale sets the count of a press as kubectl scale does.
+func (h *halfway) scale(name string, n int, dryRun ...string) error {
+	return env.Client.SubResource("scale").Patch(ctx, h.kind.Object(h.namespace, name, nil),
+		client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)),
+		&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: dryRun}})
+}
+
+// stopped waits until the change has come as far as it can.
+func (h *halfway) stopped() {
+	GinkgoHelper()
+	at := h.from
+	if h.through {
+		at = h.to
+	}
+	for name := range ends {
+		Eventually(pressLedger(h.kind, h.namespace, name)).Should(ContainSubstring("pending"), "%s of %s", name, h)
+		Eventually(pressCount(h.kind, h.namespace, name, ".spec.replicas")).Should(Equal(shiftCounts[at]), "%s of %s", name, h)
+	}
+}
+
+// returned checks every press after the manager is back, and that in the end each is as it was.
+func (h *halfway) returned() {
+	GinkgoHelper()
+	for name, shift := range ends {
+		if name != "scaled" {
+			h.settled(name, shift)
+		}
+	}
+	for name := range ends {
+		h.shift(name, "")
+	}
+	for _, before := range h.before {
+		name := before.GetName()
+		if name == "scaled" {
+			Eventually(pressLedger(h.kind, h.namespace, name)).Should(BeEmpty(), "%s of %s", name, h)
+			Expect(pressCount(h.kind, h.namespace, name, ".spec.replicas")(Default)).To(BeEquivalentTo(7), "%s of %s", name, h)
+			continue
+		}
+		h.settled(name, "")
+		after := h.kind.Object(h.namespace, name, nil)
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(after), after)).To(Succeed())
+		Expect(asOwned(after)).To(Equal(asOwned(before)), "%s of %s", name, h)
+	}
+}
+
+var _ = Describe("A manager that is gone between the two writes of a count behind /scale", func() {
+	It("goes on from there, whoever claims the object then, and takes nothing of its own for a change by hand", func() {
+		night := managerAtNight()
+		k := newKind()
+		k.Scale = true
+		Expect(k.Install(ctx, env)).To(Succeed())
+		a := k.Adapter(".spec.replicas")
+		a.Spec.Scale[0].Via = v1alpha1.ViaScale
+		adapt(a)
+		var changes []*halfway
+		for _, turn := range [][2]string{{"", "night"}, {"night", ""}, {"night", "less"}, {"less", ""}} {
+			changes = append(changes, &halfway{from: turn[0], to: turn[1]}, &halfway{from: turn[0], to: turn[1], through: true})
+		}
+		for _, h := range changes {
+			h.begin(k)
+		}
+		for _, h := range changes {
+			for name := range ends {
+				h.settled(name, h.from)
+			}
+		}
+
+		night.stop()
+		for _, h := range changes {
+			h.stop()
+		}
+		night.start()
+		for _, h := range changes {
+			h.stopped()
+		}
+		night.stop()
+		for _, h := range changes {
+			h.lift()
+			for name, shift := range ends {
+				h.shift(name, shift)
+			}
+			Expect(h.scale("scaled", 7)).To(Succeed())
+		}
+		night.start()
+		for _, h := range changes {
+			h.returned()
+		}
+	})
+})
