@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // mark is how an hour in a state is drawn.
-func mark(s state) string { return [...]string{"█", "▒", "·", " "}[s] }
+func mark(s state) string { return [...]string{"█", "▒", "·", " ", "▓", " "}[s] }
 
 // chart draws one row for each target and one column for one, two or four hours, whichever fits the width. A column that
 // is awake in one half only is drawn as half a block, so two hours lose nothing.
@@ -22,8 +24,14 @@ func chart(s *screen, tracks []track, begin time.Time, width int) []string {
 	for i := range tracks {
 		out = append(out, "  "+fit(tracks[i].String(), nameWidth)+" "+chartRow(s, &tracks[i], begin, perColumn)+" "+share(&tracks[i], begin))
 	}
-	legend := fmt.Sprintf("█ awake  ▒ reduced  · asleep  (blank) off    %d h a column", perColumn)
-	return append(out, "  "+fit("", nameWidth)+" "+s.in(dim, legend))
+	legend := "█ awake  ▒ reduced  · asleep"
+	if slices.ContainsFunc(tracks, func(t track) bool { return t.resource == freezes }) {
+		legend += "  ▓ frozen"
+	}
+	legend += fmt.Sprintf("  (blank) off    %d h a column", perColumn)
+	// Below the columns, where there is room.
+	indent := max(min(2+nameWidth+1, width-utf8.RuneCountInString(legend)), 2)
+	return append(out, strings.Repeat(" ", indent)+s.in(dim, legend))
 }
 
 // chartWidth is the width of a chart with so many hours in a column.

@@ -37,6 +37,8 @@ type demo struct {
 	leftOut []string
 	// installed is what has to be removed from a cluster of the user's.
 	installed installed
+	// refused and passed count the changes that somebody tried in the freeze.
+	refused, passed int
 	// policiesSince is when the policies were applied, by the machine's clock.
 	policiesSince time.Time
 }
@@ -67,7 +69,7 @@ func run(ctx context.Context, opts options) (err error) {
 		{"Install", d.install},
 		{"Workloads", d.workloads},
 		{"Manager", d.manage},
-		{"Schedules", d.schedules},
+		{"Policies", d.policies},
 		{"The week", d.week},
 	}
 	for i, step := range steps {
@@ -175,23 +177,38 @@ func (d *demo) until(ctx context.Context, limit time.Duration, what string, chec
 func (d *demo) week(ctx context.Context) error {
 	d.say("%s to %s in %s: an hour is %.2f s.", stamp(d.begin), stamp(d.begin.Add(lastHour*time.Hour)), zone, time.Hour.Seconds()/d.rate())
 	v := show(d.screen, d.rec, d.begin)
-	d.clock.Run(d.rate())
-	end := d.clock.NewTimer(d.begin.Add(lastHour * time.Hour).Sub(d.clock.Now()))
-	defer end.Stop()
-	select {
-	case <-ctx.Done():
-	case <-end.C():
-	}
-	d.clock.Run(0)
 	defer v.stop()
+	if d.freezable() {
+		if err := d.freeze(ctx, v); err != nil {
+			return err
+		}
+	}
+	if err := d.runTo(ctx, lastHour); err != nil {
+		return err
+	}
 	return d.arrive(ctx)
 }
 
+// runTo lets the clock run from where it stands to an hour of the week, and stops it there exactly.
+func (d *demo) runTo(ctx context.Context, hour int) error {
+	at := d.begin.Add(time.Duration(hour) * time.Hour)
+	there := d.clock.NewTimer(at.Sub(d.clock.Now()))
+	defer there.Stop()
+	d.clock.RunTo(at, d.rate())
+	select {
+	case <-ctx.Done():
+		d.clock.Run(0)
+		return context.Cause(ctx)
+	case <-there.C():
+		return nil
+	}
+}
+
 // arrive waits, while the clock stands at a time when everything is awake, until all that was on its way is there: changes,
-// and pods. What does not arrive is told in the verdict.
+// counts and pods. What does not arrive is told in the verdict.
 func (d *demo) arrive(ctx context.Context) error {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		missing := d.rec.unsettled()
+	for deadline := time.Now().Add(harness.Patience); time.Now().Before(deadline); {
+		missing := append(d.rec.unsettled(), d.unfinished()...)
 		for _, t := range d.rec.snapshot() {
 			if restored(&t) != "" {
 				missing = append(missing, t.String())
@@ -220,5 +237,8 @@ func (d *demo) watch(ctx context.Context) error {
 	}
 	list := slices.DeleteFunc(targets(), func(t target) bool { return slices.Contains(d.leftOut, t.resource.Group) })
 	d.rec = newRecorder(d.clock, list)
+	if d.freezable() {
+		d.rec.freeze = newFreeze()
+	}
 	return d.rec.watch(ctx, client, namespace)
 }

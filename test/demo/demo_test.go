@@ -228,12 +228,13 @@ func TestCountRequests(t *testing.T) {
 		log(manager, "patch", "apps", "deployments", 409, since),
 		log("kubectl", "patch", "apps", "deployments", 200, since),
 		log(manager, "patch", "flyball.dev", "schedules", 200, since),
+		log(manager, "create", "admissionregistration.k8s.io", "validatingwebhookconfigurations", 201, since),
 		log(manager, "create", "events.k8s.io", "events", 201, since),
 		log(manager, "create", "authorization.k8s.io", "selfsubjectaccessreviews", 201, since),
 		log(manager, "get", "apps", "deployments", 200, since),
 		log(manager, "watch", "apps", "deployments", 200, since),
 	}, since)
-	want := requests{targets: 1, own: 1, events: 1, reviews: 1, reads: 1, of: map[string]int{"deployments/a": 1}}
+	want := requests{targets: 1, own: 1, events: 1, reviews: 1, reads: 1, webhook: 1, of: map[string]int{"deployments/a": 1}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(requests{})); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,7 +14,11 @@ func (d *demo) verdict() error {
 	tracks := d.rec.snapshot()
 	width, _ := d.screen.size()
 	d.screen.printf("\n%s\n\n", d.screen.in(bold, "The week as it was seen"))
-	for _, line := range chart(d.screen, tracks, d.begin, width) {
+	rows := tracks
+	if f := d.rec.freezeTrack(); f != nil {
+		rows = append(slices.Clip(rows), *f)
+	}
+	for _, line := range chart(d.screen, rows, d.begin, width) {
 		d.screen.printf("%s\n", line)
 	}
 	d.screen.printf("\n")
@@ -23,6 +28,7 @@ func (d *demo) verdict() error {
 	if err := d.tellWrites(tracks); err != nil {
 		return err
 	}
+	wrong = append(wrong, d.tellFreeze(tracks)...)
 	wrong = append(wrong, d.tellRestored(tracks)...)
 	for _, w := range wrong {
 		d.screen.printf("     %s\n", strings.ReplaceAll(w, "\n", "\n     "))
@@ -42,6 +48,11 @@ func (d *demo) tell(ok bool, format string, args ...any) {
 		sign = d.screen.in(red, "✗")
 	}
 	d.screen.printf("  %s %s\n", sign, fmt.Sprintf(format, args...))
+}
+
+// also prints what belongs to the line before.
+func (d *demo) also(format string, args ...any) {
+	d.screen.printf("              "+format+"\n", args...)
 }
 
 func (d *demo) tellEdges(tracks []track) (wrong []string) {
@@ -90,7 +101,20 @@ func (d *demo) tellWrites(tracks []track) error {
 		}
 	}
 	d.tell(true, "Besides   %d status writes, %d events, %d reviews of rights, %d reads", asked.own, asked.events, asked.reviews, asked.reads)
+	d.also("and %d writes of the webhook's configuration", asked.webhook)
 	return nil
+}
+
+// tellFreeze says what came of the freeze, if there was one.
+func (d *demo) tellFreeze(tracks []track) []string {
+	if !d.freezable() {
+		return nil
+	}
+	wrong := d.unfinished()
+	due, seen := edgesIn(tracks)
+	d.tell(len(wrong) == 0, "Freeze    %d roll-outs refused, %d let through by the exception", d.refused, d.passed)
+	d.also("schedules went on: %d of %d edges of what was frozen", seen, due)
+	return wrong
 }
 
 func (d *demo) tellRestored(tracks []track) (wrong []string) {
@@ -101,6 +125,9 @@ func (d *demo) tellRestored(tracks []track) (wrong []string) {
 	}
 	d.tell(len(wrong) == 0, "Restored  %d of %d exactly as they were: spec, labels, annotations",
 		len(tracks)-len(wrong), len(tracks))
+	if d.passed > 0 {
+		d.also("Deployment/%s has the image that alice was let set, and no other change", frozenApp)
+	}
 	return wrong
 }
 

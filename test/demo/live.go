@@ -17,8 +17,10 @@ type view struct {
 	begin  time.Time
 	// drawn says that a table is drawn over; else each change is a line.
 	drawn bool
-	quit  chan struct{}
-	done  sync.WaitGroup
+	frame *frame
+	// quit ends the drawing; nil while nothing is drawn.
+	quit chan struct{}
+	done sync.WaitGroup
 
 	mu   sync.Mutex
 	last []string
@@ -26,13 +28,40 @@ type view struct {
 
 // show begins to show what the recorder sees.
 func show(s *screen, rec *recorder, begin time.Time) *view {
-	v := &view{screen: s, rec: rec, begin: begin, quit: make(chan struct{})}
+	v := &view{screen: s, rec: rec, begin: begin, frame: &frame{screen: s}}
 	v.drawn = v.fits()
 	rec.onChange(v.changed)
+	v.draw()
+	return v
+}
+
+// draw begins to draw the table, where there is one.
+func (v *view) draw() {
 	if v.drawn {
+		v.quit = make(chan struct{})
 		v.done.Go(v.animate)
 	}
-	return v
+}
+
+// pause ends the drawing.
+func (v *view) pause() {
+	if v.quit != nil {
+		close(v.quit)
+		v.done.Wait()
+		v.quit = nil
+	}
+}
+
+// aside takes the table away while something else is printed in its place, and draws it again below that. After an error
+// it stays away.
+func (v *view) aside(do func() error) error {
+	v.pause()
+	v.frame.erase()
+	if err := do(); err != nil {
+		return err
+	}
+	v.draw()
+	return nil
 }
 
 // fits says whether the whole table can be drawn over: lines that have scrolled away cannot.
@@ -54,23 +83,22 @@ func (v *view) changed(t track, c change) {
 // arrow says what changed, without the word that both have: replicas 3 → 0.
 func arrow(c change) string {
 	word, _, _ := strings.Cut(c.from, " ")
+	if word == "" {
+		return c.to
+	}
 	return c.from + " → " + strings.TrimPrefix(c.to, word+" ")
 }
 
 func stamp(t time.Time) string { return t.Format("Mon 02 Jan 15:04") }
 
 func (v *view) animate() {
-	f := &frame{screen: v.screen}
-	defer f.end()
 	ticker := time.NewTicker(150 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		width, _ := v.screen.size()
-		f.draw(v.lines(width))
+		v.frame.draw(v.lines(width))
 		select {
 		case <-v.quit:
-			width, _ = v.screen.size()
-			f.draw(v.lines(width))
 			return
 		case <-ticker.C:
 		}
@@ -79,8 +107,13 @@ func (v *view) animate() {
 
 // stop draws a last time and ends.
 func (v *view) stop() {
-	close(v.quit)
-	v.done.Wait()
+	if v.quit == nil {
+		return
+	}
+	v.pause()
+	width, _ := v.screen.size()
+	v.frame.draw(v.lines(width))
+	v.frame.end()
 }
 
 const (
@@ -109,7 +142,11 @@ func (v *view) lines(width int) []string {
 		head += "  LAST 24 HOURS"
 	}
 	out = append(out, s.in(dim, head))
-	for _, t := range v.rec.snapshot() {
+	rows := v.rec.snapshot()
+	if f := v.rec.freezeTrack(); f != nil {
+		rows = append(rows, *f)
+	}
+	for _, t := range rows {
 		line := v.row(&t)
 		if width >= withStrip {
 			line += "  " + v.strip(&t, hour)

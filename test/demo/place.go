@@ -57,17 +57,37 @@ func openLocal(ctx context.Context, root string, log io.Writer) (*place, error) 
 	return &place{config: cluster.Config(), kubectl: cluster.Bin("kubectl"), kubeconfig: cluster.Kubeconfig, root: root, cluster: cluster}, nil
 }
 
-// run runs kubectl and gives what it prints; its error has kubectl's words.
-func (p *place) run(ctx context.Context, args ...string) (string, error) {
+// command is kubectl with arguments, in the repository.
+func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.kubectl, args...)
 	cmd.Dir = p.root
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
+	return cmd
+}
+
+// run runs kubectl and gives what it prints; its error has kubectl's words.
+func (p *place) run(ctx context.Context, args ...string) (string, error) {
+	cmd := p.command(ctx, args...)
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(words.String()))
 	}
 	return out.String(), nil
+}
+
+// try runs kubectl as somebody at a terminal would. It gives all that kubectl prints, and whether kubectl has gone well; the
+// error says that it could not be run.
+func (p *place) try(ctx context.Context, args ...string) (printed string, well bool, err error) {
+	raw, err := p.command(ctx, args...).CombinedOutput()
+	var failed *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", false, context.Cause(ctx)
+	case err != nil && !errors.As(err, &failed):
+		return "", false, fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(raw)), err == nil, nil
 }
 
 // demo runs kubectl in the demo's namespace.

@@ -28,9 +28,14 @@ const (
 	asleep
 	// off: its owner has it at nothing.
 	off
+	// frozen and open are those of a freeze: changes are denied, or not.
+	frozen
+	open
 )
 
-func (s state) String() string { return [...]string{"awake", "reduced", "asleep", "off"}[s] }
+func (s state) String() string {
+	return [...]string{"awake", "reduced", "asleep", "off", "frozen", "open"}[s]
+}
 
 // change is one that was seen on an object.
 type change struct {
@@ -42,7 +47,7 @@ type change struct {
 // track is what has been seen of one target.
 type track struct {
 	target
-	// original is the object before any policy; own is its level then.
+	// original is the object before any policy, with what somebody has been let change since; own is its level then.
 	original *unstructured.Unstructured
 	own      level
 	latest   *unstructured.Unstructured
@@ -60,6 +65,8 @@ type recorder struct {
 
 	mu     sync.Mutex
 	tracks []*track
+	// freeze is the freeze of the week, which is no target; nil: there is none.
+	freeze *track
 }
 
 func newRecorder(clock *simclock.Clock, list []target) *recorder {
@@ -74,7 +81,11 @@ func newRecorder(clock *simclock.Clock, list []target) *recorder {
 func (r *recorder) watch(ctx context.Context, client dynamic.Interface, namespace string) error {
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
 	followed := map[schema.GroupVersionResource]bool{}
-	for _, t := range r.tracks {
+	list := r.tracks
+	if r.freeze != nil {
+		list = append(slices.Clip(list), r.freeze)
+	}
+	for _, t := range list {
 		if followed[t.resource] {
 			continue
 		}
@@ -110,6 +121,10 @@ func (r *recorder) see(resource schema.GroupVersionResource, obj any) {
 			copied = *t
 		}
 	}
+	if f := r.freeze; f != nil && f.resource == resource && f.name == u.GetName() {
+		changed = f.takeFreeze(u, r.clock.Now())
+		copied = *f
+	}
 	seen := r.seen
 	r.mu.Unlock()
 	if changed != nil {
@@ -125,6 +140,23 @@ func (t *track) take(obj *unstructured.Unstructured, now time.Time) *change {
 		return nil
 	}
 	is := t.stateOf(t.level)
+	if is == t.state {
+		return nil
+	}
+	t.state = is
+	c := change{at: now, state: is, from: before.text, to: t.level.text}
+	t.history = append(t.history, c)
+	return &c
+}
+
+// takeFreeze remembers the freeze; it gives the change of state, if there is one. It counts as open until it is seen.
+func (t *track) takeFreeze(obj *unstructured.Unstructured, now time.Time) *change {
+	is := open
+	if text(obj, "status", "state") == "Frozen" {
+		is = frozen
+	}
+	before := t.level
+	t.latest, t.level = obj, t.read(obj)
 	if is == t.state {
 		return nil
 	}
@@ -157,6 +189,19 @@ func (r *recorder) begin() {
 	}
 }
 
+// permit changes what an object is to be like in the end: somebody has been let change it.
+func (r *recorder) permit(resource schema.GroupVersionResource, name string, edit func(*unstructured.Unstructured) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tracks {
+		if t.resource == resource && t.name == name {
+			t.original = t.original.DeepCopy()
+			return edit(t.original)
+		}
+	}
+	return fmt.Errorf("%s %s is no target of the demo", resource.Resource, name)
+}
+
 // onChange has a function called after each change from now on.
 func (r *recorder) onChange(seen func(track, change)) {
 	r.mu.Lock()
@@ -174,6 +219,18 @@ func (r *recorder) snapshot() []track {
 		out[i].history = slices.Clone(t.history)
 	}
 	return out
+}
+
+// freezeTrack copies the freeze's track; nil if there is no freeze.
+func (r *recorder) freezeTrack() *track {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.freeze == nil {
+		return nil
+	}
+	out := *r.freeze
+	out.history = slices.Clone(out.history)
+	return &out
 }
 
 // unsettled names the targets that are not there yet or whose pods are not ready.

@@ -62,6 +62,8 @@ func paintOf(s state) paint {
 		return yellow
 	case asleep:
 		return blue
+	case frozen:
+		return cyan
 	default:
 		return dim
 	}
@@ -74,6 +76,30 @@ func fit(text string, width int) string {
 		return text + strings.Repeat(" ", width-n)
 	}
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
+
+// wrap breaks the lines of a text that are longer than a width, in characters, at spaces. A word that is longer is not broken.
+func wrap(text string, width int) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		row := strings.TrimRight(line, " \n")
+		if utf8.RuneCountInString(row) <= width {
+			out = append(out, row)
+			continue
+		}
+		row = ""
+		for word := range strings.FieldsSeq(line) {
+			if row != "" && utf8.RuneCountInString(row)+1+utf8.RuneCountInString(word) > width {
+				out, row = append(out, row), ""
+			}
+			if row != "" {
+				row += " "
+			}
+			row += word
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // frame draws lines over those of the frame before.
@@ -97,6 +123,14 @@ func (f *frame) draw(lines []string) {
 	}
 	f.drawn = len(lines)
 	f.screen.printf("%s", b.String())
+}
+
+// erase takes the last frame away.
+func (f *frame) erase() {
+	if f.drawn > 0 {
+		f.screen.printf("\x1b[%dA\r\x1b[J", f.drawn)
+	}
+	f.end()
 }
 
 // end leaves the last frame where it is.

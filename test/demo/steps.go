@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,7 +163,14 @@ func (d *demo) workloads(ctx context.Context) error {
 // manage starts the manager's code on the demo's clock, which stands still for now.
 func (d *demo) manage(ctx context.Context) error {
 	began := time.Now()
-	d.manager = d.env.Start(harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config})
+	opts := harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config}
+	if d.freezable() {
+		var err error
+		if opts.Webhook, err = d.webhook(ctx); err != nil {
+			return err
+		}
+	}
+	d.manager = d.env.Start(opts)
 	var names []string
 	for _, t := range d.rec.tracks {
 		names = append(names, t.resource.GroupResource().String())
@@ -174,34 +182,61 @@ func (d *demo) manage(ctx context.Context) error {
 	}
 	d.done(began, "the real manager runs; the adapters of %d kinds are ready", len(names))
 	d.say("Its clock is the demo's: it stands at %s.", stamp(d.begin))
+	if !d.freezable() {
+		d.say("No change freeze is shown here: for that this cluster's API server would have to reach the manager,")
+		d.say("which runs on this machine. A demo without CLUSTER=mine shows one.")
+		return nil
+	}
+	began = time.Now()
+	if err := d.awaitWebhook(ctx); err != nil {
+		return err
+	}
+	d.done(began, "the API server asks its webhook at %s", opts.Webhook.URL)
 	return nil
 }
 
-// schedules applies the demo's policies and waits until all that sleeps on a Monday at midnight does.
-func (d *demo) schedules(ctx context.Context) error {
+// policies applies the demo's policies and waits until all that sleeps on a Monday at midnight does.
+func (d *demo) policies(ctx context.Context) error {
 	began := time.Now()
 	d.policiesSince = began
-	if _, err := d.place.demo(ctx, "apply", "-f", manifest("policies.yaml")); err != nil {
+	files, kinds := []string{manifest("policies.yaml")}, []string{"schedules.flyball.dev"}
+	if d.freezable() {
+		files, kinds = append(files, manifest("freeze.yaml")), append(kinds, "changefreezes.flyball.dev")
+	}
+	// The schedule of higher priority first: one that comes later takes over what sleeps already, which is one more write.
+	if err := d.apply(ctx, manifest("shop.yaml")); err != nil {
 		return err
 	}
-	err := d.until(ctx, 30*time.Second, "wait for the schedules", func() ([]string, error) {
-		unready, err := d.unreadyPolicies(ctx)
-		return append(unready, d.awakeStill()...), err
-	})
+	if err := d.apply(ctx, files...); err != nil {
+		return err
+	}
+	err := d.until(ctx, harness.Patience, "wait for the schedules", func() ([]string, error) { return d.awakeStill(), nil })
 	if err != nil {
 		return err
 	}
 	d.done(began, "it is night: what has to sleep was put to sleep at once")
-	table, err := d.place.demo(ctx, "get", "schedules.flyball.dev")
-	if err != nil {
-		return err
-	}
-	d.say("%s", d.screen.in(dim, "$ kubectl -n "+namespace+" get schedules.flyball.dev"))
-	width, _ := d.screen.size()
-	for line := range strings.Lines(table) {
-		d.say("%s", strings.TrimRight(fit(strings.TrimSpace(line), width-6), " "))
+	for _, kind := range kinds {
+		table, err := d.place.demo(ctx, "get", kind)
+		if err != nil {
+			return err
+		}
+		d.say("%s", d.screen.in(dim, "$ kubectl -n "+namespace+" get "+kind))
+		width, _ := d.screen.size()
+		for _, line := range output(table, true, width-6) {
+			d.say("%s", line)
+		}
 	}
 	return nil
+}
+
+// apply applies files of policies and waits until all policies say that they are ready.
+func (d *demo) apply(ctx context.Context, files ...string) error {
+	for _, f := range files {
+		if _, err := d.place.demo(ctx, "apply", "-f", f); err != nil {
+			return err
+		}
+	}
+	return d.until(ctx, harness.Patience, "wait for the policies", func() ([]string, error) { return d.unreadyPolicies(ctx) })
 }
 
 // awakeStill names the targets that should sleep when the week begins and are not seen to.
@@ -215,16 +250,23 @@ func (d *demo) awakeStill() []string {
 	return out
 }
 
-// unreadyPolicies names the schedules that do not say that they are ready.
+// unreadyPolicies names the policies that do not say that they are ready, and the schedules that do not say what sleeps.
 func (d *demo) unreadyPolicies(ctx context.Context) ([]string, error) {
-	var list v1alpha1.ScheduleList
-	if err := d.env.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the schedules: %w", err)
+	var schedules v1alpha1.ScheduleList
+	var freezes v1alpha1.ChangeFreezeList
+	if err := errors.Join(d.env.Client.List(ctx, &schedules, client.InNamespace(namespace)), d.env.Client.List(ctx, &freezes, client.InNamespace(namespace))); err != nil {
+		return nil, fmt.Errorf("list the policies: %w", err)
 	}
 	var out []string
-	for i := range list.Items {
-		if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
-			out = append(out, "Schedule/"+list.Items[i].Name)
+	for i := range schedules.Items {
+		status := &schedules.Items[i].Status
+		if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) || status.Targets == nil || status.Targets.Asleep == 0 {
+			out = append(out, "Schedule/"+schedules.Items[i].Name)
+		}
+	}
+	for i := range freezes.Items {
+		if !meta.IsStatusConditionTrue(freezes.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
+			out = append(out, "ChangeFreeze/"+freezes.Items[i].Name)
 		}
 	}
 	return out, nil

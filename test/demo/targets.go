@@ -11,6 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // zone is that of the schedules.
@@ -102,6 +104,7 @@ var (
 	autoscalers  = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
 	clusters     = schema.GroupVersionResource{Group: "postgresql.cnpg.io", Version: "v1", Resource: "clusters"}
 	farms        = schema.GroupVersionResource{Group: "render.example.com", Version: "v1", Resource: "renderfarms"}
+	freezes      = v1alpha1.GroupVersion.WithResource("changefreezes")
 	machines     = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 )
 

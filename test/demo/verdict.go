@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -96,8 +97,8 @@ type requests struct {
 	// targets are writes to objects that sleep, of by resource/name; own are those to Flyball's own objects, mostly status.
 	targets, own, events int
 	of                   map[string]int
-	// reviews ask for rights; reads are gets and lists.
-	reviews, reads int
+	// reviews ask for rights; reads are gets and lists; webhook are writes that keep the webhook reachable.
+	reviews, reads, webhook int
 }
 
 func countRequests(log []local.Request, since time.Time) requests {
@@ -116,6 +117,8 @@ func countRequests(log []local.Request, since time.Time) requests {
 			out.reviews++
 		case r.Object.APIGroup == v1alpha1.GroupVersion.Group:
 			out.own++
+		case r.Object.APIGroup == admissionregistrationv1.GroupName || r.Object.Resource == "secrets":
+			out.webhook++
 		default:
 			out.targets++
 			out.of[r.Object.Resource+"/"+r.Object.Name]++

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// The freeze of the week and its exception, as manifests/freeze.yaml and manifests/exception.yaml have them, in hours from the
+// start. The exception begins when somebody wants to change something.
+const (
+	freezeFrom, freezeTo       = 2*24 + 12, 4*24 + 12
+	exceptionFrom, exceptionTo = 2*24 + 14, 2*24 + 15
+	freezeName                 = "holiday"
+	exceptionName              = "hotfix"
+)
+
+// freezable says whether a freeze can be shown: an API server elsewhere could not ask the webhook on this machine.
+func (d *demo) freezable() bool { return d.place.cluster != nil }
+
+// webhook is how the API server reaches the manager, on a port that nobody listens on.
+func (d *demo) webhook(ctx context.Context) (app.WebhookOptions, error) {
+	if _, err := d.place.run(ctx, "create", "namespace", harness.Namespace); err != nil {
+		return app.WebhookOptions{}, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return app.WebhookOptions{}, fmt.Errorf("find a port for the webhook: %w", err)
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	if err := listener.Close(); err != nil {
+		return app.WebhookOptions{}, fmt.Errorf("find a port for the webhook: %w", err)
+	}
+	return app.WebhookOptions{Enabled: true, Host: address.IP.String(), Port: address.Port, URL: "https://" + address.String(), Secret: "flyball-webhook-cert"}, nil
+}
+
+// awaitWebhook waits until the API server asks the manager: a schedule that only the manager can see to be wrong is refused.
+func (d *demo) awaitWebhook(ctx context.Context) error {
+	return d.until(ctx, harness.Patience, "wait for the webhook", func() ([]string, error) {
+		wrong := &v1alpha1.Schedule{}
+		wrong.Namespace, wrong.Name = namespace, "wrong"
+		wrong.Spec.Upscale, wrong.Spec.Downscale, wrong.Spec.TimeZone = "0 8 * * *", "0 20 * * *", "Nowhere/Land"
+		if err := d.env.Client.Create(ctx, wrong, client.DryRunAll); err != nil && strings.Contains(err.Error(), "spec.timeZone") {
+			return nil, nil
+		}
+		return []string{"an answer of the webhook"}, nil
+	})
+}
+
+// newFreeze is the track of the freeze.
+func newFreeze() *track {
+	return &track{target: target{kind: "ChangeFreeze", name: freezeName, resource: freezes, read: freezeLevel, pods: noPods}, state: open}
+}
+
+// freezeLevel says what is next.
+func freezeLevel(obj *unstructured.Unstructured) level {
+	at := func(field string) string {
+		// What is no instant is shown as it is.
+		raw := text(obj, "spec", field)
+		loc, err := time.LoadLocation(zone)
+		if t, bad := time.Parse(time.RFC3339, raw); err == nil && bad == nil {
+			return t.In(loc).Format("Mon 15:04")
+		}
+		return raw
+	}
+	switch text(obj, "status", "state") {
+	case "Frozen":
+		return level{"to " + at("endTime"), 1}
+	case "Ended":
+		return level{"over", 0}
+	default:
+		return level{"from " + at("startTime"), 0}
+	}
+}
+
+// unfinished says what of the freeze has not been seen yet at the end.
+func (d *demo) unfinished() []string {
+	f := d.rec.freezeTrack()
+	if f == nil {
+		return nil
+	}
+	return slices.Concat(frozenAsDue(f, d.begin), deniedAsSeen(f, d.refused))
+}
+
+// frozenAsDue says in what the freeze was not seen to begin and to end as it should.
+func frozenAsDue(f *track, begin time.Time) (wrong []string) {
+	due := []change{{at: begin.Add(freezeFrom * time.Hour), state: frozen}, {at: begin.Add(freezeTo * time.Hour), state: open}}
+	if len(f.history) != len(due) {
+		return []string{fmt.Sprintf("%s changed %d times, not %d times", f, len(f.history), len(due))}
+	}
+	for i, c := range f.history {
+		if late := c.at.Sub(due[i].at); c.state != due[i].state || late < 0 || late > tolerance {
+			wrong = append(wrong, fmt.Sprintf("%s was %s at %s, should have been %s at %s", f, c.state, stamp(c.at), due[i].state, stamp(due[i].at)))
+		}
+	}
+	return wrong
+}
+
+// deniedAsSeen says in what the count of the freeze differs from what was refused.
+func deniedAsSeen(f *track, refused int) []string {
+	if f.latest == nil {
+		return []string{fmt.Sprintf("%s was not seen", f)}
+	}
+	counted, last := integer(f.latest, "status", "denied", "rollOut"), text(f.latest, "status", "lastDenial", "user")
+	if counted != int64(refused) || last != "alice" {
+		return []string{fmt.Sprintf("%s says that it refused %d roll-outs, the last one to %q; it was %d to %q", f, counted, last, refused, "alice")}
+	}
+	return nil
+}
+
+// edgesIn counts the edges of Deployments that are due in the freeze, and those of them that were seen.
+func edgesIn(tracks []track) (due, seen int) {
+	for i := range tracks {
+		t := &tracks[i]
+		if t.week == nil || t.resource != deployments {
+			continue
+		}
+		for n, hour := range t.week.edges() {
+			if hour < freezeFrom || hour >= freezeTo {
+				continue
+			}
+			due++
+			if n < len(t.history) {
+				seen++
+			}
+		}
+	}
+	return due, seen
+}
