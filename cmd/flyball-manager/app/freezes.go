@@ -38,6 +38,17 @@ func addFreezes(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	return freezes, nil
 }
 
+// addUnhook removes what a manager with a webhook has left behind, once this one leads: API servers would go on asking.
+func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("set up without a webhook: %w", err)
+	}
+	return mgr.Add(&reconcile.FreezeUnhook{
+		Hook: admit.FreezeHook{Client: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()}, Log: opts.Log.WithName("freezes"),
+	})
+}
+
 // judging is what the webhook needs to judge changes and to guard the policies.
 type judging struct {
 	opts     Options

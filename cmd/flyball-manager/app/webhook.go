@@ -30,7 +30,7 @@ const configurationName = "flyball"
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) (*admit.Server, error) {
 	if !opts.Webhook.Enabled {
-		return nil, nil
+		return nil, addUnhook(mgr, config, opts)
 	}
 	inspector, err := inspect.New(config)
 	if err != nil {

@@ -282,6 +282,16 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		managers.terminate()
 	})
 
+	It("give way to a manager without a webhook, which leaves nothing that asks for one", func() {
+		managers.kill()
+		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring("failed calling webhook")))
+		m := managers.env.Start(harness.Options{Log: GinkgoWriter})
+		Eventually(managers.frozen).WithContext(ctx).Should(Succeed())
+		Expect(m.Stop()).To(Succeed())
+		managers.start()
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
+	})
+
 	It("that are removed leave nothing that blocks, although the freeze stays", func() {
 		own := managers.env
 		managers.kill()
