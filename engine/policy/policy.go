@@ -44,6 +44,19 @@ type Template struct {
 	Namespace, Name string
 	// Manifest is the whole object as JSON.
 	Manifest []byte
+	// Labels and Annotations are the keys of the metadata that the manifest sets, sorted. Opaque is true where it sets more of
+	// it than these and the name.
+	Labels, Annotations []string
+	Opaque              bool
+}
+
+// AnnotationKeys are the annotations that have to be looked at to see whether the object is as the template says; none
+// without a template.
+func (t *Template) AnnotationKeys() []string {
+	if t == nil {
+		return nil
+	}
+	return t.Annotations
 }
 
 // Ref names the object.
@@ -73,6 +86,9 @@ type Policy struct {
 	Condition string
 	// Reports says that the status lists the values in place on targets.
 	Reports bool
+	// Field names what in the spec asks for a facet ("min" or "max") at an instant, for messages; empty if nothing does. Nil: it
+	// is not told.
+	Field func(now time.Time, facet string) string
 	// Template is the object to make if it is missing; nil: none.
 	Template *Template
 	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.

@@ -1,11 +1,14 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -29,14 +32,71 @@ func appliedBy(v verdict, o opinion, out outcome) applied {
 	if high != nil && high.By == o.entry.id {
 		a.max = v.result.Values["max"]
 	}
-	switch {
-	case v.plan.Size != nil && v.plan.Size.By == o.entry.id:
+	switch size := v.plan.Size; {
+	case o.passed != nil || size != nil && size.Once:
+		a.replicas = v.standing[o.entry.id]
+	case size != nil && size.By == o.entry.id:
 		a.replicas = replicasOf(v.result.Values)
-	case o.passed != nil:
-		bounds := workload.Bounds{Min: numberOf(v.result.Values["min"]), Max: numberOf(v.result.Values["max"])}
-		a.replicas = strconv.FormatInt(bounds.Clamp(o.passed.Replicas), 10)
 	}
 	return a
+}
+
+// stand gives, by policy, the sizes set once that are still there, on an object and on what it governs: neither has its
+// autoscaler gone on from there, nor has another policy taken over. e.mu is held.
+func (e *Engine) stand(k *kind, obj *workload.Object) map[workload.Policy]string {
+	sizes := standingOn(k, obj, nil)
+	if target, ok := k.adapter.Governs(obj); ok {
+		if tk := e.kinds[target.GroupKind]; tk != nil {
+			sizes = standingOn(tk, tk.watch.Get(target.Namespace, target.Name), sizes)
+		}
+	}
+	return sizes
+}
+
+func standingOn(k *kind, obj *workload.Object, sizes map[workload.Policy]string) map[workload.Policy]string {
+	if obj == nil || !slices.ContainsFunc(obj.Ledger, func(en workload.Entry) bool { return en.Once != "" }) {
+		return sizes
+	}
+	counts := k.adapter.Observe(obj).Components
+	if len(counts) == 0 {
+		return sizes
+	}
+	count := slices.MinFunc(counts, func(a, b workload.Component) int { return strings.Compare(a.Name, b.Name) })
+	now := strconv.FormatInt(count.Replicas, 10)
+	for i := range obj.Ledger {
+		if en := &obj.Ledger[i]; en.Once != "" && strings.Trim(en.Set, `"`) == now {
+			if sizes == nil {
+				sizes = map[workload.Policy]string{}
+			}
+			sizes[workload.ParsePolicy(en.By)] = now
+		}
+	}
+	return sizes
+}
+
+// refusal is what is told of a write that did not come about: where the API server takes bounds for invalid, the fields
+// that ask for them come first.
+func refusal(k *kind, v verdict, now time.Time, err error) string {
+	if !apierrors.IsInvalid(err) {
+		return err.Error()
+	}
+	var asked []string
+	for _, b := range []struct {
+		facet string
+		claim *workload.Claim[int64]
+	}{{"min", v.plan.Min}, {"max", v.plan.Max}} {
+		if b.claim == nil || !slices.ContainsFunc(v.result.Changed, func(p string) bool { return k.adapter.BoundAt(p) == b.facet }) {
+			continue
+		}
+		i := slices.IndexFunc(v.opinions, func(o opinion) bool { return o.entry.id == b.claim.By })
+		if i < 0 || v.opinions[i].entry.policy.Field == nil {
+			continue
+		}
+		if name := v.opinions[i].entry.policy.Field(now, b.facet); name != "" {
+			asked = append(asked, fmt.Sprintf("%s of %s: %d is refused", name, b.claim.By, b.claim.Value))
+		}
+	}
+	return strings.Join(append(asked, err.Error()), ": ")
 }
 
 // replicasOf is the size of a target; where its components differ, of the first by name.

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,7 +42,8 @@ func (e *Engine) madeFor(id workload.Policy) []workload.Ref {
 	return made
 }
 
-// removeMade deletes what was made for a policy that is going. The garbage collector would do so too, where there is one.
+// removeMade deletes what was made for a policy that is going. The garbage collector would do so too, where there is one: so
+// what may not be deleted by Flyball, because of a freeze or missing rights, is left to it, and the policy goes all the same.
 func (e *Engine) removeMade(ctx context.Context, id workload.Policy, obj client.Object) error {
 	for _, ref := range e.madeFor(id) {
 		e.mu.RLock()
@@ -49,11 +52,24 @@ func (e *Engine) removeMade(ctx context.Context, id workload.Policy, obj client.
 		if k == nil {
 			continue
 		}
-		if _, err := e.deleteMade(ctx, k, ref, obj.GetUID()); err != nil {
+		_, err := e.deleteMade(ctx, k, ref, obj.GetUID())
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // an admission policy may answer with either
+			e.leaveMade(id, obj, ref, err)
+		case err != nil:
 			return err
 		}
 	}
 	return nil
+}
+
+// leaveMade says that an object outlives the policy that it was made for.
+func (e *Engine) leaveMade(id workload.Policy, obj client.Object, ref workload.Ref, why error) {
+	e.log.Info("left to the garbage collector", "policy", id.String(), "object", ref.String(), "reason", why.Error())
+	if e.recorder != nil {
+		e.recorder.Eventf(obj, nil, corev1.EventTypeWarning, "NotRemoved", "Delete",
+			"%s was made for this %s and is left to the garbage collector: %s", ref, id.Kind, truncate(why.Error(), 512))
+	}
 }
 
 // removeDropped deletes an object that was made for a policy whose template does not ask for it any more, because it is of

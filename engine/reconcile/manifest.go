@@ -1,18 +1,22 @@
 package reconcile
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // claimed is a field that somebody else than the template decides.
@@ -43,6 +47,72 @@ func manifest(t *policy.Template, owner client.Object, live *unstructured.Unstru
 		keepLive(obj.Object, live.Object, c.pointer.Tokens(), c.element)
 	}
 	return obj, nil
+}
+
+// sameTemplate says whether two templates ask for the same object with the same fields.
+func sameTemplate(a, b *policy.Template) bool {
+	return a == b || a != nil && b != nil && a.Ref() == b.Ref() && bytes.Equal(a.Manifest, b.Manifest)
+}
+
+// visible tells apart the forms of a watched object that a template can disagree with: while it is the same, nothing that the
+// template says has changed. Status does not count, nor what others add to labels and annotations. Where a kind counts no
+// generations, and for a template that sets metadata of other sorts, it is the form of every version.
+func visible(obj *workload.Object, t *policy.Template) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d %t", obj.UID, obj.Generation, obj.Deleting)
+	if obj.Generation == 0 || t.Opaque {
+		fmt.Fprintf(&b, " %s", obj.ResourceVersion)
+	}
+	if obj.Owner != nil {
+		fmt.Fprintf(&b, " %s %s", obj.Owner.GroupKind, obj.Owner.Name)
+	}
+	for _, set := range []struct {
+		keys  []string
+		pairs workload.Pairs
+	}{{t.Labels, obj.Labels}, {t.Annotations, obj.Annotations}} {
+		for _, key := range set.keys {
+			value, ok := set.pairs.Lookup(key)
+			fmt.Fprintf(&b, " %t%q", ok, value)
+		}
+	}
+	return b.String()
+}
+
+// answerOf is what the API server made of an applied template, as far as it can be told from the object: its labels and
+// annotations are spelled as they were sent, and others may have some of their own. Fields that were claimed then are as the
+// template says.
+func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims []claimed) map[string]any {
+	answer := runtime.DeepCopyJSON(got.Object)
+	plain := &unstructured.Unstructured{}
+	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // it was read before
+		for _, c := range claims {
+			keepLive(answer, plain.Object, c.pointer.Tokens(), c.element)
+		}
+	}
+	delete(answer, "status")
+	metadata := map[string]any{}
+	for _, key := range []string{"labels", "annotations"} {
+		if m, ok, err := unstructured.NestedMap(sent.Object, "metadata", key); ok && err == nil {
+			metadata[key] = m
+		}
+	}
+	if owners, ok, err := unstructured.NestedSlice(got.Object, "metadata", "ownerReferences"); ok && err == nil {
+		metadata["ownerReferences"] = owners
+	}
+	answer["metadata"] = metadata
+	return answer
+}
+
+// holds says whether the live object has everything that it had when the template was applied, claimed fields aside.
+func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
+	if a.answer == nil {
+		return false
+	}
+	answer := runtime.DeepCopyJSON(a.answer)
+	for _, c := range claims {
+		keepLive(answer, live.Object, c.pointer.Tokens(), c.element)
+	}
+	return covers(live.Object, answer)
 }
 
 // keepLive gives a field of the template the value of the live object. What the template does not speak of stays unspoken.
@@ -86,7 +156,7 @@ func calls(element any, name string) bool {
 	return false
 }
 
-// covers says whether the live object has everything that the template says.
+// covers says whether the live object has everything that another one says.
 func covers(live, template any) bool {
 	switch t := template.(type) {
 	case map[string]any:

@@ -11,6 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 func spec(t *testing.T, text string) map[string]any {
@@ -98,6 +99,103 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// TestAnswerOfAnAppliedTemplate has a template that spells an amount in another way than the API server.
+func TestAnswerOfAnAppliedTemplate(t *testing.T) {
+	object := func(metadata, spec string) *unstructured.Unstructured {
+		t.Helper()
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"X","metadata":` + metadata + `,"spec":` + spec + `,"status":{"seen":1}}`)); err != nil {
+			t.Fatal(err)
+		}
+		return obj
+	}
+	const own = `{"name":"web","labels":{"a":"1000m"}}`
+	template := &policy.Template{Manifest: []byte(`{"apiVersion":"v1","kind":"X","metadata":` + own + `,"spec":{"cpu":"1000m","min":1}}`)}
+	held := []claimed{{pointer: "/spec/min"}, {pointer: "/spec/hold"}}
+	const live = `{"name":"web","uid":"u","resourceVersion":"9","labels":{"a":"1000m","b":"2"}}`
+	tests := []struct {
+		reason string
+		// claims are those when it was applied; later those of the moment.
+		claims, later  []claimed
+		metadata, spec string
+		want           bool
+	}{
+		{"as it was", nil, nil, live, `{"cpu":"1","min":1}`, true},
+		{"with more, of others", nil, nil, live, `{"cpu":"1","min":1,"max":4}`, true},
+		{"another label of others", nil, nil, `{"name":"web","labels":{"a":"1000m","b":"3"}}`, `{"cpu":"1","min":1}`, true},
+		{"its label changed", nil, nil, `{"name":"web","labels":{"a":"1"}}`, `{"cpu":"1","min":1}`, false},
+		{"its label gone", nil, nil, `{"name":"web"}`, `{"cpu":"1","min":1}`, false},
+		{"its amount changed", nil, nil, live, `{"cpu":"2","min":1}`, false},
+		{"its field gone", nil, nil, live, `{"min":1}`, false},
+		{"a field claimed since", nil, held, live, `{"cpu":"1","min":5,"hold":true}`, true},
+		{"a field claimed then", held, nil, live, `{"cpu":"1","min":1}`, true},
+		{"a field claimed then that is not as the template says now", held, nil, live, `{"cpu":"1","min":5}`, false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			got := object(live, `{"cpu":"1","min":1}`)
+			if len(tc.claims) > 0 {
+				got = object(live, `{"cpu":"1","min":5,"hold":true}`)
+			}
+			done := agreed{template: template, answer: answerOf(got, object(own, `{}`), template, tc.claims)}
+			if holds := done.holds(object(tc.metadata, tc.spec), tc.later); holds != tc.want {
+				t.Errorf("holds: %t, want %t; the answer is %v", holds, tc.want, done.answer)
+			}
+		})
+	}
+	nobodys := agreed{template: template}
+	if nobodys.holds(object(live, `{"cpu":"1","min":1}`), nil) {
+		t.Error("what has never been applied holds")
+	}
+}
+
+// TestVisibleChanges: a look is taken only where something that the template says may have changed.
+func TestVisibleChanges(t *testing.T) {
+	template := &policy.Template{Labels: []string{"a"}, Annotations: []string{"n"}}
+	opaque := &policy.Template{Opaque: true}
+	base := workload.Object{UID: "u", ResourceVersion: "1", Generation: 3, Labels: workload.NewPairs(map[string]string{"a": "1", "b": "2"}),
+		Annotations: workload.NewPairs(map[string]string{"n": "1"}), Owner: &workload.Owner{Name: "peaks"}}
+	tests := []struct {
+		reason   string
+		template *policy.Template
+		change   func(*workload.Object)
+		looks    bool
+	}{
+		{"the status", template, func(o *workload.Object) { o.ResourceVersion = "2" }, false},
+		{"a label of others", template, func(o *workload.Object) { o.Labels = workload.NewPairs(map[string]string{"a": "1", "b": "3"}) }, false},
+		{"an annotation of others", template, func(o *workload.Object) {
+			o.Annotations = workload.NewPairs(map[string]string{"n": "1", "m": "2"})
+		}, false},
+		{"the spec", template, func(o *workload.Object) { o.Generation = 4 }, true},
+		{"its label", template, func(o *workload.Object) { o.Labels = workload.NewPairs(map[string]string{"a": "2", "b": "2"}) }, true},
+		{"its label gone", template, func(o *workload.Object) { o.Labels = nil }, true},
+		{"its annotation", template, func(o *workload.Object) { o.Annotations = workload.NewPairs(map[string]string{"n": ""}) }, true},
+		{"its annotation gone", template, func(o *workload.Object) { o.Annotations = nil }, true},
+		{"its owner", template, func(o *workload.Object) { o.Owner = nil }, true},
+		{"another object of the name", template, func(o *workload.Object) { o.UID = "v" }, true},
+		{"its deletion", template, func(o *workload.Object) { o.Deleting = true }, true},
+		{"any version, for a template with other metadata", opaque, func(o *workload.Object) { o.ResourceVersion = "2" }, true},
+	}
+	for _, tc := range tests {
+		cur := base
+		tc.change(&cur)
+		if looks := visible(&base, tc.template) != visible(&cur, tc.template); looks != tc.looks {
+			t.Errorf("%s: looks: %t, want %t", tc.reason, looks, tc.looks)
+		}
+	}
+	uncounted := base
+	uncounted.Generation = 0
+	next := uncounted
+	next.ResourceVersion = "2"
+	if visible(&uncounted, template) == visible(&next, template) {
+		t.Error("a kind without generations: a version passes unseen")
+	}
+	if !sameTemplate(&policy.Template{Name: "web", Manifest: []byte("x")}, &policy.Template{Name: "web", Manifest: []byte("x")}) ||
+		sameTemplate(&policy.Template{Manifest: []byte("x")}, &policy.Template{Manifest: []byte("y")}) || sameTemplate(template, nil) {
+		t.Error("templates are told apart by what they ask for")
+	}
+}
+
 func TestTemplatesGoWithTheirPolicies(t *testing.T) {
 	all := newTemplates()
 	want := &policy.Template{Namespace: "shop", Name: "web"}
@@ -115,6 +213,14 @@ func TestTemplatesGoWithTheirPolicies(t *testing.T) {
 	if of := all.Of(ref); len(of) != 2 || of[0].id.Name != "a" {
 		t.Errorf("wanted by %v", of)
 	}
+	all.Agree(ref, agreed{form: "seen"})
+	all.Set(en("a", want).id, en("a", want))
+	all.Set(en("b", want).id, nil)
+	all.Set(en("a", want).id, en("a", want))
+	if all.Agreed(ref).form != "seen" {
+		t.Error("what is known of the object is forgotten when a policy that wants it is edited")
+	}
+	all.Set(en("b", want).id, en("b", want))
 	all.Fail(ref, "refused")
 	if all.Failure(ref, en("a", nil).id) != "refused" || all.Failure(ref, en("c", nil).id) != "" {
 		t.Error("a failure is told under the policies that want the object, and no others")

@@ -23,15 +23,20 @@ type templates struct {
 	mu sync.Mutex
 	of map[workload.Ref][]*entry
 	by map[workload.Policy]workload.Ref
-	// done holds, by object, the form of it and of its template that were last found to agree.
+	// done holds, by object, what is known of the last time that it was found to be as its template says.
 	done map[workload.Ref]agreed
 	// failed says why an object could not be made or kept.
 	failed map[workload.Ref]string
 }
 
+// agreed is an object that was as its template says.
 type agreed struct {
-	version  string
 	template *policy.Template
+	// form is that of the watched object; see visible.
+	form string
+	// answer is what the API server made of the template when it was applied: it may spell values in another way. Nil for an
+	// object that is somebody else's.
+	answer map[string]any
 }
 
 func newTemplates() *templates {
@@ -44,24 +49,25 @@ func (t *templates) Set(id workload.Policy, en *entry) []workload.Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var touched []workload.Ref
-	if old, ok := t.by[id]; ok {
+	old, had := t.by[id]
+	if had {
 		t.of[old] = slices.DeleteFunc(slices.Clone(t.of[old]), func(o *entry) bool { return o.id == id })
-		if len(t.of[old]) == 0 {
-			delete(t.of, old)
-			delete(t.done, old)
-			delete(t.failed, old)
-		}
 		delete(t.by, id)
 		touched = append(touched, old)
 	}
-	if en == nil || en.deleting || en.policy.Template == nil {
-		return touched
+	if en != nil && !en.deleting && en.policy.Template != nil {
+		ref := en.policy.Template.Ref()
+		t.by[id] = ref
+		t.of[ref] = append(slices.Clone(t.of[ref]), en)
+		slices.SortFunc(t.of[ref], func(a, b *entry) int { return a.id.Compare(b.id) })
+		touched = append(touched, ref)
 	}
-	ref := en.policy.Template.Ref()
-	t.by[id] = ref
-	t.of[ref] = append(slices.Clone(t.of[ref]), en)
-	slices.SortFunc(t.of[ref], func(a, b *entry) int { return a.id.Compare(b.id) })
-	return append(touched, ref)
+	if had && len(t.of[old]) == 0 {
+		delete(t.of, old)
+		delete(t.done, old)
+		delete(t.failed, old)
+	}
+	return touched
 }
 
 // Of lists the policies that want an object, by name.
@@ -84,11 +90,11 @@ func (t *templates) OfKind(gk schema.GroupKind) []workload.Ref {
 	return refs
 }
 
-// Agree remembers that an object in this form has what a template says; Agreed gives what was remembered last.
-func (t *templates) Agree(ref workload.Ref, version string, template *policy.Template) {
+// Agree remembers that an object is as a template says; Agreed gives what was remembered last.
+func (t *templates) Agree(ref workload.Ref, done agreed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.done[ref] = agreed{version, template}
+	t.done[ref] = done
 	delete(t.failed, ref)
 }
 
@@ -151,7 +157,8 @@ func (e *Engine) keepTemplate(ctx context.Context, ref workload.Ref) (changed, m
 		return false, false, nil
 	}
 	done := e.templates.Agreed(ref)
-	if obj != nil && done.version == obj.ResourceVersion && slices.ContainsFunc(wanted, func(en *entry) bool { return en.policy.Template == done.template }) {
+	known := func(en *entry) bool { return sameTemplate(en.policy.Template, done.template) }
+	if obj != nil && slices.ContainsFunc(wanted, known) && done.form == visible(obj, done.template) {
 		return false, false, nil
 	}
 	changed, err = e.applyTemplate(ctx, k, ref, wanted, done)
@@ -161,8 +168,13 @@ func (e *Engine) keepTemplate(ctx context.Context, ref workload.Ref) (changed, m
 	return changed, obj == nil, err
 }
 
+// applyTemplate reads an object that has changed, or is missing, and applies its template unless it is there already.
 func (e *Engine) applyTemplate(ctx context.Context, k *kind, ref workload.Ref, wanted []*entry, done agreed) (bool, error) {
 	live, err := e.templater.Get(ctx, k.resource, ref.Namespace, ref.Name)
+	if err != nil {
+		return false, err
+	}
+	seen, err := project(k, ref, live)
 	if err != nil {
 		return false, err
 	}
@@ -172,32 +184,53 @@ func (e *Engine) applyTemplate(ctx context.Context, k *kind, ref workload.Ref, w
 		en = wanted[0]
 	case en == nil || live.GetDeletionTimestamp() != nil:
 		// Somebody else's: used as it is.
-		e.templates.Agree(ref, live.GetResourceVersion(), wanted[0].policy.Template)
+		t := wanted[0].policy.Template
+		e.templates.Agree(ref, agreed{template: t, form: visible(seen, t)})
 		return false, nil
 	}
-	claims, err := e.claims(k, ref, live)
+	t := en.policy.Template
+	claims, err := e.claims(k, ref, seen)
 	if err != nil {
 		return false, err
 	}
-	want, err := manifest(en.policy.Template, en.object, live, claims)
+	if live != nil && sameTemplate(done.template, t) && done.holds(live, claims) {
+		e.templates.Agree(ref, agreed{template: t, form: visible(seen, t), answer: done.answer})
+		return false, nil
+	}
+	want, err := manifest(t, en.object, live, claims)
 	if err != nil {
 		return false, err
-	}
-	if live != nil && done.template == en.policy.Template && covers(live.Object, want.Object) {
-		e.templates.Agree(ref, live.GetResourceVersion(), en.policy.Template)
-		return false, nil
 	}
 	got, outcome, err := e.templater.Apply(ctx, k.resource, want)
 	e.metrics.writes.WithLabelValues(k.name, "template", string(outcome)).Inc()
 	switch outcome {
 	case apply.Applied:
-		e.templates.Agree(ref, got.GetResourceVersion(), en.policy.Template)
+		if seen, err = project(k, ref, got); err != nil {
+			return false, err
+		}
+		e.templates.Agree(ref, agreed{template: t, form: visible(seen, t), answer: answerOf(got, want, t, claims)})
 		return live == nil || got.GetResourceVersion() != live.GetResourceVersion(), nil
 	case apply.Stale:
 		return true, errSoon
 	default:
 		return false, err
 	}
+}
+
+// project gives of an object what the watch would keep of it; nil for one that does not exist.
+func project(k *kind, ref workload.Ref, live *unstructured.Unstructured) (*workload.Object, error) {
+	if live == nil {
+		return nil, nil
+	}
+	raw, err := live.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	obj, err := k.adapter.Project(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return obj, nil
 }
 
 // ownerOf finds the policy that an object belongs to.
@@ -216,17 +249,9 @@ func ownerOf(live *unstructured.Unstructured, wanted []*entry) *entry {
 
 // claims lists the fields of an object that its template does not decide: what policies have set, and the counts that an
 // autoscaler owns.
-func (e *Engine) claims(k *kind, ref workload.Ref, live *unstructured.Unstructured) ([]claimed, error) {
-	if live == nil {
+func (e *Engine) claims(k *kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
+	if obj == nil {
 		return nil, nil
-	}
-	raw, err := live.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ref, err)
-	}
-	obj, err := k.adapter.Project(raw)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
 	if obj.LedgerError != "" {
 		return nil, fmt.Errorf("keep the template of %s: annotation %s: %s", ref, v1alpha1.AnnotationLedger, obj.LedgerError)

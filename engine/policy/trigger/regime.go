@@ -27,7 +27,9 @@ func (p phase) String() string { return [...]string{"Idle", "Active", "After"}[p
 
 // trigger is one compiled trigger that is not suspended.
 type trigger struct {
-	name     string
+	name string
+	// index is its place in the spec's list.
+	index    int
 	priority int32
 	open     timeline.Timeline
 	during   v1alpha1.TriggerValues

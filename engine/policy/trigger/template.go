@@ -3,6 +3,8 @@ package trigger
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -47,8 +49,8 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	if errs = append(errs, es...); len(errs) > 0 {
 		return nil, errs
 	}
-	made := &workload.Object{Namespace: t.Namespace, Name: name, Labels: workload.NewPairs(is.Metadata.Labels), Annotations: workload.NewPairs(is.Metadata.Annotations)}
-	if !selector.Matches(gvk.GroupKind(), made, nil) {
+	like := &workload.Object{Namespace: t.Namespace, Name: name, Labels: workload.NewPairs(is.Metadata.Labels), Annotations: workload.NewPairs(is.Metadata.Annotations)}
+	if !selector.Matches(gvk.GroupKind(), like, nil) {
 		errs = append(errs, field.Invalid(at, name, "the object made would not be selected by spec.target"))
 	}
 	metadata, _ := manifest["metadata"].(map[string]any)
@@ -65,7 +67,50 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	if k, ok := ctx.kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
 		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without the reference to what it governs does nothing", gvk.Kind)))
 	}
-	return &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text}, errs
+	errs = append(errs, checkZero(t.Spec.Triggers, gvk.GroupKind(), manifest, field.NewPath("spec", "triggers"))...)
+	made := &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text, Labels: keys(is.Metadata.Labels), Annotations: keys(is.Metadata.Annotations)}
+	for key := range metadata {
+		made.Opaque = made.Opaque || !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, key)
+	}
+	return made, errs
+}
+
+// keys are those of labels or annotations; Flyball's own ledger is no template's business.
+func keys(m map[string]string) []string {
+	delete(m, v1alpha1.AnnotationLedger)
+	return slices.Sorted(maps.Keys(m))
+}
+
+// autoscaler is the one kind whose least minimum depends on the object: the API server accepts 0 where there is a metric that
+// can be read without pods.
+var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+
+// checkZero refuses a minimum of 0 for an autoscaler that is made without such a metric. Of objects that are not made here
+// nothing is known before they are written.
+func checkZero(triggers []v1alpha1.TimeTrigger, gk schema.GroupKind, manifest map[string]any, at *field.Path) field.ErrorList {
+	if gk != autoscalerKind || readsWithoutPods(manifest) {
+		return nil
+	}
+	var errs field.ErrorList
+	check := func(v *v1alpha1.TriggerValues, here *field.Path) {
+		if v != nil && v.Min != nil && *v.Min == 0 {
+			errs = append(errs, field.Invalid(here.Child("min"), 0, "the template has no metric of type Object or External, so that the autoscaler accepts no less than 1"))
+		}
+	}
+	for i := range triggers {
+		check(&triggers[i].During, at.Index(i).Child("during"))
+		check(triggers[i].After, at.Index(i).Child("after"))
+	}
+	return errs
+}
+
+func readsWithoutPods(manifest map[string]any) bool {
+	spec, _ := manifest["spec"].(map[string]any)
+	metrics, _ := spec["metrics"].([]any)
+	return slices.ContainsFunc(metrics, func(m any) bool {
+		metric, _ := m.(map[string]any)
+		return metric["type"] == "Object" || metric["type"] == "External"
+	})
 }
 
 func templateKind(is identity, kinds []v1alpha1.KindRef, ctx Context, at *field.Path) (schema.GroupVersionKind, field.ErrorList) {

@@ -6,6 +6,8 @@ package trigger
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,6 +90,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		State:     p.state,
 		Condition: v1alpha1.ConditionActive,
 		Reports:   true,
+		Field:     p.field,
 		Template:  template,
 	}, nil
 }
@@ -135,7 +138,7 @@ func (p *triggers) window(f *pipeline.Frame) error {
 		return nil
 	}
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: p.id, Class: workload.ClassSet, Priority: r.priority, Since: r.begun, Once: !r.resumed, Reason: r.active(),
+		By: p.id, Class: workload.ClassSet, Priority: r.priority, Since: r.begun, Once: true, Resumed: r.resumed, Reason: r.active(),
 		Size: &workload.Size{Mode: workload.SizeExactly, Replicas: *r.replicas},
 	})
 	return nil
@@ -148,12 +151,14 @@ func (p *triggers) size(f *pipeline.Frame) error {
 	sized.Size.Capacity = seen.Capacity(*sized.Size)
 	switch {
 	case seen.Governs, seen.Governed:
-		if !sized.Once {
+		sized.ForGoverned = seen.Governs
+		if seen.Governs {
+			sized.Size.Capacity = sized.Size.Replicas // of what it governs, which has not been looked at
+		}
+		if sized.Resumed {
 			f.Sayf("was set when %s began", sized.Reason)
-			f.Decision.Intents = f.Decision.Intents[:1]
 			return nil
 		}
-		sized.ForGoverned = seen.Governs
 		f.Sayf("set once to %d, inside the autoscaler's bounds", sized.Size.Replicas)
 		return nil
 	case len(seen.Components) == 0 && (values.Min != nil || values.Max != nil):
@@ -171,6 +176,34 @@ func (p *triggers) state(now time.Time) policy.State {
 	r := p.set.at(now)
 	next := p.set.next(r)
 	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
+}
+
+// field names the fields of the spec that a bound comes from at an instant.
+func (p *triggers) field(now time.Time, facet string) string {
+	r := p.set.at(now)
+	part := "during"
+	if r.phase == after {
+		part = "after"
+	}
+	var fields []string
+	for i := range p.set.all {
+		t := &p.set.all[i]
+		values := &t.during
+		if r.phase == after {
+			values = t.after
+		}
+		if r.phase == idle || values == nil || !slices.Contains(r.names, t.name) {
+			continue
+		}
+		asked, inForce := values.Min, r.min
+		if facet == "max" {
+			asked, inForce = values.Max, r.max
+		}
+		if asked != nil && equal(asked, inForce) {
+			fields = append(fields, fmt.Sprintf("spec.triggers[%d].%s.%s", t.index, part, facet))
+		}
+	}
+	return strings.Join(fields, ", ")
 }
 
 func (r *regime) describe(next time.Time) string {

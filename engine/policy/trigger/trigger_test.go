@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -52,6 +53,10 @@ func TestOverlaps(t *testing.T) {
 			{24 + 9, "Active high", [2]int64{5, 20}}}},
 		{"the after of a lower one that ended under a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4), high), []at{
 			{10, "Active high", [2]int64{5, 20}}, {11, "After low", [2]int64{1, 4}}}},
+		{"the after of a lower one without a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4)), []at{
+			{10, "After low", [2]int64{1, 4}}, {11, "After low", [2]int64{1, 4}}}},
+		{"a higher one without an after that starts later ends a lower one's after", rules(ending(daily("low", 1, "07:00", "08:00", values(2, 6)), 1, 4), high), []at{
+			{8, "After low", [2]int64{1, 4}}, {9, "Active high", [2]int64{5, 20}}, {11, "Idle", [2]int64{}}}},
 		{"a window that starts as another ends leaves no room for its after", rules(ending(low, 1, 4), daily("next", 1, "12:00", "13:00", values(3, 5))), []at{
 			{12, "Active next", [2]int64{3, 5}}, {13, "Idle", [2]int64{}}}},
 		{"the later end decides whose after holds", rules(ending(daily("b", 1, "07:00", "10:00", values(2, 6)), 1, 3), ending(low, 2, 4)), []at{
@@ -147,7 +152,7 @@ func TestSize(t *testing.T) {
 	held.Size = six(6)
 	once := workload.Intent{By: peaks, Priority: 3, Since: hour(8), Once: true, Size: six(6), Reason: "peak"}
 	passed := once
-	passed.ForGoverned, passed.Size = true, six(0)
+	passed.ForGoverned = true
 	tests := []struct {
 		reason string
 		seen   workload.Observed
@@ -179,26 +184,32 @@ func TestSize(t *testing.T) {
 // comes into force and not again when it is handed back.
 func TestSizeIsSetOncePerWindow(t *testing.T) {
 	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
+	asked := func(replicas int64, since int) workload.Intent {
+		return workload.Intent{Since: hour(since), Size: &workload.Size{Replicas: replicas}}
+	}
+	again := func(replicas int64) workload.Intent {
+		return workload.Intent{Resumed: true, Size: &workload.Size{Replicas: replicas}}
+	}
 	tests := []struct {
 		reason string
 		rules  v1alpha1.TriggerRules
-		// want is, by hour, since when which size is asked for; zero: none.
+		// want is, by hour, since when which size is asked for, and whether it has been set already; zero: none.
 		want map[int]workload.Intent
 	}{
 		{"interrupted by one without a size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
-			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {}, 10: {}, 11: {}}},
+			map[int]workload.Intent{8: asked(6, 8), 9: {}, 10: again(6), 11: again(6)}},
 		{"interrupted by one with another size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", size(9))),
-			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {Since: hour(9), Size: &workload.Size{Replicas: 9}}, 10: {}}},
+			map[int]workload.Intent{8: asked(6, 8), 9: asked(9, 9), 10: again(6)}},
 		{"started under a higher one", rules(daily("low", 1, "09:00", "12:00", size(6)), daily("high", 9, "08:00", "10:00", values(5, 20))),
-			map[int]workload.Intent{9: {}, 10: {Since: hour(10), Size: &workload.Size{Replicas: 6}}, 11: {Since: hour(10), Size: &workload.Size{Replicas: 6}}}},
+			map[int]workload.Intent{9: {}, 10: asked(6, 10), 11: asked(6, 10)}},
 		{"a lower one under it changes nothing", rules(daily("high", 9, "08:00", "12:00", size(6)), daily("low", 1, "09:00", "10:00", size(9))),
-			map[int]workload.Intent{8: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 9: {Since: hour(8), Size: &workload.Size{Replicas: 6}}, 11: {Since: hour(8), Size: &workload.Size{Replicas: 6}}}},
+			map[int]workload.Intent{8: asked(6, 8), 9: asked(6, 8), 11: asked(6, 8)}},
 		{"always open", rules(daily("low", 1, "00:00", "24:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
-			map[int]workload.Intent{8: {}, 9: {}, 10: {}}},
+			map[int]workload.Intent{8: again(6), 9: {}, 10: again(6)}},
 		{"always open, never covered", rules(daily("low", 1, "00:00", "24:00", size(6))),
 			map[int]workload.Intent{8: {Size: &workload.Size{Replicas: 6}}}},
 		{"after", rules(with(daily("low", 1, "08:00", "09:00", values(1, 9)), func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Replicas: n(2)} })),
-			map[int]workload.Intent{8: {}, 9: {Since: hour(9), Size: &workload.Size{Replicas: 2}}, 20: {Since: hour(9), Size: &workload.Size{Replicas: 2}}}},
+			map[int]workload.Intent{8: {}, 9: asked(2, 9), 20: asked(2, 9)}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -207,7 +218,7 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 				d, _ := decide(t, p, hour(at), governed)
 				got := workload.Intent{}
 				if len(d.Intents) > 1 {
-					got = workload.Intent{Since: d.Intents[1].Since, Size: &workload.Size{Replicas: d.Intents[1].Size.Replicas}}
+					got = workload.Intent{Since: d.Intents[1].Since, Resumed: d.Intents[1].Resumed, Size: &workload.Size{Replicas: d.Intents[1].Size.Replicas}}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("at hour %d (-want +got):\n%s", at, diff)
@@ -225,5 +236,37 @@ func TestNeeds(t *testing.T) {
 	sized := compiled(t, rules(daily("a", 0, "08:00", "09:00", size(1)))).Needs
 	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilityBounds, v1alpha1.CapabilityScale}, sized); diff != "" {
 		t.Errorf("size (-want +got):\n%s", diff)
+	}
+}
+
+func TestFieldNamesWhereABoundComesFrom(t *testing.T) {
+	suspended := with(daily("suspended", 9, "00:00", "24:00", values(1, 1)), func(t *v1alpha1.TimeTrigger) { t.Suspend = true })
+	p := compiled(t, rules(suspended, daily("low", 1, "08:00", "12:00", values(0, 6)), ending(daily("high", 9, "09:00", "11:00", values(5, 20)), 1, 4),
+		daily("also", 9, "10:00", "11:00", v1alpha1.TriggerValues{Max: n(20)}), daily("last", 1, "20:00", "21:00", size(3))))
+	for _, tc := range []struct {
+		hour     int
+		min, max string
+	}{
+		{7, "", ""},
+		{8, "spec.triggers[1].during.min", "spec.triggers[1].during.max"},
+		{9, "spec.triggers[2].during.min", "spec.triggers[2].during.max"},
+		{10, "spec.triggers[2].during.min", "spec.triggers[2].during.max, spec.triggers[3].during.max"},
+		{12, "spec.triggers[2].after.min", "spec.triggers[2].after.max"},
+		{20, "", ""},
+	} {
+		if low, high := p.Field(hour(tc.hour), "min"), p.Field(hour(tc.hour), "max"); low != tc.min || high != tc.max {
+			t.Errorf("at hour %d: min from %q and max from %q, want %q and %q", tc.hour, low, high, tc.min, tc.max)
+		}
+	}
+}
+
+// TestEqualPrioritiesGoByCapacity has one policy select the autoscaler and another what it governs.
+func TestEqualPrioritiesGoByCapacity(t *testing.T) {
+	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
+	d, _ := decide(t, compiled(t, rules(daily("six", 0, "08:00", "11:00", size(6)))), hour(9), governed)
+	passed, _ := decide(t, compiled(t, rules(daily("thirty", 0, "08:00", "11:00", size(30)))), hour(9), workload.Observed{Governs: true})
+	passed.Intents[1].By.Name = "other"
+	if plan, _ := pipeline.Merge(append(d.Intents, passed.Intents...)...); plan.Size.Value.Replicas != 30 {
+		t.Errorf("the size is %d, want the larger", plan.Size.Value.Replicas)
 	}
 }

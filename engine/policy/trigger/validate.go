@@ -45,7 +45,7 @@ func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, fi
 		window, es := when.Window(t.Window, loc, here.Child("window"))
 		errs = append(errs, es...)
 		if !t.Suspend {
-			all = append(all, trigger{name: t.Name, priority: t.Priority, open: window.Timeline, during: t.During, after: t.After})
+			all = append(all, trigger{name: t.Name, index: i, priority: t.Priority, open: window.Timeline, during: t.During, after: t.After})
 		}
 	}
 	return all, errs

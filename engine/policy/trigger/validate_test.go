@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,65 @@ func TestTemplate(t *testing.T) {
 				t.Errorf("is %+v", p.Template)
 			}
 		})
+	}
+}
+
+// TestTemplateAndAMinimumOfZero: whether an autoscaler can scale to zero goes by its metrics, which a template shows.
+func TestTemplateAndAMinimumOfZero(t *testing.T) {
+	zero := func(o *v1alpha1.Trigger) {
+		o.Spec.Triggers = []v1alpha1.TimeTrigger{daily("peak", 0, "08:00", "11:00", values(1, 5)),
+			with(daily("night", 0, "20:00", "08:00", values(0, 5)), func(t *v1alpha1.TimeTrigger) { t.After = afterwards(0, 3) })}
+	}
+	knowing := known()
+	kinds := knowing.Kinds
+	knowing.Kinds = func(gk schema.GroupKind) (Kind, bool) { // as shipped: the kind alone does not refuse it
+		k, ok := kinds(gk)
+		k.Min = n(0)
+		return k, ok
+	}
+	metrics := func(text string) string {
+		return strings.Replace(wholeTemplate, `"maxReplicas":9`, `"maxReplicas":9,"metrics":`+text, 1)
+	}
+	for _, tc := range []struct {
+		reason, template string
+		fields           []string
+	}{
+		{"no metrics", wholeTemplate, []string{"spec.triggers[1].during.min", "spec.triggers[1].after.min"}},
+		{"of pods only", metrics(`[{"type":"Resource"},{"type":"Pods"}]`), []string{"spec.triggers[1].during.min", "spec.triggers[1].after.min"}},
+		{"not a list", metrics(`{"type":"External"}`), []string{"spec.triggers[1].during.min", "spec.triggers[1].after.min"}},
+		{"an external one", metrics(`[{"type":"Resource"},{"type":"External"}]`), nil},
+		{"one of an object", metrics(`[{"type":"Object"}]`), nil},
+	} {
+		_, errs := Compile(templated(tc.template, zero), knowing)
+		var fields []string
+		for _, err := range errs {
+			fields = append(fields, err.Field)
+		}
+		if !slices.Equal(fields, tc.fields) {
+			t.Errorf("%s: refused are %v, want %v", tc.reason, fields, tc.fields)
+		}
+	}
+}
+
+func TestTemplateSaysWhatMetadataItSets(t *testing.T) {
+	for _, tc := range []struct {
+		metadata            string
+		labels, annotations []string
+		opaque              bool
+	}{
+		{`{"name":"web"}`, nil, nil, false},
+		{`{"name":"web","namespace":"shop","labels":{"b":"1","a":"2"},"annotations":{"c":"3","flyball.dev/ledger":"{}"}}`, []string{"a", "b"}, []string{"c"}, false},
+		{`{"name":"web","finalizers":["example.com/keep"]}`, nil, nil, true},
+	} {
+		o := templated(strings.Replace(wholeTemplate, `{"name":"web","labels":{"tier":"front"}}`, tc.metadata, 1))
+		p, errs := Compile(o, known())
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		got := p.Template
+		if !slices.Equal(got.Labels, tc.labels) || !slices.Equal(got.AnnotationKeys(), tc.annotations) || got.Opaque != tc.opaque {
+			t.Errorf("%s: labels %v, annotations %v, opaque %t", tc.metadata, got.Labels, got.Annotations, got.Opaque)
+		}
 	}
 }
 

@@ -3,8 +3,6 @@ package trigger
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,16 +71,25 @@ var _ = Describe("Min and max", func() {
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{1, 4}))
 	})
 
-	It("that the API server refuses are told with its reason", func() {
+	It("that the API server refuses are told with the field that asks for them, the object and its reason", func() {
 		start(10)
 		ns := newNamespace()
 		hpa := autoscaler(ns, 1, 4)
-		hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(50))}}}}
-		t := trigger(ns, autoscalers, daily("peak", 1, "08:00", "12:00", values(0, 4)))
+		hpa.Spec.Metrics = cpuMetric()
+		t := trigger(ns, autoscalers, daily("night", 0, "20:00", "08:00", values(1, 4)), daily("peak", 1, "08:00", "12:00", values(0, 4)))
 		create(hpa, t)
-		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "TargetsFailed", ContainSubstring("scaling to zero")))
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "TargetsFailed", And(
+			ContainSubstring("HorizontalPodAutoscaler.autoscaling/"+ns+"/web: spec.triggers[1].during.min of Trigger/"+ns+"/peaks: 0 is refused: "),
+			Not(ContainSubstring("during.max")), ContainSubstring("scaling to zero"))))
+		Expect(statusOf(t)(Default).Failures).To(HaveExactElements(And(
+			HaveField("Name", "web"), HaveField("Message", ContainSubstring("spec.triggers[1].during.min")))))
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{1, 4}))
+		By("a metric that can be read without pods")
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)).To(Succeed())
+		hpa.Spec.Metrics = externalMetric()
+		Expect(env.Client.Update(ctx, hpa)).To(Succeed())
+		Eventually(bounds(ns)).Should(Equal([2]int32{0, 4}))
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("True", "AsExpected", Not(BeEmpty())))
 	})
 })
 

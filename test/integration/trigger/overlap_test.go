@@ -68,6 +68,22 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 	})
 
+	It("hands back to the after of a lower one that ended under a higher one", func() {
+		clock := start(10)
+		ns := newNamespace()
+		create(autoscaler(ns, 1, 4))
+		v := values(2, 3)
+		t := trigger(ns, autoscalers, with(daily("low", 1, "08:00", "10:00", values(2, 6)), func(t *v1alpha1.TimeTrigger) { t.After = &v }), high)
+		create(t)
+		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		clock.SetTime(hour(11))
+		Eventually(bounds(ns)).Should(Equal([2]int32{2, 3}))
+		Eventually(shown(t)).Should(Equal([2]string{"After", "low"}))
+		By("an edit takes the after away")
+		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].After = nil })
+		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
+	})
+
 	It("takes the larger of each with overlap Highest, and with equal priorities in any order", func() {
 		start(10)
 		wide, tall := daily("wide", 5, "08:00", "12:00", values(2, 30)), daily("tall", 5, "08:00", "12:00", values(7, 9))

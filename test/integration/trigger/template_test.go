@@ -175,6 +175,18 @@ var _ = Describe("A template", func() {
 		}
 	})
 
+	It("of an autoscaler that cannot scale to zero refuses a minimum of 0 with the field, and the others take it", func() {
+		start(9)
+		ns := newNamespace()
+		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), with(peak, func(t *v1alpha1.TimeTrigger) { t.During = values(0, 4) }))
+		create(t)
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec",
+			ContainSubstring("spec.triggers[0].during.min: Invalid value: 0: the template has no metric of type Object or External")))
+		Expect(vanished(autoscaler(ns, 0, 0))()).To(Succeed())
+		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template.Raw = []byte(quantities) })
+		Eventually(bounds(ns)).Should(Equal([2]int32{0, 4}))
+	})
+
 	It("that the API server refuses is told with its reason, and made once that is put right", func() {
 		start(9)
 		ns := newNamespace()
