@@ -18,7 +18,7 @@ scale:
   when: [{path: .spec.claims, default: Keep, op: Ne, value: Delete}]
   replicas: .spec.replicas
   default: 1
-- {name: side, replicas: .spec.side}
+- {name: side, replicas: .spec.pages}
 suspend:
 - when: [{path: .spec.claims, op: Eq, value: Delete}, {path: .spec.replicas, default: 1, op: Gt, value: 0}]
   set: [{path: .spec.claims, value: Keep}, {path: .spec.replicas, value: 0}]
@@ -50,9 +50,9 @@ func TestFixedCounts(t *testing.T) {
 			`claims "Delete" -> "Keep", replicas 3 -> 0`},
 		{"elsewhere it is scaled", `{"claims":"Keep","replicas":3}`, size(workload.SizeAtMost, 1), `{"claims":"Keep","replicas":1}`, workload.StateAsleep, "main replicas 3 -> 1"},
 		{"where the field is absent its default counts", `{"replicas":3}`, size(workload.SizeAtMost, 1), `{"replicas":1}`, workload.StateAsleep, "main replicas 3 -> 1"},
-		{"the other count is scaled", `{"claims":"Delete","replicas":3,"side":4}`, size(workload.SizeAtMost, 1), `{"claims":"Delete","replicas":3,"side":1}`, workload.StateAsleep,
-			"side side 4 -> 1, " + mainStays},
-		{"nothing but the fixed one would change", `{"claims":"Delete","replicas":3,"side":1}`, size(workload.SizeAtMost, 1), "", workload.StateAlreadyAsleep, mainStays},
+		{"the other count is scaled", `{"claims":"Delete","replicas":3,"pages":4}`, size(workload.SizeAtMost, 1), `{"claims":"Delete","replicas":3,"pages":1}`, workload.StateAsleep,
+			"side pages 4 -> 1, " + mainStays},
+		{"nothing but the fixed one would change", `{"claims":"Delete","replicas":3,"pages":1}`, size(workload.SizeAtMost, 1), "", workload.StateAlreadyAsleep, mainStays},
 	}
 	a := compiled(t, setYAML, Keys{})
 	for _, test := range tests {
@@ -104,7 +104,7 @@ func TestACountBecomesFixed(t *testing.T) {
 
 func TestObserveFixedCounts(t *testing.T) {
 	a := compiled(t, setYAML, Keys{})
-	s := newServer(object(`{"claims":"Delete","replicas":3,"side":2}`))
+	s := newServer(object(`{"claims":"Delete","replicas":3,"pages":2}`))
 	want := []workload.Component{{Name: "main", Replicas: 3, Fixed: true}, {Name: "side", Replicas: 2}}
 	for _, plan := range []workload.Plan{{}, sleep()} { // also while its own change makes the condition hold
 		s.settle(t, a, plan)

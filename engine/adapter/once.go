@@ -12,7 +12,7 @@ func (v *view) setOnce(w *want, l *listed) decision {
 	}
 	lost := l.ours || l.entry.Pending && same(l.field.Raw, l.entry.Was) && !same(l.entry.Was, l.entry.Set)
 	next := l.entry.HandOnce(claim, !lost)
-	if !l.ours && (w.resumed || l.entry.WasSet(claim) && !(lost && l.entry.By == claim.By)) {
+	if !l.ours && (w.resumed || l.entry.WasSet(claim) && (!lost || l.entry.By != claim.By)) {
 		if l.entry.By != next.By || l.entry.Once != next.Once {
 			next.Set = w.value // what the field was set to for the other claim says nothing of this one
 		}
