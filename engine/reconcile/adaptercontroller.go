@@ -304,6 +304,7 @@ func (e *Engine) watchError(name string) (time.Time, error) {
 
 // tellAdapter sums the conditions up in Ready and writes the status, if anything in it has changed.
 func (e *Engine) tellAdapter(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
+	e.diagnose(a, f)
 	failed := f.failed
 	if failed == "" {
 		f.set(v1alpha1.ConditionReady, true, "Ready", "in use")

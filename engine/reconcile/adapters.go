@@ -30,6 +30,8 @@ type adapterState struct {
 	round   int
 	// running holds the watch of each adapter, by the adapter's name.
 	running map[string]*running
+	// ailing holds, by the adapter's name, what is wrong with adapters whose kind is there.
+	ailing map[string]ailment
 	// inUse holds the adapters that this process has given the finalizer and not taken it from again.
 	inUse map[string]bool
 	// marking lets one writer at a time add or remove the finalizer.
@@ -48,7 +50,7 @@ type running struct {
 }
 
 func newAdapterState() *adapterState {
-	return &adapterState{settled: map[string]string{}, running: map[string]*running{}, inUse: map[string]bool{}}
+	return &adapterState{settled: map[string]string{}, running: map[string]*running{}, ailing: map[string]ailment{}, inUse: map[string]bool{}}
 }
 
 func (s *adapterState) keys() adapter.Keys {
@@ -112,14 +114,17 @@ func (e *Engine) inUseBy(name string, r *running) bool {
 func (e *Engine) startWatch(ctx context.Context, id string, a *adapter.Adapter, served inspect.Served) (*running, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	gk := a.GroupKind()
+	standing := &standing{back: func() { e.retryKind(gk) }}
 	w, err := e.watches.Ensure(ctx, watch.Source{
-		GVR: served.GVR, ID: id, Projector: a,
+		GVR: served.GVR, ID: id, Projector: ownLedgers{a},
 		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { e.objectChanged(gk, a.Governs, old, cur) }),
+		OnState: standing.look,
 	})
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("watch %s: %w", served.GVR.GroupResource(), err)
 	}
+	standing.watch.Store(w)
 	return &running{id: id, adapter: a, served: served, watch: w, stop: stop}, nil
 }
 
@@ -202,6 +207,7 @@ func (e *Engine) dropKind(name string) {
 	r := s.running[name]
 	delete(s.settled, name)
 	delete(s.running, name)
+	delete(s.ailing, name)
 	delete(s.inUse, name)
 	s.mu.Unlock()
 	if r != nil {
@@ -318,7 +324,11 @@ func (e *Engine) addFinalizer(ctx context.Context, obj client.Object) error {
 	if !controllerutil.AddFinalizer(obj, v1alpha1.FinalizerRestore) {
 		return nil
 	}
-	return e.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := e.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		obj.SetFinalizers(before.GetFinalizers())
+		return err
+	}
+	return nil
 }
 
 // removeFinalizer takes the finalizer off an object, if it is there. The object given stays as it is: others may hold it.

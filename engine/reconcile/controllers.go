@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +41,7 @@ func (e *Engine) SetupWithManager(mgr ctrl.Manager, config *rest.Config) error {
 		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(pk.name)).
 			For(pk.object(), specs).
 			WatchesRawSource(source.Channel(e.nudges.policies[pk.name], &handler.EnqueueRequestForObject{})).
-			WithOptions(controllerOptions(4)).
+			WithOptions(e.controllerOptions(4)).
 			Complete(policyReconciler{e, pk})
 		if err != nil {
 			return fmt.Errorf("set up the controller of %s: %w", pk.name, err)
@@ -48,7 +50,7 @@ func (e *Engine) SetupWithManager(mgr ctrl.Manager, config *rest.Config) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("adapter").
 		For(&v1alpha1.Adapter{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizerLost()))).
 		WatchesRawSource(source.Channel(e.nudges.adapters, &handler.EnqueueRequestForObject{})).
-		WithOptions(controllerOptions(1)).
+		WithOptions(e.controllerOptions(1)).
 		Complete(adapterReconciler{e})
 	if err != nil {
 		return fmt.Errorf("set up the controller of Adapter: %w", err)
@@ -56,7 +58,7 @@ func (e *Engine) SetupWithManager(mgr ctrl.Manager, config *rest.Config) error {
 	err = ctrl.NewControllerManagedBy(mgr).Named("calendar").
 		For(&v1alpha1.Calendar{}, specs).
 		WatchesRawSource(source.Channel(e.nudges.calendars, &handler.EnqueueRequestForObject{})).
-		WithOptions(controllerOptions(1)).
+		WithOptions(e.controllerOptions(1)).
 		Complete(calendarReconciler{e})
 	if err != nil {
 		return fmt.Errorf("set up the controller of Calendar: %w", err)
@@ -89,10 +91,14 @@ func (r leaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (r leaderRunnable) NeedLeaderElection() bool { return true }
 
-func controllerOptions(n int) controller.Options {
+func (e *Engine) controllerOptions(n int) controller.Options {
 	skip := true
-	// Names of controllers are only labels of metrics; tests run several managers in a process.
-	return controller.Options{MaxConcurrentReconciles: n, SkipNameValidation: &skip}
+	return controller.Options{
+		MaxConcurrentReconciles: n,
+		// Names of controllers are only labels of metrics; tests run several managers in a process.
+		SkipNameValidation: &skip,
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](e.opts.RetryMin, e.opts.RetryMax),
+	}
 }
 
 // policyReconciler keeps the engine's policies in step with the objects of one kind, and their finalizers.
@@ -114,10 +120,15 @@ func (r policyReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
 		// Before anything is written for it, so that it cannot go while something has to be given back.
-		if err := e.keepUntilRestored(ctx, r.pk, obj); err != nil {
+		switch err := e.keepUntilRestored(ctx, r.pk, obj); {
+		case err == nil:
+			e.SetPolicy(r.pk, obj)
+		case staleIsFine(err) == nil:
 			return soonIfStale(err)
+		default:
+			e.RefusePolicy(r.pk, obj, err)
+			return reconcile.Result{}, fmt.Errorf("put the finalizer on %s: %w", id, err)
 		}
-		e.SetPolicy(r.pk, obj)
 		return reconcile.Result{}, nil
 	}
 	e.SetPolicy(r.pk, obj)
@@ -290,7 +301,10 @@ func (e *Engine) loadAll(ctx context.Context) error {
 			// The finalizer may have been taken off by hand.
 			if obj.GetDeletionTimestamp().IsZero() {
 				if err := staleIsFine(e.keepUntilRestored(ctx, pk, obj)); err != nil {
-					return fmt.Errorf("put the finalizer on %s %s: %w", pk.name, client.ObjectKeyFromObject(obj), err)
+					// Its controller tries again; the others need not wait for that.
+					e.log.Error(err, "put the finalizer on a policy", "kind", pk.name, "policy", client.ObjectKeyFromObject(obj).String())
+					e.RefusePolicy(pk, obj, err)
+					continue
 				}
 			}
 			e.SetPolicy(pk, obj)
@@ -300,12 +314,20 @@ func (e *Engine) loadAll(ctx context.Context) error {
 	if err := e.client.List(ctx, &adapters); err != nil {
 		return fmt.Errorf("list adapters: %w", err)
 	}
+	names := make([]string, len(adapters.Items))
 	for i := range adapters.Items {
-		if err := e.settleAdapter(ctx, adapters.Items[i].Name); err != nil {
-			return err
-		}
+		names[i] = adapters.Items[i].Name
 	}
-	return nil
+	return together(names, func(name string) error { return e.settleAdapter(ctx, name) })
+}
+
+// together does something for each name, all at once, and gives one of the errors.
+func together(names []string, do func(name string) error) error {
+	var all errgroup.Group
+	for _, name := range names {
+		all.Go(func() error { return do(name) })
+	}
+	return all.Wait()
 }
 
 // firstSync is how long the start waits for one kind; a kind that takes longer joins later.
@@ -313,7 +335,7 @@ const firstSync = 30 * time.Second
 
 func (e *Engine) settleAdapter(ctx context.Context, name string) error {
 	deadline := time.Now().Add(firstSync)
-	for {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, syncing) {
 		again, err := e.reconcileAdapter(ctx, name)
 		if err != nil && !apierrors.IsConflict(err) {
 			e.log.Error(err, "look at the adapter", "adapter", name)
@@ -324,7 +346,7 @@ func (e *Engine) settleAdapter(ctx context.Context, name string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -25,8 +25,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// errSoon asks for another look in a moment: the object has changed since it was read, or its batch is just being opened.
-var errSoon = errors.New("look again in a moment")
+var (
+	// errSoon asks for another look in a moment: the object's batch is just being opened.
+	errSoon = errors.New("look again in a moment")
+	// errBehind says that the object has changed, or gone, since it was read: the watch brings what it is now.
+	errBehind = errors.New("the watch is behind")
+)
 
 // Options say how an Engine runs. The zero value of a field means its default.
 type Options struct {
@@ -40,7 +44,8 @@ type Options struct {
 	Freezes *Freezes
 	// StatusInterval is the shortest time between two status writes of a policy. Default: 500 ms.
 	StatusInterval time.Duration
-	// RetryMin and RetryMax bound the pause before a failed write is tried again. Defaults: 250 ms and 5 s.
+	// RetryMin and RetryMax bound the pause before a failed write is tried again. Defaults: 250 ms and 20 s: what was in the way
+	// may be gone, and half a minute later everything is to be as it should be.
 	RetryMin, RetryMax time.Duration
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
@@ -60,7 +65,7 @@ func (o *Options) setDefaults() {
 		o.RetryMin = 250 * time.Millisecond
 	}
 	if o.RetryMax == 0 {
-		o.RetryMax = 5 * time.Second
+		o.RetryMax = 20 * time.Second
 	}
 }
 
@@ -78,8 +83,10 @@ type Engine struct {
 	recorder  events.EventRecorder
 	metrics   *metrics
 
-	// policyMu lets one policy be compiled and taken over at a time.
+	// policyMu lets one policy be compiled and taken over at a time; it guards refusals.
 	policyMu sync.Mutex
+	// refusals says of policies that could not be given the finalizer why.
+	refusals map[workload.Policy]string
 	// mu guards what judging reads: kinds, index, calendars.
 	mu         sync.RWMutex
 	kinds      map[schema.GroupKind]*kind
@@ -94,6 +101,8 @@ type Engine struct {
 	rollup    *rollup
 	thaw      thaw
 	queue     workqueue.TypedRateLimitingInterface[workload.Ref]
+	// lagging says how long to wait for the watch to bring what an object is now.
+	lagging workqueue.TypedRateLimiter[workload.Ref]
 
 	recordsMu sync.Mutex
 	records   map[workload.Ref]record
@@ -133,8 +142,9 @@ func New(config *rest.Config, cached client.Client, recorder events.EventRecorde
 		kinds: map[schema.GroupKind]*kind{}, index: newPolicyIndex(), calendars: map[string]calendar{},
 		ledgers: newLedgers(), governors: newGovernors(), wakes: newWakes(opts.Clock), contests: newContests(),
 		records: map[workload.Ref]record{}, adapters: newAdapterState(), idleSince: map[string]time.Time{}, ready: make(chan struct{}), nudges: newNudges(),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](opts.RetryMin, opts.RetryMax)),
+		refusals: map[workload.Policy]string{},
+		queue:    workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
+		lagging:  newBackoff(behindMin, opts.RetryMax),
 	}
 	e.batches = apply.NewBatches(e.recordBatch)
 	e.rollup = newRollup(e)
@@ -190,26 +200,47 @@ func (e *Engine) work(ctx context.Context) {
 			e.queue.Done(ref)
 			continue
 		}
-		switch err := e.target(context.WithoutCancel(ctx), ref); {
-		case err == nil:
-			e.queue.Forget(ref)
-		case errors.Is(err, errSoon):
-			e.queue.AddAfter(ref, 50*time.Millisecond)
-		default:
-			e.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
-			e.queue.AddRateLimited(ref)
-		}
+		e.again(ref, e.target(context.WithoutCancel(ctx), ref))
 		e.queue.Done(ref)
 	}
 }
 
-// fire looks again at what a wake-up was set for.
-func (e *Engine) fire(key wakeKey) {
-	if key.policy != (workload.Policy{}) {
-		e.rollup.Dirty(key.policy)
-		return
+// again has a target looked at again as what came of it asks for.
+func (e *Engine) again(ref workload.Ref, err error) {
+	switch {
+	case err == nil:
+		e.queue.Forget(ref)
+		e.lagging.Forget(ref)
+	case errors.Is(err, errSoon):
+		e.queue.AddAfter(ref, 50*time.Millisecond)
+	case errors.Is(err, errBehind):
+		e.queue.AddAfter(ref, e.lagging.When(ref))
+	default:
+		e.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+		e.queue.AddRateLimited(ref)
 	}
-	e.queue.Add(key.target)
+}
+
+// fire looks again at what wake-ups were set for. Transitions begin before anything follows from them, and no status is
+// written in between that counts as settled what has still to be looked at.
+func (e *Engine) fire(due []wakeKey) {
+	targets := make([]workload.Ref, 0, len(due))
+	for _, key := range due {
+		if key.policy == (workload.Policy{}) {
+			targets = append(targets, key.target)
+			continue
+		}
+		e.rollup.Turn(key.policy)
+	}
+	e.await(targets)
+	for _, ref := range targets {
+		e.queue.Add(ref)
+	}
+	for _, key := range due {
+		if key.policy != (workload.Policy{}) {
+			e.rollup.Dirty(key.policy)
+		}
+	}
 }
 
 func (e *Engine) watchNamespaces(ctx context.Context) (objects, error) {

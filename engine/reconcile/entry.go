@@ -23,6 +23,8 @@ type entry struct {
 	// deleting is true once the object has a deletion timestamp; orphan says that nothing is to be given back then.
 	deleting bool
 	orphan   bool
+	// refused says why the policy could not be given the finalizer; empty: it has it. Without it nothing is changed.
+	refused string
 	// calendars are the names of those that the object uses.
 	calendars []string
 	tally     *tally
@@ -40,10 +42,11 @@ const (
 	statusOverridden
 	statusFailed
 	statusSet
+	statusUnable
 	statusCount
 )
 
-var statusNames = [statusCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set"}
+var statusNames = [statusCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable"}
 
 // tally counts the targets of a policy by state and remembers those worth naming.
 type tally struct {
@@ -53,6 +56,7 @@ type tally struct {
 	waiting   map[workload.Ref]string
 	contested map[workload.Ref]string
 	conflicts map[workload.Ref]string
+	unable    map[workload.Ref]string
 	applied   map[workload.Ref]applied
 	// held says why the policy, which is being deleted, is not gone yet.
 	held string
@@ -65,7 +69,7 @@ func newTally() *tally {
 	return &tally{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{},
 		contested: map[workload.Ref]string{}, conflicts: map[workload.Ref]string{},
-		applied: map[workload.Ref]applied{},
+		unable: map[workload.Ref]string{}, applied: map[workload.Ref]applied{},
 	}
 }
 
@@ -85,6 +89,7 @@ type note struct {
 	waiting   string
 	contested string
 	conflict  string
+	unable    string
 	applied   applied
 }
 
@@ -102,6 +107,7 @@ func (t *tally) move(ref workload.Ref, from status, n note) bool {
 	changed = put(t.failures, ref, n.failure) || changed
 	changed = put(t.waiting, ref, n.waiting) || changed
 	changed = put(t.contested, ref, n.contested) || changed
+	changed = put(t.unable, ref, n.unable) || changed
 	changed = put(t.applied, ref, n.applied) || changed
 	return put(t.conflicts, ref, n.conflict) || changed
 }

@@ -33,7 +33,9 @@ type verdict struct {
 	conflicts []pipeline.Conflict
 	wake      time.Time
 	result    adapter.Result
-	err       error
+	// standing are, by policy, the sizes set once that are still there.
+	standing map[workload.Policy]string
+	err      error
 }
 
 // judge decides for one object as it is observed now. It writes nothing and remembers nothing.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -99,8 +100,29 @@ func (e *Engine) SetPolicy(pk policyKind, obj client.Object) {
 		if known != nil && isNewer(known, obj) {
 			return known
 		}
+		delete(e.refusals, id)
 		return obj
 	})
+}
+
+// RefusePolicy takes over a policy object that could not be given the finalizer: it keeps what it has set and does no more.
+func (e *Engine) RefusePolicy(pk policyKind, obj client.Object, err error) {
+	id := workload.Policy{Kind: pk.name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	e.put(pk, id, func(known client.Object) client.Object {
+		if known != nil && isNewer(known, obj) {
+			return nil
+		}
+		e.refusals[id] = fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %v", v1alpha1.FinalizerRestore, err)
+		return obj
+	})
+}
+
+// unkept is what a policy is while it cannot be given the finalizer: as one that is broken, it keeps what it has set.
+func unkept(p *policy.Policy, why string) *policy.Policy {
+	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
+	broken.State = func(time.Time) policy.State { return policy.State{Name: "Blocked", Message: why} }
+	broken.Condition, broken.Reports = p.Condition, p.Reports
+	return broken
 }
 
 // isNewer says whether one form of an object is known to be newer than another. Two controllers read the same objects.
@@ -128,8 +150,14 @@ func (e *Engine) put(pk policyKind, id workload.Policy, pick func(known client.O
 	next := &entry{
 		id: id, policy: pk.compile(e, obj), object: obj, deleting: !obj.GetDeletionTimestamp().IsZero(), orphan: pk.orphan(obj), tally: newTally(),
 	}
+	if why := e.refusals[id]; why != "" && !next.deleting && !next.policy.Frozen() {
+		next.policy, next.refused = unkept(next.policy, why), why
+	}
 	for _, ref := range pk.calendars(obj) {
 		next.calendars = append(next.calendars, ref.Name)
+	}
+	if old != nil && e.turns(old, next) {
+		e.awaitAll(old)
 	}
 	e.mu.Lock()
 	if old != nil {
@@ -152,6 +180,7 @@ func (e *Engine) put(pk policyKind, id workload.Policy, pick func(known client.O
 // RemovePolicy forgets a policy object that is gone.
 func (e *Engine) RemovePolicy(id workload.Policy) {
 	e.policyMu.Lock()
+	delete(e.refusals, id)
 	e.mu.Lock()
 	old := e.index.all[id]
 	if old != nil {
@@ -203,19 +232,25 @@ func (e *Engine) usesChanged(old, next *entry) {
 
 // selectAll queues every object of a kind that a policy selects, what it governs and what governs it.
 func (e *Engine) selectAll(p *policy.Policy, k *kind) {
+	e.eachSelected(p, k, func(ref workload.Ref) {
+		e.queue.Add(ref)
+		if governed := e.governors.Governed(ref); governed != (workload.Ref{}) {
+			e.queue.Add(governed)
+		}
+		for _, g := range e.governors.Of(ref) {
+			e.queue.Add(g)
+		}
+	})
+}
+
+// eachSelected yields every object of a kind that a policy selects; the caller holds e.mu.
+func (e *Engine) eachSelected(p *policy.Policy, k *kind, yield func(workload.Ref)) {
 	if !p.Target.MatchesKind(k.gk) || !k.can(p.Needs) {
 		return
 	}
 	visit := func(obj *workload.Object) bool {
 		if p.Target.Matches(k.gk, obj, e.namespace(obj.Namespace).labels) {
-			ref := k.ref(obj)
-			e.queue.Add(ref)
-			if governed := e.governors.Governed(ref); governed != (workload.Ref{}) {
-				e.queue.Add(governed)
-			}
-			for _, g := range e.governors.Of(ref) {
-				e.queue.Add(g)
-			}
+			yield(k.ref(obj))
 		}
 		return true
 	}
@@ -289,6 +324,7 @@ func (e *Engine) keys() (match, set []string) {
 	defer e.mu.RUnlock()
 	for _, en := range e.index.all {
 		match = append(match, en.policy.Target.AnnotationKeys()...)
+		match = append(match, en.policy.Template.AnnotationKeys()...)
 		set = append(set, en.policy.SetAnnotations...)
 	}
 	if e.opts.Freezes != nil {
@@ -315,24 +351,6 @@ func (e *Engine) resumeBatches(id workload.Policy, st *v1alpha1.PolicyStatus) {
 	if b := st.UpscaleBatch; b != nil {
 		e.batches.Resume(apply.BatchKey{Policy: id, Direction: workload.DirectionUp}, b.OpenedAt.Time)
 	}
-}
-
-// unready names the adapters that a policy lists and that are not in use.
-func (e *Engine) unready(p *policy.Policy) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	for _, gk := range p.Target.Kinds() {
-		k := e.kinds[gk]
-		switch {
-		case k == nil:
-			return fmt.Sprintf("no adapter for %s is ready; see kubectl get adapters.flyball.dev", gk)
-		case k.blocked != "":
-			return fmt.Sprintf("the adapter for %s: %s", gk, k.blocked)
-		case !k.can(p.Needs):
-			return fmt.Sprintf("the adapter for %s can do none of %v, which this policy needs", gk, p.Needs)
-		}
-	}
-	return ""
 }
 
 // policiesOf lists the policies whose targets include a kind, to have their status looked at again.

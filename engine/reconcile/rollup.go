@@ -37,13 +37,6 @@ type rollup struct {
 	signal chan struct{}
 }
 
-// edge is the last transition of a policy and the last write that followed from it.
-type edge struct {
-	at        time.Time
-	lastWrite time.Time
-	settled   bool
-}
-
 func newRollup(e *Engine) *rollup {
 	return &rollup{e: e, dirty: map[workload.Policy]bool{}, edges: map[workload.Policy]*edge{}, wrote: map[workload.Policy]client.Object{}, signal: make(chan struct{}, 1)}
 }
@@ -57,16 +50,6 @@ func (r *rollup) Dirty(p workload.Policy) {
 	case r.signal <- struct{}{}:
 	default:
 	}
-}
-
-// Written remembers a change made for a policy.
-func (r *rollup) Written(p workload.Policy, now time.Time) {
-	r.mu.Lock()
-	if ed := r.edges[p]; ed != nil && now.After(ed.lastWrite) {
-		ed.lastWrite = now
-	}
-	r.mu.Unlock()
-	r.Dirty(p)
 }
 
 // Forget drops a policy that is gone.
@@ -114,6 +97,7 @@ func (r *rollup) flush(ctx context.Context) {
 func (r *rollup) write(ctx context.Context, id workload.Policy) error {
 	e := r.e
 	now := e.opts.Clock.Now()
+	e.wakes.fireDue(e.fire) // so that every target that is due at this time counts as such
 	e.mu.RLock()
 	en := e.index.all[id]
 	e.mu.RUnlock()
@@ -182,7 +166,7 @@ func (r *rollup) fill(st *v1alpha1.PolicyStatus, en *entry, state policy.State, 
 	st.NextTransitionTime = timeOf(state.Next)
 	st.Targets = &v1alpha1.TargetCounts{
 		Asleep: t.counts[statusAsleep], Awake: t.counts[statusAwake] + t.counts[statusSet], AlreadyAsleep: t.counts[statusAlreadyAsleep],
-		Pending: t.counts[statusPending], Overridden: t.counts[statusOverridden], Failed: t.counts[statusFailed],
+		Pending: t.counts[statusPending], Overridden: t.counts[statusOverridden], Failed: t.counts[statusFailed], Unable: t.counts[statusUnable],
 	}
 	for _, n := range t.counts {
 		st.Targets.Total += n
@@ -223,6 +207,8 @@ func ready(en *entry, st *v1alpha1.PolicyStatus, state policy.State, remaining i
 			message += ": " + list(en.tally.failures, "")
 		}
 		return false, "Restoring", message
+	case en.refused != "":
+		return false, "FinalizerRefused", en.refused
 	case len(en.policy.Invalid) > 0:
 		return false, "InvalidSpec", state.Message
 	case st.Targets.Failed > 0:
@@ -232,9 +218,12 @@ func ready(en *entry, st *v1alpha1.PolicyStatus, state policy.State, remaining i
 	case state.Name == "Suspended":
 		return true, "Suspended", state.Message
 	case st.Targets.Pending > 0:
-		return true, "Progressing", fmt.Sprintf("%d of %d targets have still to be changed: %s", st.Targets.Pending, st.Targets.Total, list(en.tally.waiting, "being written"))
+		return true, "Progressing", fmt.Sprintf("%d of %d targets have still to be looked at or changed: %s", st.Targets.Pending, st.Targets.Total, list(en.tally.waiting, "under way"))
 	case st.Targets.Total == 0 && freezeParts(en.object).status != nil:
 		return true, "AsExpected", state.Message
+	case st.Targets.Unable > 0:
+		return true, "AsExpected", fmt.Sprintf("%d targets are as they should be; %d left running, for what is asked cannot be done on them: %s",
+			st.Targets.Total-st.Targets.Unable, st.Targets.Unable, list(en.tally.unable, ""))
 	default:
 		return true, "AsExpected", fmt.Sprintf("%d targets are as they should be", st.Targets.Total)
 	}
@@ -302,22 +291,15 @@ func (r *rollup) announce(obj client.Object, old, cur *v1alpha1.PolicyStatus, st
 	}
 }
 
-// metrics publishes what the policy's targets are in, and the lag of an edge once its last write is through.
+// metrics publishes what the policy's targets are in, and the lag of an edge once its last write is through. A policy that has
+// gone meanwhile is left out: nobody would remove its series any more.
 func (r *rollup) metrics(en *entry, id workload.Policy, state policy.State, st *v1alpha1.PolicyStatus) {
-	r.e.metrics.policy(en, id, state)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ed := r.edges[id]
-	if ed == nil || !ed.at.Equal(state.Since) {
-		// What this process has not seen begin has no lag: it would count the time since before the process started.
-		settled := ed == nil
-		ed = &edge{at: state.Since, settled: settled}
-		r.edges[id] = ed
+	r.e.mu.RLock()
+	if r.e.index.all[id] != nil {
+		r.e.metrics.policy(en, id, state)
 	}
-	if !ed.settled && st.Targets.Pending == 0 && !ed.lastWrite.IsZero() {
-		ed.settled = true
-		r.e.metrics.edgeLag.Observe(ed.lastWrite.Sub(ed.at).Seconds())
-	}
+	r.e.mu.RUnlock()
+	r.observe(id, state, st.Targets.Pending)
 }
 
 // statusOf gives the status that all policies share.

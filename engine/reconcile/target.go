@@ -54,6 +54,7 @@ func (e *Engine) decide(ctx context.Context, ref workload.Ref) error {
 		return nil
 	}
 	v := e.judge(k, obj, now)
+	v.standing = e.stand(k, obj)
 	governor, waits := e.waitsFor(k, obj, v, now)
 	frozen, thaws := e.frozenOut(k, obj, v, now)
 	e.mu.RUnlock()
@@ -114,6 +115,7 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 			e.note(ref, v, outcome{waiting: "waits for its batch"})
 			return errSoon
 		case err != nil:
+			e.note(ref, v, outcome{failure: err.Error()})
 			return err
 		}
 		if !again.IsZero() {
@@ -123,6 +125,10 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 		}
 	}
 	if err := e.markInUse(ctx, k); err != nil {
+		if limit.Batch > 0 {
+			e.batches.Return(key)
+		}
+		e.note(ref, v, outcome{failure: err.Error()})
 		return err
 	}
 	e.wakes.Set(wakeKey{target: ref}, v.wake)
@@ -134,7 +140,7 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 	e.metrics.writes.WithLabelValues(k.name, v.result.Direction.String(), string(result)).Inc()
 	switch result {
 	case apply.Applied:
-		e.written(ref, v, now)
+		e.written(ref, v)
 		e.contests.Wrote(ref, sum, now)
 		if corrected {
 			e.contests.Corrected(ref, now, other)
@@ -145,12 +151,12 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 			e.batches.Return(key)
 		}
 		// The watch brings the newer object; if it has done so already, the retry sees it.
-		return errSoon
+		return errBehind
 	default:
 		if limit.Batch > 0 {
 			e.batches.Return(key)
 		}
-		e.note(ref, v, outcome{failure: err.Error()})
+		e.note(ref, v, outcome{failure: refusal(k, v, now, err)})
 		return err
 	}
 }
@@ -184,12 +190,12 @@ func (e *Engine) limit(key apply.BatchKey) policy.Limit {
 }
 
 // written remembers when a policy last changed something, for its edge lag.
-func (e *Engine) written(ref workload.Ref, v verdict, now time.Time) {
+func (e *Engine) written(ref workload.Ref, v verdict) {
 	if v.result.Direction == workload.DirectionNone {
 		return
 	}
 	e.log.V(1).Info("changed", "target", ref.String(), "policy", v.result.By.String(), "direction", v.result.Direction.String(), "change", v.result.Message)
-	e.rollup.Written(v.result.By, now)
+	e.rollup.Written(v.result.By)
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -279,6 +285,8 @@ func describe(v verdict, o opinion, out outcome) note {
 		n.status = statusNone
 	case v.result.Patch != nil && n.status != statusOverridden:
 		n.status = statusPending
+	case n.status == statusUnable:
+		n.unable = v.result.Message
 	}
 	return n
 }
@@ -300,7 +308,7 @@ func settled(v verdict, o opinion) status {
 		if o.class == workload.ClassSet {
 			return statusAwake // there is no place for what it sets
 		}
-		return statusAlreadyAsleep
+		return statusUnable
 	case workload.StateAlreadyAsleep:
 		return statusAlreadyAsleep
 	case workload.StateOverridden:

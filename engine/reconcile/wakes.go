@@ -21,6 +21,8 @@ type wakeKey struct {
 // one timer waits for the earliest.
 type wakes struct {
 	clock clock.Clock
+	// firing is held while what is due is handed over.
+	firing sync.Mutex
 
 	mu     sync.Mutex
 	items  wakeHeap
@@ -33,6 +35,10 @@ type wake struct {
 	at    time.Time
 	index int
 }
+
+// longestWait bounds the timer. It counts elapsed time and not the clock's: where the clock was set forward, or the machine was
+// suspended, the instant comes before the timer ends.
+const longestWait = time.Minute
 
 func newWakes(c clock.Clock) *wakes {
 	return &wakes{clock: c, byKey: map[wakeKey]*wake{}, sooner: make(chan struct{}, 1)}
@@ -68,14 +74,14 @@ func (w *wakes) Set(key wakeKey, at time.Time) {
 	}
 }
 
-// Run calls fire for every key whose instant has come, until the context ends.
-func (w *wakes) Run(ctx context.Context, fire func(wakeKey)) {
+// Run calls fire with the keys whose instant has come, until the context ends.
+func (w *wakes) Run(ctx context.Context, fire func([]wakeKey)) {
 	for {
 		wait := w.fireDue(fire)
 		var timer clock.Timer
 		var due <-chan time.Time
 		if wait >= 0 {
-			timer = w.clock.NewTimer(wait)
+			timer = w.clock.NewTimer(min(wait, longestWait))
 			due = timer.C()
 		}
 		select {
@@ -92,25 +98,34 @@ func (w *wakes) Run(ctx context.Context, fire func(wakeKey)) {
 	}
 }
 
-// fireDue fires what is due and gives the time until the next, negative if there is none.
-func (w *wakes) fireDue(fire func(wakeKey)) time.Duration {
+// fireDue fires all that is due, in the order of its instants, and gives the time until the next, negative if there is none.
+// Once it returns, what was due has been taken in, also where somebody else was just firing it.
+func (w *wakes) fireDue(fire func([]wakeKey)) time.Duration {
+	w.firing.Lock()
+	defer w.firing.Unlock()
 	for {
-		now := w.clock.Now()
-		w.mu.Lock()
-		if len(w.items) == 0 {
-			w.mu.Unlock()
-			return -1
+		due, wait := w.take(w.clock.Now())
+		if len(due) == 0 {
+			return wait
 		}
+		fire(due)
+	}
+}
+
+// take removes what is due from the heap. Where nothing is, it gives the time until the next, negative if there is none.
+func (w *wakes) take(now time.Time) (due []wakeKey, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.items) > 0 {
 		first := w.items[0]
 		if wait := first.at.Sub(now); wait > 0 {
-			w.mu.Unlock()
-			return wait
+			return due, wait
 		}
 		heap.Pop(&w.items)
 		delete(w.byKey, first.key)
-		w.mu.Unlock()
-		fire(first.key)
+		due = append(due, first.key)
 	}
+	return due, -1
 }
 
 type wakeHeap []*wake

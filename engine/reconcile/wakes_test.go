@@ -45,7 +45,7 @@ func TestWakesFireWhatIsDueInOrder(t *testing.T) {
 			}
 			clock.Step(time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * time.Second)
 			var fired []wakeKey
-			wait := w.fireDue(func(k wakeKey) { fired = append(fired, k) })
+			wait := w.fireDue(func(due []wakeKey) { fired = append(fired, due...) })
 			for i, k := range fired {
 				if want[k].IsZero() || want[k].After(clock.Now()) {
 					t.Fatalf("%v fired though it is due at %v, now %v", k, want[k], clock.Now())
@@ -78,7 +78,14 @@ func TestWakesRunWakesForASoonerOne(t *testing.T) {
 	fired := make(chan wakeKey, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx, func(k wakeKey) { fired <- k }) }()
+	go func() {
+		defer close(done)
+		w.Run(ctx, func(due []wakeKey) {
+			for _, k := range due {
+				fired <- k
+			}
+		})
+	}()
 	w.Set(wakeOf(1), noon.Add(time.Hour))
 	w.Set(wakeOf(2), noon.Add(time.Minute))
 	deadline := time.After(time.Minute)

@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// gate stands between a manager and the API server: while it is closed, the requests that match do not get through, or what the
+// server answers to them does not.
+type gate struct {
+	match   func(*http.Request) bool
+	answers bool
+
+	mu     sync.Mutex
+	closed chan struct{} // nil: open
+	passed []time.Time
+}
+
+// patches matches writes to a resource.
+func patches(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/"+resource+"/")
+	}
+}
+
+// watches matches the watch of a resource.
+func watches(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/"+resource) && r.URL.Query().Get("watch") != ""
+	}
+}
+
+// startBehind runs a manager behind gates, which open with the spec's end.
+func startBehind(clock *clocktesting.FakeClock, gates ...*gate) *harness.Manager {
+	GinkgoHelper()
+	config := rest.CopyConfig(env.Config)
+	for _, g := range gates {
+		config.Wrap(g.wrap)
+	}
+	m := suite.Start(ctx, env, harness.Options{Clock: clock, Config: config}, builtin...)
+	for _, g := range gates {
+		DeferCleanup(g.open)
+	}
+	return m
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed == nil {
+		g.closed = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed != nil {
+		close(g.closed)
+		g.closed = nil
+	}
+}
+
+// wait returns once the gate is open, or the request is given up.
+func (g *gate) wait(r *http.Request) {
+	g.mu.Lock()
+	closed := g.closed
+	g.mu.Unlock()
+	if closed == nil {
+		return
+	}
+	select {
+	case <-closed:
+	case <-r.Context().Done():
+	}
+}
+
+// times are when requests got through.
+func (g *gate) times() []time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]time.Time(nil), g.passed...)
+}
+
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !g.match(r) {
+			return next.RoundTrip(r)
+		}
+		if !g.answers {
+			g.wait(r)
+		}
+		g.mu.Lock()
+		g.passed = append(g.passed, time.Now())
+		g.mu.Unlock()
+		resp, err := next.RoundTrip(r)
+		if err == nil && g.answers {
+			resp.Body = &heldBody{resp.Body, func() { g.wait(r) }}
+		}
+		return resp, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// heldBody gives what it reads only after a wait.
+type heldBody struct {
+	io.ReadCloser
+	wait func()
+}
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.wait()
+	return n, err
+}
+
+// labelled lists the metrics of a manager that have a series with a label of some value.
+func labelled(m *harness.Manager, value string) func(Gomega) []string {
+	return func(g Gomega) []string {
+		families, err := m.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		var names []string
+		for _, f := range families {
+			found := false
+			for _, s := range f.GetMetric() {
+				for _, l := range s.GetLabel() {
+					found = found || l.GetValue() == value
+				}
+			}
+			if found {
+				names = append(names, f.GetName())
+			}
+		}
+		return names
+	}
+}
+
+// lags gives how many edge lags a manager has observed, and their sum.
+func lags(m *harness.Manager) func(Gomega) [2]float64 {
+	return func(g Gomega) (out [2]float64) {
+		families, err := m.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, f := range families {
+			if f.GetName() == "flyball_edge_lag_seconds" {
+				h := f.GetMetric()[0].GetHistogram()
+				out = [2]float64{float64(h.GetSampleCount()), h.GetSampleSum()}
+			}
+		}
+		return out
+	}
+}
