@@ -62,6 +62,8 @@ type Guard struct {
 	Rights  AccessReviewer
 	Context freeze.Context
 	Clock   clock.PassiveClock
+	// Exempt are the namespaces that are never judged.
+	Exempt []string
 	// Note is told of what was let through because of a right, but of no dry run. It must be quick. It may be nil.
 	Note func(Guarded)
 }
@@ -82,13 +84,25 @@ func (g *Guard) Kinds() []Kind {
 // rule validates a change freeze or maintenance window and guards it.
 func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.New != nil {
-		if _, _, errs = freeze.CompileObject(req.New, g.Context); len(errs) > 0 {
+		r, _, errs := freeze.CompileObject(req.New, g.Context)
+		if len(errs) > 0 {
 			return nil, errs, nil
+		}
+		for _, ns := range g.Exempt {
+			if r.Names(ns) {
+				warnings = append(warnings, fmt.Sprintf("nothing in namespace %s is ever frozen, so that the cluster and Flyball can be repaired", ns))
+			}
 		}
 	}
 	if req.Old == nil || isDeleting(req.Old) || freeze.ControlPlane(req.User.Username) {
-		return nil, nil, nil
+		return warnings, nil, nil
 	}
+	more, errs, err := g.weakened(ctx, req)
+	return append(warnings, more...), errs, err
+}
+
+// weakened refuses to weaken or delete an active rule, unless the user may override it.
+func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	what := "deleted"
 	if req.New != nil {
 		fields, err := freeze.Weakens(req.Old, req.New)

@@ -88,11 +88,14 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	return j, nil
 }
 
+// exempt are the namespaces that are never judged, so that a dead webhook can be repaired.
+func (j *judging) exempt() []string { return []string{metav1.NamespaceSystem, j.opts.Namespace} }
+
 // guard adds the freeze kinds to Flyball's own, and guards the adapters.
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
 		Freezes: j.freezes, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
-		Context: freeze.Context{Scope: j.scope}, Note: j.notes.Guarded,
+		Context: freeze.Context{Scope: j.scope}, Exempt: j.exempt(), Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)
 	for i := range kinds {
@@ -119,7 +122,7 @@ func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
 		Freezes: j.freezes, Server: server, KeepBundle: true, Owner: owner, Log: log,
 		Hook: admit.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()},
 		Scope: admit.FreezeScope{
-			Exempt:  []string{metav1.NamespaceSystem, j.opts.Namespace},
+			Exempt:  j.exempt(),
 			Account: j.account, FieldManager: apply.FieldManager,
 		},
 	}

@@ -32,6 +32,7 @@ func TestCompileErrors(t *testing.T) {
 		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "), []string{`spec.target.selector: Invalid value`}},
 		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"), []string{`spec.windows: Required value`}},
 		{"a broken window", edited(weekly, `from: "10:00"`, `from: "25:00"`), []string{`spec.windows[0].from: Invalid value: "25:00"`}},
+		{"a window on a date that never comes", edited(weekly, `days: [Tue], from: "10:00", to: "12:00"`, `cron: "0 10 30 2 *", duration: 2h`), []string{`spec.windows[0].cron: Invalid value: "0 10 30 2 *"`}},
 		{"a kind to suspend twice", edited(yearEnd, "deny:", "suspend: [{kind: A}, {kind: A}]\n  deny:"), []string{`spec.suspend: Duplicate value: "A"`}},
 		{"kinds to suspend that nothing reaches", edited(pools, "deny:", "suspend: [{group: batch, kind: CronJob}], deny:"),
 			[]string{`spec.suspend: Invalid value: "": kinds that live in namespaces need`}},

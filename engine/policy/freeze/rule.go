@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,12 @@ func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 
 // Over says whether the rule never denies again from an instant on.
 func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
+
+// Names says whether the rule names a namespace, be it by being in it.
+func (r *Rule) Names(namespace string) bool {
+	listed, _ := r.reach.selector.Namespaces()
+	return slices.Contains(listed, namespace)
+}
 
 // ByNamespaceLabels says whether the rule is enforced and reaches namespaces by their labels.
 func (r *Rule) ByNamespaceLabels() bool {

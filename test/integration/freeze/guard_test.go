@@ -94,6 +94,31 @@ var _ = Describe("An active freeze", func() {
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: deleted by carol"))
 	})
 
+	It("is a maintenance window too, while it is closed", func() {
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: mornings, namespace: %s}
+spec: {windows: [{from: "08:00", to: "10:00"}], deny: [Scale]}
+`, ns)
+		window := &v1alpha1.MaintenanceWindow{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mornings"}}
+		wider := `{"spec":{"windows":[{"from":"08:00","to":"20:00"}]}}`
+		Eventually(func() error { return patch(alice, window, wider, client.DryRunAll) }).Should(
+			MatchError(ContainSubstring(`user "alice" needs the verb "override"`)))
+		Expect(alice.Delete(ctx, window.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+	})
+
+	It("says of the namespaces that are never frozen that they are not", func() {
+		out, err := kubectl("alice", ns, `
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: all}
+spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z}
+`, "create", "--dry-run=server", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("Warning: nothing in namespace kube-system is ever frozen"))
+	})
+
 	It("is no matter of rights before it begins and after it has ended", func() {
 		clock.SetTime(noon.Add(-time.Hour))
 		Expect(patch(alice, frz, `{"spec":{"endTime":"2026-03-02T14:00:00Z"}}`)).To(Succeed())
