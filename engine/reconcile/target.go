@@ -106,28 +106,12 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 		e.note(ref, v, outcome{waiting: "another writer keeps changing it", contested: e.contests.Writer(ref)})
 		return nil
 	}
-	key := apply.BatchKey{Policy: v.result.By, Direction: v.result.Direction}
-	limit := e.limitOf(k, obj, v, key)
-	if limit.Batch > 0 {
-		again, err := e.batches.Take(ctx, key, limit.Batch, limit.Delay, now)
-		switch {
-		case errors.Is(err, apply.ErrOpening):
-			e.note(ref, v, outcome{waiting: "waits for its batch"})
-			return errSoon
-		case err != nil:
-			e.note(ref, v, outcome{failure: err.Error()})
-			return err
-		}
-		if !again.IsZero() {
-			e.wakes.Set(wakeKey{target: ref}, earliest(v.wake, again))
-			e.note(ref, v, outcome{waiting: "waits for its batch"})
-			return nil
-		}
+	putBack, ok, err := e.place(ctx, k, obj, ref, v, now)
+	if !ok {
+		return err
 	}
 	if err := e.markInUse(ctx, k); err != nil {
-		if limit.Batch > 0 {
-			e.batches.Return(key)
-		}
+		putBack()
 		e.note(ref, v, outcome{failure: err.Error()})
 		return err
 	}
@@ -147,18 +131,38 @@ func (e *Engine) write(ctx context.Context, k *kind, obj *workload.Object, ref w
 		}
 		return nil
 	case apply.Stale, apply.Gone:
-		if limit.Batch > 0 {
-			e.batches.Return(key)
-		}
+		putBack()
 		// The watch brings the newer object; if it has done so already, the retry sees it.
 		return errBehind
 	default:
-		if limit.Batch > 0 {
-			e.batches.Return(key)
-		}
+		putBack()
 		e.note(ref, v, outcome{failure: refusal(k, v, now, err)})
 		return err
 	}
+}
+
+// place takes a place in the batch that a change is charged to, if there is a limit, and gives what puts it back. Where ok is
+// false the target waits for a later batch, or is to be tried again as the error says.
+func (e *Engine) place(ctx context.Context, k *kind, obj *workload.Object, ref workload.Ref, v verdict, now time.Time) (putBack func(), ok bool, err error) {
+	key := apply.BatchKey{Policy: v.result.By, Direction: v.result.Direction}
+	limit := e.limitOf(k, obj, v, key)
+	if limit.Batch == 0 {
+		return func() {}, true, nil
+	}
+	again, err := e.batches.Take(ctx, key, limit.Batch, limit.Delay, now)
+	switch {
+	case errors.Is(err, apply.ErrOpening):
+		e.note(ref, v, outcome{waiting: "waits for its batch"})
+		return nil, false, errSoon
+	case err != nil:
+		e.note(ref, v, outcome{failure: err.Error()})
+		return nil, false, err
+	case !again.IsZero():
+		e.wakes.Set(wakeKey{target: ref}, earliest(v.wake, again))
+		e.note(ref, v, outcome{waiting: "waits for its batch"})
+		return nil, false, nil
+	}
+	return func() { e.batches.Return(key) }, true, nil
 }
 
 // limitOf is the limit that a change has to keep to. What a governor is set to for the sake of what it governs has none: it

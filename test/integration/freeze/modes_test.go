@@ -1,6 +1,7 @@
 package freeze
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -186,6 +187,47 @@ spec: {startTime: "%s", endTime: "%s", deny: [RollOut, Scale], suspend: [{group:
 			g.Expect(now.Spec).To(Equal(original.Spec))
 			g.Expect(now.Annotations).To(Equal(original.Annotations))
 		}).Should(Succeed())
+	})
+
+	It("stops GitOps controllers, each kind in its own way, and restores them exactly", func() {
+		ns := newNamespace()
+		kinds := []struct{ kind, object, awake, asleep string }{
+			{"{group: argoproj.io, kind: Application}", `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %s, name: shop}, spec: {project: a, syncPolicy: {automated: {prune: true}}}}`,
+				`{"project":"a","syncPolicy":{"automated":{"prune":true}}}`, `{"project":"a","syncPolicy":{}}`},
+			{"{group: kustomize.toolkit.fluxcd.io, kind: Kustomization}", `{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %s, name: shop}, spec: {path: ./a}}`,
+				`{"path":"./a"}`, `{"path":"./a","suspend":true}`},
+			{"{group: helm.toolkit.fluxcd.io, kind: HelmRelease}", `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: %s, name: shop}, spec: {interval: 5m, suspend: false}}`,
+				`{"interval":"5m","suspend":false}`, `{"interval":"5m","suspend":true}`},
+		}
+		var all []string
+		var objects []*unstructured.Unstructured
+		for _, k := range kinds {
+			all = append(all, k.kind)
+			objects = append(objects, object(k.object, ns))
+			Expect(env.Client.Create(ctx, objects[len(objects)-1])).To(Succeed())
+		}
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {name: quiet, namespace: %s}
+spec: {startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-02T14:00:00Z, deny: [RollOut], suspend: [%s]}
+`, ns, strings.Join(all, ", "))
+		spec := func(i int) func(Gomega) string {
+			return func(g Gomega) string {
+				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(objects[i]), objects[i])).To(Succeed())
+				text, err := json.Marshal(objects[i].Object["spec"])
+				g.Expect(err).NotTo(HaveOccurred())
+				return string(text)
+			}
+		}
+		for i, k := range kinds {
+			Eventually(spec(i)).Should(MatchJSON(k.asleep), k.kind)
+		}
+		clock.SetTime(noon.Add(2 * time.Hour))
+		for i, k := range kinds {
+			Eventually(spec(i)).Should(MatchJSON(k.awake), k.kind)
+			Expect(objects[i].GetAnnotations()).To(BeEmpty(), k.kind)
+		}
 	})
 
 	It("ends when the freeze is deleted", func() {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// customKinds are CRDs of three kinds that the library adapts, accepting any field.
+// customKinds are CRDs of kinds that the library adapts, accepting any field.
 func customKinds() []string {
 	crd := func(plural, group, kind, versions string) string {
 		return fmt.Sprintf(`
@@ -34,6 +34,9 @@ spec:
 		crd("rollouts", "argoproj.io", "Rollout", version("v1alpha1", true, byReplicas)),
 		crd("elasticsearches", "elasticsearch.k8s.elastic.co", "Elasticsearch", version("v1", true, "")+", "+version("v1beta1", false, "")),
 		crd("clusters", "postgresql.cnpg.io", "Cluster", version("v1", true, byInstances)),
+		crd("applications", "argoproj.io", "Application", version("v1alpha1", true, "")),
+		crd("kustomizations", "kustomize.toolkit.fluxcd.io", "Kustomization", version("v1", true, "")),
+		crd("helmreleases", "helm.toolkit.fluxcd.io", "HelmRelease", version("v2", true, "")),
 	}
 }
 

@@ -28,11 +28,12 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// inUse are the adapters of the suite: kinds that every API server has, and three custom kinds.
+// inUse are the adapters of the suite: kinds that every API server has, and some custom kinds.
 var inUse = []string{
 	"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
 	"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling",
 	"rollouts.argoproj.io", "elasticsearches.elasticsearch.k8s.elastic.co", "clusters.postgresql.cnpg.io",
+	"applications.argoproj.io", "kustomizations.kustomize.toolkit.fluxcd.io", "helmreleases.helm.toolkit.fluxcd.io",
 }
 
 var (
