@@ -14,8 +14,7 @@ go test -timeout 20m ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/
 say "local control plane tests"
 (cd test/cluster && go test -timeout 20m ./...)
 
-# Each waits for its own API server and controllers most of the time, so that three share two cores well.
 say "integration tests and samples on a real API server"
-go test -p 3 -timeout 40m ./test/integration/... ./test/samples/... ./test/deploy/...
+go test -timeout 40m ./test/integration/... ./test/samples/... ./test/deploy/...
 
 say "all tests passed"
