@@ -108,7 +108,7 @@ func TestKept(t *testing.T) {
 	}{
 		"as it should be": {good, ""},
 		"one missing":     {good[:9], "changed 9 times, not 10 times"},
-		"one late":        {changed(1, [2]float64{16, 3}), "was awake at Mon 11 May 16:00, should have been at Mon 11 May 08:00"},
+		"one late":        {changed(1, [2]float64{14, 3}), "was awake at Mon 11 May 14:00, should have been at Mon 11 May 08:00"},
 		"one early":       {changed(1, [2]float64{7.5, 3}), "was awake at Mon 11 May 07:30, should have been at Mon 11 May 08:00"},
 		"not all back":    {changed(9, [2]float64{176, 2}), "is reduced at Mon 18 May 08:00, should be awake"},
 	}

@@ -21,7 +21,7 @@ var errNotKept = errors.New("a target did not do what it should")
 
 // tolerance is how late by the demo's clock a change may be seen to count as kept. The shortest time between two edges of a
 // target is eight hours.
-const tolerance = 7 * time.Hour
+const tolerance = 5 * time.Hour
 
 // kept compares the changes that were seen with the hours at which they were due. It gives how late each was by the
 // machine's clock, and what was wrong.

@@ -24,37 +24,30 @@ type Set struct {
 // With gives the set with rules added, each in place of what had its name before.
 func (s *Set) With(rules ...*Rule) *Set {
 	next := s.clone()
-	next.rules = cloneOrMake(s.rules)
-	edit := next.denies.edit()
-	for _, r := range rules {
-		if old := next.rules[r.id]; old != nil {
-			edit.remove(old)
-			next.count(&old.reach, -1)
-		}
-		next.rules[r.id] = r
-		edit.add(r)
-		next.count(&r.reach, 1)
-	}
-	next.denies = edit.done()
+	next.rules, next.denies = put(next, s.rules, s.denies, rules)
 	return next
 }
 
 // WithExceptions gives the set with exceptions added, each in place of what had its name before.
 func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 	next := s.clone()
-	next.exceptions = cloneOrMake(s.exceptions)
-	edit := next.lifts.edit()
-	for _, e := range exceptions {
-		if old := next.exceptions[e.id]; old != nil {
-			edit.remove(old)
-			next.count(&old.reach, -1)
-		}
-		next.exceptions[e.id] = e
-		edit.add(e)
-		next.count(&e.reach, 1)
-	}
-	next.lifts = edit.done()
+	next.exceptions, next.lifts = put(next, s.exceptions, s.lifts, exceptions)
 	return next
+}
+
+// put gives the policies known, and their index, with others added; next counts the annotations that they look at.
+func put[T indexed](next *Set, known map[workload.Policy]T, filed index[T], added []T) (map[workload.Policy]T, index[T]) {
+	all, edit := cloneOrMake(known), filed.edit()
+	for _, p := range added {
+		if old, ok := all[p.identity()]; ok {
+			edit.remove(old)
+			next.count(old.reaches(), -1)
+		}
+		all[p.identity()] = p
+		edit.add(p)
+		next.count(p.reaches(), 1)
+	}
+	return all, edit.done()
 }
 
 // Without gives the set without the rules and exceptions of these names.

@@ -22,6 +22,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -83,7 +84,7 @@ spec: {type: ExternalName, externalName: localhost}
 // start runs one more replica and waits until the Service leads to it.
 func (d *deploymentOfManagers) start(args ...string) *replica {
 	GinkgoHelper()
-	port, health := freePort(), address(freePort())
+	port, health := suite.FreePort(), address(suite.FreePort())
 	p, err := d.env.StartProcess(d.binary, append([]string{
 		"--leader-elect=true", "--health-probe-bind-address=" + health,
 		"--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port),

@@ -5,10 +5,7 @@ package freeze
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -25,6 +21,7 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -47,20 +44,11 @@ var (
 // noon is the instant at which every spec begins.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-func TestFreeze(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
-	SetDefaultConsistentlyDuration(500 * time.Millisecond)
-	RunSpecs(t, "Freezes")
-}
+func TestFreeze(t *testing.T) { suite.Run(t, "Freezes") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	var err error
-	env, err = harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: os.Stderr})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Cluster.Stop()).To(Succeed()) })
+	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads})
 	for _, crd := range customKinds() {
 		Expect(env.Apply(ctx, []byte(crd))).To(Succeed())
 	}
@@ -68,7 +56,7 @@ var _ = BeforeSuite(func() {
 	Expect(env.InstallAdapters(ctx, inUse...)).To(Succeed())
 	Expect(env.Apply(ctx, []byte(rights))).To(Succeed())
 	clock = clocktesting.NewFakeClock(noon)
-	manager = startManager(freePort(), "flyball")
+	manager = startManager(suite.FreePort(), "flyball")
 	Expect(env.AwaitAdapters(ctx, inUse...)).To(Succeed())
 })
 
@@ -92,16 +80,6 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: freeze-t
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
 `
 
-// freePort is a port of this machine that nobody listens on.
-func freePort() int {
-	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	port := listener.Addr().(*net.TCPAddr).Port
-	Expect(listener.Close()).To(Succeed())
-	return port
-}
-
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // flyball is how a manager of the suite talks to the API server: under an account of its own.
@@ -117,9 +95,7 @@ func webhookAt(port int, secret string) app.WebhookOptions {
 // startManager runs a manager until the suite or spec ends.
 func startManager(port int, secret string) *harness.Manager {
 	GinkgoHelper()
-	m := env.Start(harness.Options{Clock: clock, Config: flyball(), Log: GinkgoWriter, Webhook: webhookAt(port, secret)})
-	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
-	return m
+	return suite.Start(ctx, env, harness.Options{Clock: clock, Config: flyball(), Webhook: webhookAt(port, secret)})
 }
 
 var _ = BeforeEach(func() {
@@ -158,17 +134,10 @@ func configuration(g Gomega) *unstructured.Unstructured {
 	return obj
 }
 
-var namespaces atomic.Int32
-
 // newNamespace makes a namespace of the spec's own, with labels given as pairs.
 func newNamespace(labels ...string) string {
 	GinkgoHelper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("frz-%d", namespaces.Add(1)), Labels: map[string]string{}}}
-	for i := 0; i+1 < len(labels); i += 2 {
-		ns.Labels[labels[i]] = labels[i+1]
-	}
-	Expect(env.Client.Create(ctx, ns)).To(Succeed())
-	return ns.Name
+	return suite.Namespace(ctx, env, labels...)
 }
 
 // as is a client of a user in groups; everybody is one of the people too.
