@@ -82,17 +82,67 @@ type Policy struct {
 	Down, Up Limit
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
-	// Condition is the condition type that says whether State.Active names anything; empty: the policy reports Asleep instead.
-	Condition string
-	// Reports says that the status lists the values in place on targets.
-	Reports bool
-	// Field names what in the spec asks for a facet ("min" or "max") at an instant, for messages; empty if nothing does. Nil: it
-	// is not told.
-	Field func(now time.Time, facet string) string
-	// Template is the object to make if it is missing; nil: none.
-	Template *Template
+	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker and Judge. Nil: nothing more.
+	Extras any
 	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.
 	Invalid field.ErrorList
+}
+
+// Reporter is an extra of policies whose status has more than what all policies share.
+type Reporter interface {
+	// Condition is the type of the condition that says whether State.Active names anything. It takes the place of Asleep.
+	Condition() string
+	// AppliedLimit is how many targets the status lists with the values in place on them; 0: it lists none.
+	AppliedLimit() int
+	// FillStatus edits the status of an object of the policy's kind: the part that only this kind has. It returns what the
+	// status named as active before.
+	FillStatus(obj Object, state State, applied []Applied) (activeBefore string)
+}
+
+// Applied are the values that a policy has in place on one target; nil where it has none.
+type Applied struct {
+	Target             workload.Ref
+	Min, Max, Replicas *int64
+}
+
+// FieldNamer is an extra of policies that can say which field of the spec asks for a bound.
+type FieldNamer interface {
+	// Field names what in the spec asks for a facet ("min" or "max") at an instant; empty if nothing does.
+	Field(now time.Time, facet string) string
+}
+
+// Maker is an extra of policies that may want an object to exist.
+type Maker interface {
+	// Template is the object to make if it is missing; nil: none.
+	Template() *Template
+}
+
+// Judge is an extra of policies by which changes are judged at admission.
+type Judge interface {
+	// JudgedKinds lists the kinds that the policy names; empty: every adapted kind.
+	JudgedKinds() []schema.GroupKind
+}
+
+// Template is the object that the policy wants to exist; nil: none.
+func (p *Policy) Template() *Template {
+	if m, ok := p.Extras.(Maker); ok {
+		return m.Template()
+	}
+	return nil
+}
+
+// Reporter gives the policy's own part of the status; nil: it has none.
+func (p *Policy) Reporter() Reporter {
+	r, _ := p.Extras.(Reporter)
+	return r
+}
+
+// Field names what in the spec asks for a facet at an instant; empty if nothing does, or the policy cannot tell.
+func (p *Policy) Field(now time.Time, facet string) string {
+	if n, ok := p.Extras.(FieldNamer); ok {
+		return n.Field(now, facet)
+	}
+	return ""
 }
 
 // Broken is what an unreadable policy becomes: it selects nothing new, changes nothing, and gives nothing back.
@@ -107,5 +157,5 @@ func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 	}
 }
 
-// Frozen says whether the policy keeps what it has set wherever that is, selected or not.
-func (p *Policy) Frozen() bool { return len(p.Invalid) > 0 }
+// IsBroken says whether the policy could not be read. It then keeps what it has set wherever that is, selected or not.
+func (p *Policy) IsBroken() bool { return len(p.Invalid) > 0 }

@@ -8,17 +8,13 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Context is what compiling needs to know besides the spec.
-type Context struct {
-	// Scope is what selection needs to know of the cluster.
-	Scope target.Scope
-}
+type Context = policy.Context
 
 // draft is what the four kinds of rules have in common before compiling.
 type draft struct {
@@ -88,7 +84,9 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
-		return nil, policy.Broken(d.id, errs), errs
+		broken := policy.Broken(d.id, errs)
+		broken.Extras = ruleExtras{}
+		return nil, broken, errs
 	}
 	r.engine = engine(r, asleep, d.period)
 	return r, r.engine, nil

@@ -60,7 +60,7 @@ func TestCompileErrors(t *testing.T) {
 		t.Error("a Schedule compiles to a freeze")
 	}
 	broken := parse(t, edited(yearEnd, "Europe/Berlin", "Nowhere")).(*v1alpha1.ClusterChangeFreeze)
-	if _, p, errs := freeze.CompileCluster(broken, testContext); len(errs) == 0 || !p.Frozen() {
+	if _, p, errs := freeze.CompileCluster(broken, testContext); len(errs) == 0 || !p.IsBroken() {
 		t.Errorf("the engine's part of a freeze that cannot be read: %+v", p)
 	}
 }

@@ -56,12 +56,12 @@ type suspension struct {
 func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *policy.Policy {
 	s := suspension{rule: r, period: period, sleeps: len(asleep.Kinds()) > 0}
 	return &policy.Policy{
-		ID:        r.id,
-		Target:    asleep,
-		Needs:     []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
-		Pipeline:  pipeline.Pipeline{pipeline.Func("frozen", s.frozen), pipeline.Func("suspend", s.suspend)},
-		State:     s.state,
-		Condition: v1alpha1.ConditionActive,
+		ID:       r.id,
+		Target:   asleep,
+		Needs:    []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
+		Pipeline: pipeline.Pipeline{pipeline.Func("frozen", s.frozen), pipeline.Func("suspend", s.suspend)},
+		State:    s.state,
+		Extras:   ruleExtras{r},
 	}
 }
 
@@ -97,7 +97,7 @@ func (s suspension) state(now time.Time) policy.State {
 	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}
 	switch {
 	case st.Active:
-		out.Name, out.Active, out.Message = "Frozen", s.rule.id.Name, "changes are denied"+s.until(st.Until)
+		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, "changes are denied"+s.until(st.Until)
 	case s.period != nil && s.rule.Over(now):
 		out.Name, out.Message = "Ended", "the freeze is over"
 	case s.period != nil:

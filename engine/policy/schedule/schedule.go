@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -25,12 +24,7 @@ const (
 )
 
 // Context is what a schedule needs to know besides its spec.
-type Context struct {
-	// Scope is what selection needs to know of the cluster.
-	Scope target.Scope
-	// Calendars finds the calendars that the spec names.
-	Calendars when.Calendars
-}
+type Context = policy.Context
 
 // Compile compiles a Schedule. With errors, the policy returned is policy.Broken.
 func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {

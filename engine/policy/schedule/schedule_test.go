@@ -231,7 +231,7 @@ func TestErrorsNameTheField(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s\n%v", diff, errs)
 			}
-			if !p.Frozen() {
+			if !p.IsBroken() {
 				t.Error("a policy with errors is not frozen")
 			}
 			if st := p.State(monday); st.Name != "Invalid" || st.Message == "" {

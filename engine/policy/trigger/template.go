@@ -64,7 +64,7 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	if err != nil {
 		errs = append(errs, field.InternalError(at, err))
 	}
-	if k, ok := ctx.kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
+	if k, ok := ctx.Kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
 		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without the reference to what it governs does nothing", gvk.Kind)))
 	}
 	errs = append(errs, checkZero(t.Spec.Triggers, gvk.GroupKind(), manifest, field.NewPath("spec", "triggers"))...)
@@ -133,7 +133,7 @@ func templateKind(is identity, kinds []v1alpha1.KindRef, ctx Context, at *field.
 		return gvk, field.ErrorList{field.Invalid(at.Child("kind"), is.Kind,
 			fmt.Sprintf("spec.target.kinds has to list exactly {group: %q, kind: %s}", gv.Group, is.Kind))}
 	}
-	if k, ok := ctx.kind(gvk.GroupKind()); ok && k.Version != "" && k.Version != gv.Version {
+	if k, ok := ctx.Kind(gvk.GroupKind()); ok && k.Version != "" && k.Version != gv.Version {
 		return gvk, field.ErrorList{field.Invalid(at.Child("apiVersion"), is.APIVersion,
 			fmt.Sprintf("the adapter speaks version %s: write %s", k.Version, schema.GroupVersion{Group: gv.Group, Version: k.Version}))}
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -26,35 +25,8 @@ const (
 	ClusterKindName = "ClusterTrigger"
 )
 
-// Kind is what is known of an adapted kind.
-type Kind struct {
-	// Min and Max are the lowest bounds that the kind accepts; nil where it has no such bound.
-	Min, Max *int64
-	// Scales is true where objects of the kind have a count of their own.
-	Scales bool
-	// Governs is true where objects of the kind own the replicas of other objects.
-	Governs bool
-	// Version is the API version in use.
-	Version string
-	// Refers says whether a manifest of the kind, complete with its name, names the object that it governs; nil: not known.
-	Refers func(manifest []byte) bool
-}
-
 // Context is what a trigger needs to know besides its spec.
-type Context struct {
-	// Scope is what selection needs to know of the cluster.
-	Scope target.Scope
-	// Kinds gives what is known of a kind, false if that is nothing (yet): what depends on it is then not checked. Nil: nothing
-	// is known of any kind.
-	Kinds func(schema.GroupKind) (Kind, bool)
-}
-
-func (c Context) kind(gk schema.GroupKind) (Kind, bool) {
-	if c.Kinds == nil {
-		return Kind{}, false
-	}
-	return c.Kinds(gk)
-}
+type Context = policy.Context
 
 // Compile compiles a Trigger. With errors, the policy returned is policy.Broken.
 func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList) {
@@ -78,20 +50,17 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	errs = append(errs, checkKinds(rules, selector.Kinds(), ctx, at.Child("triggers"))...)
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
-		broken.Condition, broken.Reports = v1alpha1.ConditionActive, true
+		broken.Extras = extras{}
 		return broken, errs
 	}
 	p := &triggers{id: id, set: newSet(all, rules.Overlap)}
 	return &policy.Policy{
-		ID:        id,
-		Target:    selector,
-		Needs:     needs(rules),
-		Pipeline:  p.pipeline(),
-		State:     p.state,
-		Condition: v1alpha1.ConditionActive,
-		Reports:   true,
-		Field:     p.field,
-		Template:  template,
+		ID:       id,
+		Target:   selector,
+		Needs:    needs(rules),
+		Pipeline: p.pipeline(),
+		State:    p.state,
+		Extras:   extras{field: p.field, template: template},
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/when"
 )
 
@@ -79,9 +80,9 @@ func named(v v1alpha1.TriggerValues) []value {
 // checkKinds checks the values against the kinds that the target lists, as far as those are known: a bound below what a
 // kind accepts, and a value that no listed kind has a place for.
 func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context, at *field.Path) field.ErrorList {
-	kinds := make(map[schema.GroupKind]Kind, len(gks))
+	kinds := make(map[schema.GroupKind]policy.AdaptedKind, len(gks))
 	for _, gk := range gks {
-		k, ok := ctx.kind(gk)
+		k, ok := ctx.Kind(gk)
 		if !ok {
 			return nil // what is not known yet may have a place for everything
 		}
@@ -100,7 +101,7 @@ func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context
 	return errs
 }
 
-func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[schema.GroupKind]Kind, at *field.Path) field.ErrorList {
+func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[schema.GroupKind]policy.AdaptedKind, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, n := range named(v) {
 		if n.value == nil {

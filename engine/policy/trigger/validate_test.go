@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -23,17 +24,17 @@ var (
 
 // known are the kinds that the tests' engine has adapters for.
 func known() Context {
-	return Context{Kinds: func(gk schema.GroupKind) (Kind, bool) {
+	return Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 		switch gk.Kind {
 		case autoscaler.Kind:
-			return Kind{Min: n(1), Max: n(1), Governs: true, Version: "v2",
+			return policy.AdaptedKind{Min: n(1), Max: n(1), Governs: true, Version: "v2",
 				Refers: func(text []byte) bool { return strings.Contains(string(text), "scaleTargetRef") }}, true
 		case deployment.Kind:
-			return Kind{Scales: true, Version: "v1"}, true
+			return policy.AdaptedKind{Scales: true, Version: "v1"}, true
 		case configured.Kind:
-			return Kind{Version: "v1"}, true
+			return policy.AdaptedKind{Version: "v1"}, true
 		}
-		return Kind{}, false
+		return policy.AdaptedKind{}, false
 	}}
 }
 
@@ -83,7 +84,7 @@ func TestRefused(t *testing.T) {
 			if errs[0].Field != tc.field || !strings.Contains(errs[0].Error(), tc.says) {
 				t.Errorf("refused with %q, want the field %s and %q", errs[0], tc.field, tc.says)
 			}
-			if !p.Frozen() || p.State(monday).Name != "Invalid" || p.Condition != v1alpha1.ConditionActive {
+			if !p.IsBroken() || p.State(monday).Name != "Invalid" || p.Reporter().Condition() != v1alpha1.ConditionActive {
 				t.Errorf("the policy is not broken: %+v", p.State(monday))
 			}
 		})
@@ -166,11 +167,11 @@ func TestTemplate(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
-			if got := string(p.Template.Manifest); got != tc.want {
+			if got := string(p.Template().Manifest); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
-			if p.Template.Namespace != "shop" || p.Template.Version != "v2" || p.Template.Kind != autoscaler.Kind {
-				t.Errorf("is %+v", p.Template)
+			if p.Template().Namespace != "shop" || p.Template().Version != "v2" || p.Template().Kind != autoscaler.Kind {
+				t.Errorf("is %+v", p.Template())
 			}
 		})
 	}
@@ -184,7 +185,7 @@ func TestTemplateAndAMinimumOfZero(t *testing.T) {
 	}
 	knowing := known()
 	kinds := knowing.Kinds
-	knowing.Kinds = func(gk schema.GroupKind) (Kind, bool) { // as shipped: the kind alone does not refuse it
+	knowing.Kinds = func(gk schema.GroupKind) (policy.AdaptedKind, bool) { // as shipped: the kind alone does not refuse it
 		k, ok := kinds(gk)
 		k.Min = n(0)
 		return k, ok
@@ -228,7 +229,7 @@ func TestTemplateSaysWhatMetadataItSets(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}
-		got := p.Template
+		got := p.Template()
 		if !slices.Equal(got.Labels, tc.labels) || !slices.Equal(got.AnnotationKeys(), tc.annotations) || got.Opaque != tc.opaque {
 			t.Errorf("%s: labels %v, annotations %v, opaque %t", tc.metadata, got.Labels, got.Annotations, got.Opaque)
 		}

@@ -1,0 +1,38 @@
+// Package kinds is the one table of policy kinds. Everything that has to be done for each kind of policy (scheme, controllers,
+// webhook, status, rights) loops over it. A new policy is one package below engine/policy and one line here.
+package kinds
+
+import (
+	"slices"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/trigger"
+)
+
+var (
+	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds())
+	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.Acts() })
+	byName = index(all)
+)
+
+func index(rows []policy.Kind) map[string]policy.Kind {
+	m := make(map[string]policy.Kind, len(rows))
+	for _, k := range rows {
+		m[k.Name] = k
+	}
+	return m
+}
+
+// All lists every kind. The caller must not change the list.
+func All() []policy.Kind { return all }
+
+// Acting lists the kinds whose policies act on targets. The caller must not change the list.
+func Acting() []policy.Kind { return acting }
+
+// Find gives the row of a kind, false if there is none of that name.
+func Find(name string) (policy.Kind, bool) {
+	k, ok := byName[name]
+	return k, ok
+}
