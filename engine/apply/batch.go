@@ -59,9 +59,15 @@ func (b *Batches) Forget(p workload.Policy) {
 	delete(b.open, BatchKey{p, workload.DirectionUp})
 }
 
-// Take asks for room for one change. It gives a zero time when there is, else when to ask again. size is the largest
-// number of changes in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
-func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (again time.Time, err error) {
+// Place is room for one change in a batch. The zero Place is in none.
+type Place struct {
+	key    BatchKey
+	opened time.Time
+}
+
+// Take asks for room for one change. Where there is none, again says when to ask next. size is the largest number of changes
+// in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
+func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time, err error) {
 	b.mu.Lock()
 	cur := b.open[key]
 	if cur == nil {
@@ -71,14 +77,14 @@ func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.D
 	switch {
 	case cur.opening:
 		b.mu.Unlock()
-		return time.Time{}, ErrOpening
+		return Place{}, time.Time{}, ErrOpening
 	case !cur.opened.IsZero() && now.Before(cur.opened.Add(delay)):
 		defer b.mu.Unlock()
 		if cur.used >= size {
-			return cur.opened.Add(delay), nil
+			return Place{}, cur.opened.Add(delay), nil
 		}
 		cur.used++
-		return time.Time{}, nil
+		return Place{key, cur.opened}, time.Time{}, nil
 	}
 	cur.opening = true
 	b.mu.Unlock()
@@ -89,17 +95,18 @@ func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.D
 	defer b.mu.Unlock()
 	cur.opening = false
 	if err != nil {
-		return now.Add(time.Second), fmt.Errorf("record a batch of %s: %w", key.Policy, err)
+		return Place{}, now.Add(time.Second), fmt.Errorf("record a batch of %s: %w", key.Policy, err)
 	}
 	cur.opened, cur.used = now, 1
-	return time.Time{}, nil
+	return Place{key, now}, time.Time{}, nil
 }
 
-// Return gives back room that Take gave and that was not needed, because the change did not come about.
-func (b *Batches) Return(key BatchKey) {
+// Return gives back a place that was not needed, because the change is known not to have come about. The place is one of its
+// own batch: once the next batch is open, nothing is given back.
+func (b *Batches) Return(p Place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if cur := b.open[key]; cur != nil && cur.used > 0 && cur.used < 1<<30 {
+	if cur := b.open[p.key]; cur != nil && !p.opened.IsZero() && cur.opened.Equal(p.opened) && cur.used > 0 {
 		cur.used--
 	}
 }

@@ -28,6 +28,8 @@ type Outcome string
 const (
 	// Applied: every part of the patch is through.
 	Applied Outcome = "applied"
+	// Unchanged: the API server took the patch, and the object is as it was: an admission webhook undoes the change.
+	Unchanged Outcome = "unchanged"
 	// Stale: the object changed since it was read. The watch brings the new one; decide again.
 	Stale Outcome = "stale"
 	// Gone: the object does not exist any more.
@@ -53,18 +55,23 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 }
 
 // Apply sends the patch and those that follow it. It stops at the first that is not through; the ledger is always in the
-// first, so nothing is lost by that. The error is nil exactly when the outcome is Applied.
+// first, so nothing is lost by that. The error is nil exactly when the outcome is Applied or Unchanged.
 func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome, error) {
+	version := ""
 	for p := patch; p != nil; p = p.Next {
 		var subresources []string
 		if p.Subresource != "" {
 			subresources = append(subresources, p.Subresource)
 		}
-		_, err := w.client.Resource(resource).Namespace(obj.Namespace).
+		got, err := w.client.Resource(resource).Namespace(obj.Namespace).
 			Patch(ctx, obj.Name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager}, subresources...)
 		if err != nil {
 			return classify(err, p.Type), fmt.Errorf("patch %s %s: %w", resource.GroupResource(), name(obj), err)
 		}
+		version = got.GetResourceVersion()
+	}
+	if version == obj.ResourceVersion {
+		return Unchanged, nil
 	}
 	return Applied, nil
 }

@@ -12,6 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// IsGone says whether no object of the kind can be left. Trouble with discovery is not that, and neither is a version that is
+// not the adapter's.
+func (a Absence) IsGone() bool { return a == GroupNotServed || a == KindNotServed }
+
 // Absence says why a kind cannot be used. It is a condition reason.
 type Absence string
 

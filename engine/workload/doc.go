@@ -26,6 +26,11 @@ func (r Ref) String() string {
 	return r.GroupKind.String() + "/" + r.Namespace + "/" + r.Name
 }
 
+// Compare orders references by kind, group, namespace and name.
+func (r Ref) Compare(o Ref) int {
+	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
+}
+
 // Policy identifies a policy object: its kind, its namespace (empty for cluster-scoped ones) and its name.
 type Policy struct {
 	Kind, Namespace, Name string

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -20,7 +20,7 @@ var scheduledPairs = workload.Pairs{{Key: scheduledLabel, Value: "true"}}
 
 // compilePolicy compiles a schedule as the manager does.
 func compilePolicy(c *v1alpha1.ClusterSchedule) (*policy.Policy, error) {
-	p, errs := schedule.CompileCluster(c, schedule.Context{Scope: reconcile.Scope(harness.Namespace, nil)})
+	p, errs := schedule.CompileCluster(c, schedule.Context{Scope: world.Scope(harness.Namespace, nil)})
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("compile the schedule %s: %w", c.Name, errs.ToAggregate())
 	}

@@ -17,26 +17,10 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/apply"
+	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/world"
 )
-
-// addFreezes keeps on every replica what changes are judged by, and on the leader the status of exceptions.
-func addFreezes(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope) (*reconcile.Freezes, error) {
-	log := opts.Log.WithName("freezes")
-	freezes, err := reconcile.NewFreezes(config, mgr.GetCache(), reconcile.FreezesOptions{Clock: opts.Clock, Scope: scope, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("set up freezes: %w", err)
-	}
-	if err := mgr.Add(freezes); err != nil {
-		return nil, fmt.Errorf("set up freezes: %w", err)
-	}
-	if err := mgr.Add(&reconcile.Exceptions{Freezes: freezes, Client: mgr.GetClient(), Log: log}); err != nil {
-		return nil, fmt.Errorf("set up the status of exceptions: %w", err)
-	}
-	return freezes, nil
-}
 
 // addUnhook removes what a manager with a webhook has left behind, once this one leads: API servers would go on asking.
 func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
@@ -44,7 +28,7 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up without a webhook: %w", err)
 	}
-	return mgr.Add(&reconcile.FreezeUnhook{
+	return mgr.Add(&freezecontroller.Cleanup{
 		Hook: admit.FreezeHook{Client: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()}, Log: opts.Log.WithName("freezes"),
 	})
 }
@@ -52,21 +36,20 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 // judging is what the webhook needs to judge changes and to guard the policies.
 type judging struct {
 	opts     Options
-	scope    target.Scope
-	freezes  *reconcile.Freezes
+	world    *world.World
 	clients  *kubernetes.Clientset
-	metadata reconcile.Metadata
-	notes    *reconcile.FreezeNotes
-	clock    clock.PassiveClock
+	metadata freezecontroller.Metadata
+	notes    *freezecontroller.Recorder
+	clock    clock.WithTicker
 	// account is the user that the manager itself works under.
 	account string
 }
 
-func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes, clients *kubernetes.Clientset) (*judging, error) {
+func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset) (*judging, error) {
 	if opts.Registry == nil {
 		opts.Registry = metrics.Registry
 	}
-	j := &judging{opts: opts, scope: scope, freezes: freezes, clients: clients, clock: clock.RealClock{}}
+	j := &judging{opts: opts, world: w, clients: clients, clock: clock.RealClock{}}
 	if opts.Clock != nil {
 		j.clock = opts.Clock
 	}
@@ -74,12 +57,12 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)
 	}
-	j.metadata = reconcile.Metadata{Client: objects}
-	m, err := reconcile.NewFreezeMetrics(opts.Registry)
+	j.metadata = freezecontroller.Metadata{Client: objects}
+	m, err := freezecontroller.NewMetrics(opts.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
-	j.notes = reconcile.NewFreezeNotes(mgr.GetClient(), mgr.GetEventRecorder("flyball"), m, j.clock.Now, opts.Log.WithName("freezes"))
+	j.notes = freezecontroller.NewRecorder(mgr.GetClient(), mgr.GetEventRecorder("flyball"), m, j.clock.Now, opts.Log.WithName("freezes"))
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server which user the manager is: %w", err)
@@ -94,8 +77,8 @@ func (j *judging) exempt() []string { return []string{metav1.NamespaceSystem, j.
 // guard adds the freeze kinds to Flyball's own, and guards the adapters.
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
-		Freezes: j.freezes, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
-		Context: freeze.Context{Scope: j.scope}, Exempt: j.exempt(), Note: j.notes.Guarded,
+		Freezes: j.world, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
+		Context: freeze.Context{Scope: j.world.Scope()}, Exempt: j.exempt(), Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)
 	for i := range kinds {
@@ -110,23 +93,23 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(admit.JudgePath, &admit.Judge{
-		Freezes: j.freezes, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
-		Clock: j.clock, Ready: j.freezes.Ready, Note: j.notes.Judged, Log: log,
+		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
+		Clock: j.clock, Ready: j.world.Ready, Note: j.notes.Judged, Log: log,
 	})
-	owner := reconcile.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	owner := freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		"CustomResourceDefinition", "clusterchangefreezes.flyball.dev")
 	if name := j.opts.Webhook.Owner; name != "" {
-		owner = reconcile.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
+		owner = freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
 	}
-	hook := &reconcile.FreezeHook{
-		Freezes: j.freezes, Server: server, KeepBundle: true, Owner: owner, Log: log,
+	hook := &freezecontroller.Hook{
+		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: owner, Log: log,
 		Hook: admit.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()},
 		Scope: admit.FreezeScope{
 			Exempt:  j.exempt(),
 			Account: j.account, FieldManager: apply.FieldManager,
 		},
 	}
-	if err := mgr.AddReadyzCheck("freezes", j.freezes.Ready); err != nil {
+	if err := mgr.AddReadyzCheck("freezes", j.world.Ready); err != nil {
 		return fmt.Errorf("set up the readiness check of freezes: %w", err)
 	}
 	if err := mgr.Add(j.notes); err != nil {

@@ -13,12 +13,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/world"
 )
 
 // Scheme knows Flyball's kinds and those of Kubernetes itself.
@@ -52,15 +50,11 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}
-	scope := reconcile.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper()))
-	freezes, err := addFreezes(mgr, config, opts, scope)
-	if err != nil {
+	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())))
+	if err := addEngine(mgr, config, opts, w); err != nil {
 		return err
 	}
-	if err := addEngine(mgr, config, opts, scope, freezes); err != nil {
-		return err
-	}
-	server, err := addWebhook(mgr, config, opts, scope, freezes)
+	server, err := addWebhook(mgr, config, opts, w)
 	if err != nil {
 		return err
 	}
@@ -82,25 +76,4 @@ func clusterScoped(mapper meta.RESTMapper) func(schema.GroupKind) bool {
 		mapping, err := mapper.RESTMapping(gk)
 		return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 	}
-}
-
-func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) error {
-	if opts.Registry == nil {
-		opts.Registry = metrics.Registry
-	}
-	m, err := reconcile.NewMetrics(opts.Registry)
-	if err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	engine, err := reconcile.New(config, mgr.GetClient(), mgr.GetEventRecorder("flyball"), m, reconcile.Options{
-		Clock:   opts.Clock,
-		Workers: opts.Workers,
-		Scope:   scope,
-		Freezes: freezes,
-		Log:     opts.Log.WithName("engine"),
-	})
-	if err != nil {
-		return err
-	}
-	return engine.SetupWithManager(mgr, config)
 }

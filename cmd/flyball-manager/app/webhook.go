@@ -16,11 +16,10 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/policy/trigger"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/when"
-	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/world"
 )
 
 // configurationName is the ValidatingWebhookConfiguration of Flyball's own kinds: the chart's, or the one that a manager
@@ -28,7 +27,7 @@ import (
 const configurationName = "flyball"
 
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope target.Scope, freezes *reconcile.Freezes) (*admit.Server, error) {
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World) (*admit.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -40,7 +39,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	if err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	judging, err := newJudging(mgr, config, opts, scope, freezes, clientset)
+	judging, err := newJudging(mgr, config, opts, w, clientset)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +48,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 		CertDir: opts.Webhook.CertDir,
 		Drain:   opts.Webhook.Drain,
 		Secret:  types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:   judging.guard(ownKinds(scope, kindsOf(mgr.GetClient()), admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
+		Kinds:   judging.guard(ownKinds(w, admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
 		Log:     opts.Log.WithName("webhook"),
 	}
 	if opts.Webhook.URL != "" {
@@ -76,33 +75,26 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	return server, mgr.Add(server)
 }
 
-// ownKinds lists Flyball's own kinds with what checks them where schema and CEL cannot.
-func ownKinds(scope target.Scope, kinds func(schema.GroupKind) (trigger.Kind, bool), adapters admit.Adapters) []admit.Kind {
-	triggers := trigger.Context{Scope: scope, Kinds: kinds}
-	ctx := schedule.Context{Scope: scope}
-	return []admit.Kind{
+// ownKinds lists Flyball's own kinds with what checks them where schema and CEL cannot. The guard has its own of freezes.
+func ownKinds(w *world.World, adapters admit.Adapters) []admit.Kind {
+	ctx := policy.Context{Scope: w.Scope(), Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) { return w.Snapshot().AdaptedKind(gk) }}
+	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
 			_, errs := when.Calendar(c.Name, c.Spec, field.NewPath("spec"))
 			return errs
 		})},
-		{Kind: schedule.Kind, Resource: "schedules", Validator: check(func(s *v1alpha1.Schedule) field.ErrorList {
-			_, errs := schedule.Compile(s, ctx)
-			return errs
-		})},
-		{Kind: schedule.ClusterKind, Resource: "clusterschedules", Validator: check(func(s *v1alpha1.ClusterSchedule) field.ErrorList {
-			_, errs := schedule.CompileCluster(s, ctx)
-			return errs
-		})},
-		{Kind: trigger.KindName, Resource: "triggers", Validator: check(func(t *v1alpha1.Trigger) field.ErrorList {
-			_, errs := trigger.Compile(t, triggers)
-			return errs
-		})},
-		{Kind: trigger.ClusterKindName, Resource: "clustertriggers", Validator: check(func(t *v1alpha1.ClusterTrigger) field.ErrorList {
-			_, errs := trigger.CompileCluster(t, triggers)
-			return errs
-		})},
 	}
+	for _, kind := range kinds.All() {
+		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {
+			continue
+		}
+		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: check(func(obj policy.Object) field.ErrorList {
+			_, errs := kind.Compile(obj, ctx)
+			return errs
+		})})
+	}
+	return list
 }
 
 // check makes a validator of a pure function over one type.

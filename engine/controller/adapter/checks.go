@@ -1,0 +1,256 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/status"
+)
+
+// rightsRecheck is how often missing rights are looked for again: RBAC has no watch for "may I now".
+const rightsRecheck = 10 * time.Second
+
+// duplicateKind is the reason of Accepted where an older adapter speaks of the same kind.
+const duplicateKind = "DuplicateKind"
+
+// finding is what the checks of an adapter came to: conditions in order, and whether the kind can be used.
+type finding struct {
+	status     v1alpha1.AdapterStatus
+	generation int64
+	now        metav1.Time
+	compiled   *adapter.Adapter
+	served     inspect.Served
+	// failed is the first condition that does not hold.
+	failed string
+	// unsure is the first condition that could not be looked at, because the API server gave no answer.
+	unsure string
+	again  time.Duration
+}
+
+// checks are checks that all held for one form of an adapter.
+type checks struct {
+	form   string
+	served inspect.Served
+	status v1alpha1.AdapterStatus
+}
+
+func (f *finding) set(kind string, ok bool, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: status.Truncate(message, 2048),
+		ObservedGeneration: f.generation, LastTransitionTime: f.now}
+	if ok {
+		c.Status = metav1.ConditionTrue
+	} else if f.failed == "" {
+		f.failed = kind
+	}
+	meta.SetStatusCondition(&f.status.Conditions, c)
+}
+
+// cannotTell says that a condition could not be looked at, and when to try again.
+func (f *finding) cannotTell(kind, reason string, err error, again time.Duration) {
+	f.set(kind, false, reason, err.Error())
+	f.again = again
+	if f.unsure == "" {
+		f.unsure = kind
+	}
+}
+
+// skip says of the conditions that come after a failed one that they were not looked at.
+func (f *finding) skip(kinds ...string) {
+	for _, kind := range kinds {
+		meta.SetStatusCondition(&f.status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NotChecked",
+			Message: "comes after " + f.failed, ObservedGeneration: f.generation, LastTransitionTime: f.now})
+	}
+}
+
+func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
+	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now())}
+	f.status.ObservedGeneration, f.status.MissingRules, f.status.UnknownPaths = a.Generation, "", nil
+	return f
+}
+
+// recall takes over what checks came to that need not be repeated.
+func (f *finding) recall(passed *checks) {
+	f.served = passed.served
+	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
+	f.status.Version, f.status.Resource = passed.status.Version, passed.status.Resource
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
+		if condition := meta.FindStatusCondition(passed.status.Conditions, kind); condition != nil {
+			f.set(kind, true, condition.Reason, condition.Message)
+		}
+	}
+}
+
+// checkAndUse checks an adapter and uses its kind accordingly. Checks that held are not repeated until something has changed
+// that they look at: the adapter, its API group, or what stood in their way.
+func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*finding, error) {
+	form := formOf(a)
+	c.mu.RLock()
+	known, round := c.checked[a.Name], c.round
+	c.mu.RUnlock()
+	if known != nil && known.form == form {
+		// The keys that policies look at may be others than when it was compiled first.
+		if compiled, errs := adapter.Compile(a.Name, a.Spec, c.World.Snapshot().Keys(kindOf(a))); len(errs) == 0 {
+			f := c.newFinding(a)
+			f.compiled = compiled
+			f.recall(known)
+			return f, c.use(ctx, a, f)
+		}
+	}
+	f := c.check(ctx, a)
+	if f.failed == "" {
+		c.rememberChecks(a.Name, &checks{form: form, served: f.served, status: *f.status.DeepCopy()}, round)
+	}
+	return f, c.use(ctx, a, f)
+}
+
+// rememberChecks remembers checks that held. What has changed since the round in which they began they may have missed.
+func (c *Controller) rememberChecks(name string, passed *checks, round int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.round == round {
+		c.checked[name] = passed
+	}
+}
+
+// forgetChecks has an adapter checked again, even if that is under way.
+func (c *Controller) forgetChecks(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.checked, name)
+	c.round++
+}
+
+// check runs the checks in order; each needs the one before.
+func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
+	f := c.newFinding(a)
+	if !c.accept(ctx, a, f) {
+		c.lookForKind(ctx, a, f)
+		f.skip(v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized, v1alpha1.ConditionWatching)
+		return f
+	}
+	if !c.serve(ctx, a, f) {
+		f.skip(v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized, v1alpha1.ConditionWatching)
+		return f
+	}
+	c.matchSchema(ctx, f)
+	c.authorize(ctx, f)
+	if f.failed != "" {
+		f.skip(v1alpha1.ConditionWatching)
+	}
+	return f
+}
+
+// accept compiles the adapter and makes sure that it is the only one of its kind: the oldest is.
+func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
+	compiled, errs := adapter.Compile(a.Name, a.Spec, c.World.Snapshot().Keys(kindOf(a)))
+	if len(errs) > 0 {
+		f.set(v1alpha1.ConditionAccepted, false, "InvalidSpec", errs.ToAggregate().Error())
+		return false
+	}
+	var all v1alpha1.AdapterList
+	if err := c.Client.List(ctx, &all); err != nil {
+		f.cannotTell(v1alpha1.ConditionAccepted, "Unknown", err, time.Second)
+		return false
+	}
+	for i := range all.Items {
+		o := &all.Items[i]
+		if o.Name == a.Name || kindOf(o) != kindOf(a) {
+			continue
+		}
+		if o.CreationTimestamp.Before(&a.CreationTimestamp) || (o.CreationTimestamp.Equal(&a.CreationTimestamp) && o.Name < a.Name) {
+			f.set(v1alpha1.ConditionAccepted, false, duplicateKind, fmt.Sprintf("the adapter %s speaks of the same kind and is older", o.Name))
+			return false
+		}
+	}
+	f.compiled = compiled
+	f.status.Capabilities = compiled.Capabilities()
+	f.set(v1alpha1.ConditionAccepted, true, "Compiled", "every path and rule compiles")
+	return true
+}
+
+// serve finds the version to use and checks the name, which follows from the plural.
+func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
+	t := a.Spec.Target
+	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
+	if err != nil {
+		f.cannotTell(v1alpha1.ConditionServed, "Unknown", err, 2*time.Second)
+		return false
+	}
+	f.served = served
+	f.status.Version, f.status.Resource = served.GVK.Version, served.GVR.Resource
+	switch want := nameFor(served.GVR); {
+	case !served.Found:
+		f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
+	case want != a.Name:
+		f.set(v1alpha1.ConditionAccepted, false, "WrongName", fmt.Sprintf("metadata.name must be %s, <plural>.<group>, so that a kind has one adapter", want))
+		f.set(v1alpha1.ConditionServed, true, "Served", served.Message)
+	case f.compiled.UsesScale() && !served.HasScale:
+		f.set(v1alpha1.ConditionServed, false, "NoScaleSubresource",
+			fmt.Sprintf("spec.scale uses via: Scale, but %s %s has no /scale", served.GVK.GroupVersion(), served.GVK.Kind))
+	default:
+		f.set(v1alpha1.ConditionServed, true, "Served", served.Message)
+	}
+	return f.failed == ""
+}
+
+// nameFor is the name that the adapter of a resource must have.
+func nameFor(resource schema.GroupVersionResource) string {
+	return strings.TrimSuffix(resource.Resource+"."+resource.Group, ".")
+}
+
+// lookForKind says of an adapter that is not accepted only whether its kind is gone: then there is nothing left to give back.
+func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
+	t := a.Spec.Target
+	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
+	if err != nil || !served.Absence.IsGone() {
+		f.skip(v1alpha1.ConditionServed)
+		return
+	}
+	f.served = served
+	f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
+}
+
+func (c *Controller) matchSchema(ctx context.Context, f *finding) {
+	report, err := c.inspector.MatchSchema(ctx, f.served.GVK, f.compiled.Uses())
+	if err != nil {
+		f.cannotTell(v1alpha1.ConditionSchemaMatched, "SchemaUnavailable", err, time.Second)
+		return
+	}
+	f.status.UnknownPaths = report.Unknown
+	if !report.Matched() {
+		lines := make([]string, len(report.Missing))
+		for i, m := range report.Missing {
+			lines[i] = m.String()
+		}
+		f.set(v1alpha1.ConditionSchemaMatched, false, "PathNotInSchema", strings.Join(lines, "; "))
+		return
+	}
+	message := "every path was found in the live schema"
+	if len(report.Unknown) > 0 {
+		message = fmt.Sprintf("no path contradicts the live schema; %d lie where it leaves fields open", len(report.Unknown))
+	}
+	f.set(v1alpha1.ConditionSchemaMatched, true, "Matched", message)
+}
+
+func (c *Controller) authorize(ctx context.Context, f *finding) {
+	missing, err := c.inspector.Authorize(ctx, inspect.RulesOf(f.compiled, f.served))
+	switch {
+	case err != nil:
+		f.cannotTell(v1alpha1.ConditionAuthorized, "Unknown", err, 2*time.Second)
+	case len(missing) > 0:
+		f.status.MissingRules = inspect.RulesYAML(missing)
+		f.set(v1alpha1.ConditionAuthorized, false, "MissingRules", "add to a ClusterRole of Flyball:\n"+f.status.MissingRules)
+		f.again = rightsRecheck
+	default:
+		f.set(v1alpha1.ConditionAuthorized, true, "Authorized", "Flyball holds every right the adapter needs")
+	}
+}

@@ -1,0 +1,163 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/world"
+)
+
+// idleAfter is how long a kind must be without any ledger before its adapter loses the finalizer.
+const idleAfter = 30 * time.Second
+
+// Hold puts the finalizer on an adapter before the first write for its kind, so that the adapter cannot go while something has
+// to be given back through it.
+func (c *Controller) Hold(ctx context.Context, k *decide.Kind) error {
+	name := k.Adapter.Name()
+	if c.isHeld(name) {
+		return nil
+	}
+	c.holding.Lock()
+	defer c.holding.Unlock()
+	if c.isHeld(name) {
+		return nil
+	}
+	var a v1alpha1.Adapter
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &a); err != nil {
+		return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
+	}
+	if a.DeletionTimestamp.IsZero() {
+		if err := c.confirmFinalizer(ctx, &a); err != nil {
+			return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
+		}
+	}
+	c.setHeld(name, true)
+	return nil
+}
+
+// confirmFinalizer makes sure that an adapter has the finalizer now, whatever was read of it and when: it adds to the set on
+// the server, which changes nothing if it is there. The UID keeps it from making an adapter that has gone.
+func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
+	u.SetName(a.Name)
+	u.SetUID(a.UID)
+	u.SetFinalizers([]string{v1alpha1.FinalizerRestore})
+	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
+}
+
+func (c *Controller) isHeld(name string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.held[name]
+}
+
+func (c *Controller) setHeld(name string, held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held {
+		c.held[name] = true
+		return
+	}
+	delete(c.held, name)
+}
+
+// release gives everything back on the kind of an adapter that is being deleted, and lets it go then.
+func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
+	gk := kindOf(a)
+	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) {
+		c.drop(a.Name)
+		return 0, nil
+	}
+	k := c.World.Snapshot().InUse(gk)
+	if k != nil && k.Adapter.Name() != a.Name {
+		// Another adapter has taken over, and what sleeps with it.
+		return c.letGo(ctx, a)
+	}
+	if k == nil {
+		// The kind is not in use: give back through the adapter as it stands, unless there is nothing served to give back to.
+		f := c.check(ctx, a)
+		if err := c.use(ctx, a, f); err != nil {
+			return 0, err
+		}
+		if f.served.Absence.IsGone() {
+			return c.letGo(ctx, a)
+		}
+		if f.failed != "" {
+			why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
+			return time.Second, c.writeReleasing(ctx, a, "what this adapter has put to sleep cannot be given back: "+why)
+		}
+	}
+	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
+	left := 0
+	if now := c.World.Snapshot().InUse(gk); now != nil {
+		left = now.Live.Ledgers()
+	}
+	// The first look is never the last: a write that was under way before it has to show in the watch.
+	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
+		return time.Second, c.writeReleasing(ctx, a, fmt.Sprintf("being deleted: %d objects have still to be given back", left))
+	}
+	return c.letGo(ctx, a)
+}
+
+// letGo takes the finalizer off an adapter that is being deleted. Its kind is dropped once the adapter is gone, and not
+// before: should the write come too late, the next look must still find that nothing is left.
+func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
+	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+		if apierrors.IsConflict(err) {
+			return controller.StaleRetry, nil
+		}
+		return 0, fmt.Errorf("take the finalizer off the adapter %s: %w", a.Name, err)
+	}
+	return 0, nil
+}
+
+// holdAgain puts the finalizer on an adapter that somebody took it off while there is something to give back.
+func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
+	k := c.World.Snapshot().InUse(kindOf(a))
+	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || k.Live.Ledgers() == 0 {
+		return nil
+	}
+	c.setHeld(a.Name, false)
+	return c.Hold(ctx, k.Kind)
+}
+
+// letGoIfIdle takes the finalizer off an adapter whose kind has had no ledger for a while, and says when to look again.
+func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.Duration {
+	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
+		return 0
+	}
+	k := c.World.Snapshot().InUse(kindOf(a))
+	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || k.Live.Ledgers() > 0 {
+		delete(c.idleSince, a.Name)
+		return 0
+	}
+	since, idle := c.idleSince[a.Name]
+	if !idle {
+		c.idleSince[a.Name] = time.Now()
+		return idleAfter
+	}
+	if wait := idleAfter - time.Since(since); wait > 0 {
+		return wait
+	}
+	delete(c.idleSince, a.Name)
+	c.holding.Lock()
+	defer c.holding.Unlock()
+	// From here on the next write puts the finalizer back first. One that is under way has the adapter looked at again.
+	c.setHeld(a.Name, false)
+	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+		return time.Second
+	}
+	return 0
+}

@@ -1,0 +1,217 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// running is a watch with the adapter that projects for it.
+type running struct {
+	// id tells projections apart.
+	id string
+	// form tells apart forms of an adapter that project alike.
+	form    string
+	adapter *adapter.Adapter
+	watch   *watch.Watch
+	live    *world.Live
+	stop    context.CancelFunc
+	// inUse is true once the kind is in use with this watch.
+	inUse bool
+	// previous is the watch that serves until this one is in sync; nil: none does.
+	previous *running
+}
+
+func (r *running) end() {
+	r.stop()
+	r.watch.Release()
+	if r.previous != nil {
+		r.previous.end()
+	}
+}
+
+// use puts the kind to use if every check holds. If one does not, a kind in use is blocked; one that is not served any more is
+// dropped, for its objects are gone. While the API server gives no answer everything stays as it is.
+func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
+	switch {
+	case f.served.Absence.IsGone():
+		c.drop(a.Name)
+		return nil
+	case f.failed != "" && f.failed == f.unsure:
+		return nil
+	case f.failed != "":
+		reason := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
+		c.World.Update(func(tx *world.Tx) {
+			tx.BlockKind(kindOf(a), a.Name, fmt.Sprintf("the adapter %s is not ready (%s): %s", a.Name, f.failed, reason))
+		})
+		return nil
+	}
+	r, err := c.ensureWatch(ctx, formOf(a), f)
+	switch {
+	case err != nil:
+		return err
+	case r.inUse:
+		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync")
+	case r.previous != nil:
+		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync, and another one that keeps more is about to take over")
+	default:
+		message := "the first list of objects is under way"
+		if at, err := r.watch.Err(); err != nil {
+			message = fmt.Sprintf("at %s: %v", at.Format(time.RFC3339), err)
+		}
+		f.set(v1alpha1.ConditionWatching, false, "Syncing", message)
+	}
+	return nil
+}
+
+// ensureWatch starts watching for an adapter that passed every check, or goes on as before if nothing about it has changed. A
+// changed projection starts a new watch, which takes over once it is in sync, so that there is never a time without one.
+func (c *Controller) ensureWatch(ctx context.Context, form string, f *finding) (*running, error) {
+	name, id := f.compiled.Name(), f.served.GVR.String()+" "+f.compiled.ProjectionID()
+	c.mu.RLock()
+	cur := c.running[name]
+	c.mu.RUnlock()
+	if cur == nil || cur.id != id {
+		next, err := c.startWatch(ctx, id, form, f)
+		if err != nil {
+			return nil, err
+		}
+		if cur != nil {
+			next.previous = cur
+			if !cur.inUse { // it was never in sync before it changed again
+				next.previous = cur.previous
+				cur.previous = nil
+				cur.end()
+			}
+		}
+		c.mu.Lock()
+		c.running[name] = next
+		c.mu.Unlock()
+		cur = next
+	}
+	if cur.watch.HasSynced() {
+		c.putToUse(cur, form, f)
+	}
+	return cur, nil
+}
+
+func (c *Controller) startWatch(ctx context.Context, id, form string, f *finding) (*running, error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &running{id: id, form: form, adapter: f.compiled, live: world.NewLive(f.compiled), stop: stop}
+	gk := f.compiled.GroupKind()
+	recovery := &watchRecovery{changed: func() { c.requests.Add("", f.compiled.Name()) }, recovered: func() { c.retry(gk) }}
+	w, err := c.watches.Ensure(ctx, watch.Source{
+		GVR: f.served.GVR, ID: id, Projector: ownLedgers{f.compiled},
+		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.objectChanged(r.live, f.compiled.Name(), old, cur) }),
+		OnState: recovery.look,
+	})
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("watch %s: %w", f.served.GVR.GroupResource(), err)
+	}
+	r.watch = w
+	r.live.Objects = w
+	recovery.watch.Store(w)
+	return r, nil
+}
+
+// objectChanged has everything looked at again that a change of one object concerns.
+func (c *Controller) objectChanged(live *world.Live, name string, old, cur *workload.Object) {
+	effects := live.Change(old, cur)
+	for _, id := range effects.Emptied {
+		c.PolicyEmptied(id)
+	}
+	if effects.FirstOrLast {
+		c.requests.Add("", name)
+	}
+	c.targets.Queue(effects.Targets...)
+	c.targets.Queue(c.World.Snapshot().Governors(effects.Targets[0])...)
+}
+
+// putToUse puts a synced watch to use, and ends the one that it replaces.
+func (c *Controller) putToUse(r *running, form string, f *finding) {
+	if r.form != form {
+		r.form, r.adapter = form, f.compiled
+		r.live.Adapt(f.compiled) // other rules over the same projection: the objects at hand serve both
+	}
+	gk := r.adapter.GroupKind()
+	old := c.World.Snapshot().InUse(gk)
+	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && !old.Releasing
+	if !same {
+		k := decide.NewKind(r.adapter, f.served.GVR)
+		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: r.live}) })
+		c.Log.Info("kind in use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
+	}
+	c.mu.Lock()
+	r.inUse = true
+	previous := r.previous
+	r.previous = nil
+	c.mu.Unlock()
+	if previous != nil {
+		previous.end()
+	}
+}
+
+// drop stops watching for an adapter and takes its kind out of use.
+func (c *Controller) drop(name string) {
+	c.mu.Lock()
+	r := c.running[name]
+	delete(c.checked, name)
+	delete(c.running, name)
+	delete(c.held, name)
+	c.mu.Unlock()
+	c.Health.Set(name, nil)
+	if r != nil {
+		r.end()
+	}
+	change := c.World.Update(func(tx *world.Tx) { tx.DropKind(name) })
+	if len(change.Dropped) > 0 {
+		c.Log.Info("kind no longer in use", "adapter", name)
+	}
+}
+
+// retry works again on every object of a kind whose watch has recovered: the API server is back.
+func (c *Controller) retry(gk schema.GroupKind) {
+	if k := c.World.Snapshot().InUse(gk); k != nil {
+		c.targets.Retry(k)
+	}
+}
+
+// watchRecovery notices that a watch is in sync, has failed, or works again after it failed.
+type watchRecovery struct {
+	watch atomic.Pointer[watch.Watch]
+	down  atomic.Bool
+	told  atomic.Bool
+	// changed is called when the state of the watch is another one for the adapter's status, recovered when it works again.
+	changed, recovered func()
+}
+
+// look is to be called whenever the state of the watch may have changed.
+func (s *watchRecovery) look() {
+	w := s.watch.Load()
+	if w == nil {
+		return
+	}
+	if w.HasSynced() && !s.told.Swap(true) {
+		s.changed()
+	}
+	if _, err := w.Err(); err != nil {
+		if !s.down.Swap(true) {
+			s.changed()
+		}
+	} else if s.down.Swap(false) {
+		s.changed()
+		go s.recovered()
+	}
+}

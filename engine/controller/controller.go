@@ -1,0 +1,116 @@
+// Package controller has what the reconcilers of Flyball's own kinds share: how they are woken from within, how their
+// finalizers are written, and how a write that came too late is tried again. Each reconciler is a package below this one.
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Retry bounds the pause before a failed reconciliation is tried again.
+type Retry struct{ Min, Max time.Duration }
+
+// DefaultRetry is the pause where nothing else is said.
+var DefaultRetry = Retry{Min: 250 * time.Millisecond, Max: 10 * time.Second}
+
+// Options are those of a controller with n workers.
+func Options(n int, retry Retry) controller.Options {
+	skip := true
+	return controller.Options{
+		MaxConcurrentReconciles: n,
+		// Names of controllers are only labels of metrics; tests run several managers in a process.
+		SkipNameValidation: &skip,
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retry.Min, retry.Max),
+	}
+}
+
+// Requests wakes a controller from within: an adapter whose kind may have come, a policy whose last ledger has gone. What is asked
+// for before the controller runs is dropped, since it begins with a look at everything.
+type Requests struct {
+	mu    sync.RWMutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Source is what the controller watches.
+func (r *Requests) Source() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.queue = queue
+		return nil
+	})
+}
+
+// Add asks for a look at an object, which may be gone by now.
+func (r *Requests) Add(namespace, name string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.queue != nil {
+		r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
+	}
+}
+
+// FinalizerLost notices that somebody took the finalizer off an object that is not being deleted.
+func FinalizerLost() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(u event.UpdateEvent) bool {
+		return u.ObjectNew.GetDeletionTimestamp().IsZero() &&
+			controllerutil.ContainsFinalizer(u.ObjectOld, v1alpha1.FinalizerRestore) &&
+			!controllerutil.ContainsFinalizer(u.ObjectNew, v1alpha1.FinalizerRestore)
+	}}
+}
+
+// AddFinalizer puts the finalizer on an object, unless it is there.
+func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
+	before := obj.DeepCopyObject().(client.Object)
+	if !controllerutil.AddFinalizer(obj, v1alpha1.FinalizerRestore) {
+		return nil
+	}
+	if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		obj.SetFinalizers(before.GetFinalizers())
+		return err
+	}
+	return nil
+}
+
+// RemoveFinalizer takes the finalizer off an object, if it is there. The object given stays as it is: others may hold it.
+func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
+	after := obj.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(after, v1alpha1.FinalizerRestore) {
+		return nil
+	}
+	err := c.Patch(ctx, after, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{}))
+	return client.IgnoreNotFound(err)
+}
+
+// StaleRetry is the pause before another look at an object that has changed since it was read.
+const StaleRetry = 50 * time.Millisecond
+
+// RetryIfStale has an object looked at again after a write that came too late. The change that was faster does not do that by
+// itself where a controller does not watch for changes of status and labels.
+func RetryIfStale(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: StaleRetry}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// IgnoreStale drops the error of a write to an object that has changed or gone since: its controller looks at it in any case.
+func IgnoreStale(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

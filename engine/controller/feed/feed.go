@@ -1,0 +1,225 @@
+// Package feed keeps a World in step with the objects of Flyball's own kinds and with namespaces, on every replica. What has
+// changed is gathered, and taken over in one transaction.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Feed brings objects into a World. It is a Runnable of a manager.
+type Feed struct {
+	world   *world.World
+	cache   cache.Cache
+	watches *watch.Manager
+	log     logr.Logger
+	// namespaceChanged is called with the name of a namespace whose labels, annotation or life has changed.
+	namespaceChanged func(name string)
+
+	mu sync.Mutex
+	// pending is what has changed since the last transaction; nil stands for an object that is gone.
+	pending pending
+	changed chan struct{}
+}
+
+type pending struct {
+	policies  map[workload.Policy]policy.Object
+	calendars map[string]*v1alpha1.Calendar
+	adapters  map[string]*v1alpha1.Adapter
+}
+
+func newPending() pending {
+	return pending{map[workload.Policy]policy.Object{}, map[string]*v1alpha1.Calendar{}, map[string]*v1alpha1.Adapter{}}
+}
+
+// New makes a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration. namespaceChanged
+// is called with the name of a namespace whose labels, annotation or life has changed.
+func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
+	watches, err := watch.NewManager(config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the watch of namespaces: %w", err)
+	}
+	return &Feed{world: w, cache: cached, watches: watches, log: log, namespaceChanged: namespaceChanged, pending: newPending(), changed: make(chan struct{}, 1)}, nil
+}
+
+// NeedLeaderElection says that every replica judges changes.
+func (f *Feed) NeedLeaderElection() bool { return false }
+
+// Start keeps the world up to date until the context ends.
+func (f *Feed) Start(ctx context.Context) error {
+	defer f.watches.Close()
+	synced, err := f.subscribe(ctx)
+	if err != nil {
+		return err
+	}
+	namespaces, err := f.watches.Ensure(ctx, watch.Source{
+		GVR: corev1.SchemeGroupVersion.WithResource("namespaces"), ID: "namespaces",
+		Projector: watch.MetadataProjector(v1alpha1.AnnotationAwakeUntil), Handler: watch.HandlerFunc(f.onNamespace),
+	})
+	if err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil // the context has ended
+	}
+	if err := namespaces.WaitSynced(ctx); err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	f.world.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces) })
+	f.takeOver()
+	f.world.MarkLoaded()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.changed:
+			f.takeOver()
+		}
+	}
+}
+
+// onNamespace tells of a namespace that has changed in a way that matters.
+func (f *Feed) onNamespace(old, cur *workload.Object) {
+	if old != nil && cur != nil && old.Deleting == cur.Deleting && slices.Equal(old.Labels, cur.Labels) && slices.Equal(old.Annotations, cur.Annotations) {
+		return
+	}
+	if cur == nil {
+		cur = old
+	}
+	f.namespaceChanged(cur.Name)
+}
+
+// subscribe hears of every object of Flyball's own kinds.
+func (f *Feed) subscribe(ctx context.Context) ([]toolscache.InformerSynced, error) {
+	var all []toolscache.InformerSynced
+	add := func(what string, obj client.Object, take func(obj client.Object, gone bool)) error {
+		synced, err := f.listen(ctx, obj, take)
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", what, err)
+		}
+		all = append(all, synced)
+		return nil
+	}
+	for _, kind := range kinds.All() {
+		err := add(kind.Name, kind.New(), func(o client.Object, gone bool) {
+			id := workload.Policy{Kind: kind.Name, Namespace: o.GetNamespace(), Name: o.GetName()}
+			if gone {
+				o = nil
+			}
+			f.gather(func(p *pending) { p.policies[id] = o })
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := add("Calendar", &v1alpha1.Calendar{}, func(o client.Object, gone bool) {
+		c := o.(*v1alpha1.Calendar)
+		if gone {
+			c = nil
+		}
+		f.gather(func(p *pending) { p.calendars[o.GetName()] = c })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, add("Adapter", &v1alpha1.Adapter{}, func(o client.Object, gone bool) {
+		a := o.(*v1alpha1.Adapter)
+		if gone {
+			a = nil
+		}
+		f.gather(func(p *pending) { p.adapters[o.GetName()] = a })
+	})
+}
+
+func (f *Feed) listen(ctx context.Context, obj client.Object, take func(obj client.Object, gone bool)) (toolscache.InformerSynced, error) {
+	informer, err := f.cache.GetInformer(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { take(o.(client.Object), false) },
+		UpdateFunc: func(_, o any) { take(o.(client.Object), false) },
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = last.Obj
+			}
+			take(o.(client.Object), true)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSynced, nil
+}
+
+// gather takes down something that has changed and has it taken over.
+func (f *Feed) gather(change func(*pending)) {
+	f.mu.Lock()
+	change(&f.pending)
+	f.mu.Unlock()
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// takeOver takes everything over that has changed, at once. Calendars and adapters come first: policies depend on them.
+func (f *Feed) takeOver() {
+	f.mu.Lock()
+	p := f.pending
+	f.pending = newPending()
+	f.mu.Unlock()
+	change := f.world.Update(func(tx *world.Tx) {
+		for name, c := range p.calendars {
+			if c == nil {
+				tx.RemoveCalendar(name)
+			} else {
+				tx.SetCalendar(c)
+			}
+		}
+		for name, a := range p.adapters {
+			if a == nil {
+				tx.RemoveAdapter(name)
+			} else {
+				tx.SetAdapter(a, isAbsent(a))
+			}
+		}
+		for id, obj := range p.policies {
+			if obj == nil {
+				tx.RemovePolicy(id)
+			} else if kind, ok := kinds.Find(id.Kind); ok {
+				tx.SetPolicy(kind, obj)
+			}
+		}
+	})
+	for _, c := range change.Policies {
+		if c.New != nil && len(c.New.Invalid) > 0 {
+			f.log.V(1).Info("a policy cannot be read", "policy", c.ID.String(), "reason", c.New.Invalid.ToAggregate().Error())
+		}
+	}
+}
+
+// isAbsent says whether the kind of an adapter is known not to be served in any version.
+func isAbsent(a *v1alpha1.Adapter) bool {
+	served := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionServed)
+	return served != nil && served.Status == metav1.ConditionFalse && inspect.Absence(served.Reason).IsGone()
+}

@@ -1,0 +1,68 @@
+package freeze
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// addDenials adds to the counts in the status of a policy. Other replicas add to them too, so the version decides.
+func (n *Recorder) addDenials(ctx context.Context, id workload.Policy, d *denied) error {
+	obj, err := n.get(ctx, id)
+	if err != nil || obj == nil {
+		return err
+	}
+	before := obj.DeepCopyObject().(client.Object)
+	st := freeze.StatusOf(obj)
+	if st.Denied == nil {
+		st.Denied = &v1alpha1.DeniedCounts{}
+	}
+	st.Denied.Create += d.counts.Create
+	st.Denied.Delete += d.counts.Delete
+	st.Denied.RollOut += d.counts.RollOut
+	st.Denied.Scale += d.counts.Scale
+	if st.LastDenial == nil || !d.last.Time.Before(&st.LastDenial.Time) {
+		st.LastDenial = d.last.DeepCopy()
+	}
+	err = n.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return client.IgnoreNotFound(err)
+}
+
+// get reads a policy object; nil if it is gone.
+func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, error) {
+	kind, ok := kinds.Find(id.Kind)
+	if !ok {
+		return nil, nil
+	}
+	obj := kind.New()
+	err := n.client.Get(ctx, client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return obj, err
+}
+
+// recordCreator writes who made an exception, once the exception is there.
+func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (done bool, err error) {
+	obj, err := n.get(ctx, c.exception)
+	if err != nil || obj == nil || obj.GetUID() != uid {
+		return false, err
+	}
+	before := obj.DeepCopyObject().(client.Object)
+	st := freeze.ExceptionStatusOf(obj)
+	if st.CreatedBy != "" {
+		return true, nil
+	}
+	st.CreatedBy, st.CreatedAt = c.user, status.TimeOf(c.at)
+	err = n.client.Status().Patch(ctx, obj, client.MergeFrom(before))
+	return err == nil, err
+}

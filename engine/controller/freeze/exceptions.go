@@ -1,0 +1,92 @@
+package freeze
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Exceptions keeps the status of freeze exceptions, on the leader: whether they hold, and when that changes.
+type Exceptions struct {
+	World  *world.World
+	Client client.Client
+	Clock  clock.WithTicker
+	Log    logr.Logger
+}
+
+// NeedLeaderElection says that one replica is enough.
+func (x *Exceptions) NeedLeaderElection() bool { return true }
+
+// Start keeps the statuses until the context ends.
+func (x *Exceptions) Start(ctx context.Context) error {
+	changed := x.World.Listen()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-x.World.Loaded():
+	}
+	for ctx.Err() == nil {
+		next, err := x.look(ctx, x.Clock.Now())
+		pause := hookRecheck
+		if err != nil && ctx.Err() == nil {
+			x.Log.V(1).Info("the statuses of exceptions will be written again", "reason", err.Error())
+			pause = time.Second
+		}
+		wait(ctx, x.Clock, pause, next, changed)
+	}
+	return nil
+}
+
+// look writes every status that has changed and says when the next one will.
+func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, err error) {
+	for p := range x.World.Snapshot().Policies {
+		if freeze.ExceptionStatusOf(p.Object) == nil {
+			continue
+		}
+		changes, failed := x.settle(ctx, p, now)
+		if failed != nil {
+			err = failed
+		}
+		next = decide.Earliest(next, changes)
+	}
+	return next, err
+}
+
+// settle writes the status of one exception, if it has changed, and says when it changes next.
+func (x *Exceptions) settle(ctx context.Context, p *world.Policy, now time.Time) (next time.Time, err error) {
+	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
+	st := freeze.ExceptionStatusOf(obj)
+	st.ObservedGeneration = obj.GetGeneration()
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Valid", Message: "every field is valid",
+		ObservedGeneration: obj.GetGeneration(), LastTransitionTime: metav1.NewTime(now)}
+	if errs := p.Invalid; len(errs) > 0 {
+		st.State, st.Active, st.NextTransitionTime = "Invalid", false, nil
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", status.Truncate(errs.ToAggregate().Error(), 2048)
+	} else {
+		e := freeze.ExceptionOf(p.Policy.Policy)
+		st.State, next = e.State(now)
+		st.Active, st.NextTransitionTime = e.Active(now), status.TimeOf(next)
+	}
+	meta.SetStatusCondition(&st.Conditions, condition)
+	if equality.Semantic.DeepEqual(before, obj) {
+		return next, nil
+	}
+	if err := x.Client.Status().Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return next, fmt.Errorf("write the status of %s: %w", client.ObjectKeyFromObject(obj), err)
+	}
+	return next, nil
+}

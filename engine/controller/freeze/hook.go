@@ -1,0 +1,146 @@
+// Package freeze keeps what belongs to freezes besides their rules: the webhook configuration that sends changes here, the status
+// of exceptions, and what was judged, as counts, events and metrics.
+package freeze
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/world"
+)
+
+// hookRecheck is how often the configuration of freezes is looked at although nothing is known to have changed.
+const hookRecheck = 15 * time.Second
+
+// Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
+type Hook struct {
+	World *world.World
+	Clock clock.WithTicker
+	Hook  admit.FreezeHook
+	// Server is where API servers are sent.
+	Server HookServer
+	// Scope is what the configuration covers besides its rules; Namespaces is filled in here.
+	Scope admit.FreezeScope
+	// KeepBundle leaves the authorities of a configuration that exists to the server's own rotation.
+	KeepBundle bool
+	// Owner finds what the configuration goes with; nil: nothing.
+	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
+	Log   logr.Logger
+}
+
+// HookServer is an admission server as a configuration needs it.
+type HookServer interface {
+	// Client is how a configuration reaches a path of the server.
+	Client(path string) admissionregistrationv1.WebhookClientConfig
+	// CABundle is empty until there is a certificate.
+	CABundle() []byte
+}
+
+// NeedLeaderElection says that every replica keeps it: a freeze is enforced although the leader has just gone.
+func (h *Hook) NeedLeaderElection() bool { return false }
+
+// Start keeps the configuration until the context ends. It stays then: frozen kinds refuse while no replica runs.
+func (h *Hook) Start(ctx context.Context) error {
+	changed := h.World.Listen()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-h.World.Loaded():
+	}
+	for ctx.Err() == nil {
+		pause := hookRecheck
+		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
+			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
+			pause = 250 * time.Millisecond
+		}
+		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(h.Clock.Now()), changed)
+	}
+	return nil
+}
+
+func (h *Hook) keep(ctx context.Context) error {
+	rules := h.rules(h.Clock.Now())
+	if len(rules) == 0 {
+		wrote, err := h.Hook.Keep(ctx, nil, false)
+		if wrote {
+			h.Log.Info("no freeze policy is left: removed the webhook configuration of freezes")
+		}
+		return err
+	}
+	if len(h.Server.CABundle()) == 0 {
+		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
+	}
+	scope := h.Scope
+	scope.Namespaces = h.byNamespaceLabels()
+	if h.Owner != nil {
+		owner, err := h.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		scope.Owner = owner
+	}
+	wrote, err := h.Hook.Keep(ctx, admit.FreezeConfiguration(h.Server.Client(admit.JudgePath), rules, scope), h.KeepBundle)
+	if wrote {
+		h.Log.Info("the webhook configuration of freezes follows the policies", "kinds", len(rules))
+	}
+	return err
+}
+
+// rules lists the kinds on which some policy denies something, now or later, with what.
+func (h *Hook) rules(now time.Time) []admit.FreezeRule {
+	set := h.World.Set()
+	if rules, _ := set.Len(); rules == 0 {
+		return nil
+	}
+	var list []admit.FreezeRule
+	for resource, k := range h.World.Snapshot().Adapters() {
+		gk := k.GroupKind
+		actions := set.InUse(gk, false, now)
+		if k.Compiled == nil || k.Absent || actions == 0 {
+			continue
+		}
+		if isClusterScoped := h.World.Scope().ClusterScoped; isClusterScoped != nil && isClusterScoped(gk) {
+			if actions = set.InUse(gk, true, now); actions == 0 {
+				continue
+			}
+		}
+		list = append(list, admit.FreezeRule{Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Actions: actions})
+	}
+	return list
+}
+
+// byNamespaceLabels says whether some enforced policy, or some exception, selects namespaces by their labels.
+func (h *Hook) byNamespaceLabels() bool {
+	now, set := h.Clock.Now(), h.World.Set()
+	return slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }) ||
+		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) })
+}
+
+var _ admit.Freezes = (*world.World)(nil)
+
+// wait returns after a pause, at an instant unless that is zero, at a change, or when the context ends.
+func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed <-chan struct{}) {
+	var due <-chan time.Time
+	if !at.IsZero() {
+		timer := c.NewTimer(at.Sub(c.Now()))
+		defer timer.Stop()
+		due = timer.C()
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-due:
+	case <-changed:
+	}
+}

@@ -1,0 +1,226 @@
+package decide
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// An autoscaler (a governor) and what it governs are two targets whose decisions depend on each other. This file has all of
+// it. What the policies of a governor ask of the governed object is passed on to it. What the governed object is put to is
+// asked of the governor on its behalf.
+
+// passedOn gathers what the policies of an object's governors ask of the object itself, and says when that can next change.
+func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
+	if k.Releasing || obj.Deleting || d.followsOwner(obj) {
+		return nil, time.Time{}
+	}
+	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
+		a := d.ask(gk, governor, nil)
+		wake = Earliest(wake, a.wake)
+		for _, in := range a.intents {
+			if in.ForGoverned {
+				in.ForGoverned = false
+				intents = append(intents, in)
+			}
+		}
+	})
+	return intents, wake
+}
+
+// forItself leaves out what is meant for the object that the target governs. It reuses the list given.
+func forItself(intents []workload.Intent) []workload.Intent {
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned })
+}
+
+// lasting leaves out what is set once as well. It reuses the list given.
+func lasting(intents []workload.Intent) []workload.Intent {
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.Once })
+}
+
+// eachGovernor yields the governors of an object that are in use, in order.
+func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Object)) {
+	for _, g := range d.w.Governors(ref) {
+		k := d.w.Kind(g.GroupKind)
+		if k == nil {
+			continue
+		}
+		if obj := d.w.Object(g); obj != nil && !obj.Deleting {
+			yield(k, obj)
+		}
+	}
+}
+
+// governed gives the object that another one governs; nil where there is none in use.
+func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Object) {
+	target, ok := k.Adapter.Governs(obj)
+	if !ok {
+		return nil, nil
+	}
+	tk := d.w.Kind(target.GroupKind)
+	if tk == nil {
+		return nil, nil
+	}
+	return tk, d.w.Object(target)
+}
+
+// boundsByGovernors gives the bounds that the governors of an object have once it is awake and their policies are carried
+// out; nil where the plan has no use for them or there are none. Where several contradict each other, the lower end counts.
+func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.Plan) *workload.Bounds {
+	setOnce := plan.Size != nil && plan.Size.Once
+	givenBack := plan.Size == nil && len(obj.Ledger) > 0
+	if !setOnce && !givenBack {
+		return nil
+	}
+	var all *workload.Bounds
+	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
+		a := d.ask(gk, governor, nil)
+		plan, _ := pipeline.Merge(append(forItself(a.intents), d.keepers(gk, governor)...)...)
+		b, err := gk.Adapter.Bounds(governor, plan)
+		if err != nil || b.Min == nil && b.Max == nil {
+			return
+		}
+		if all == nil {
+			all = &workload.Bounds{}
+		}
+		all.Min, all.Max = higher(all.Min, b.Min, 1), higher(all.Max, b.Max, -1)
+	})
+	return all
+}
+
+// higher is the higher of two numbers, or with a sign of -1 the lower; one that is missing does not count.
+func higher(a, b *int64, sign int64) *int64 {
+	if a == nil || b != nil && sign**b > sign**a {
+		return b
+	}
+	return a
+}
+
+// onBehalf asks of a governor what the sleep of the governed object needs. At zero the governor is held, before the object is
+// put there, so that it does not wake it. At a lower size its bounds are set to that size once the object's ledger has its
+// own: a governor that was faster would scale the object itself, and nobody would know from where. Either stays until the
+// object has been given back.
+func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
+	if k.Releasing || obj.Deleting {
+		return nil, wake
+	}
+	tk, governed := d.governed(k, obj)
+	if governed == nil {
+		return nil, wake
+	}
+	a := d.ask(tk, governed, nil)
+	plan, _ := pipeline.Merge(append(lasting(a.intents), d.keepers(tk, governed)...)...)
+	next, err := tk.Adapter.Render(governed, plan)
+	if !plan.Asleep() {
+		stillToWake := err == nil && next.Patch != nil && next.Direction == workload.DirectionUp
+		if !stillToWake {
+			return nil, a.wake
+		}
+		return []workload.Intent{
+			{By: next.By, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true},
+			{By: next.By, Class: workload.ClassKeep},
+		}, a.wake
+	}
+	claim := plan.Size
+	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
+		Reason: fmt.Sprintf("%s is asleep", tk.Ref(governed))}
+	capacity := tk.Adapter.Observe(governed).Capacity(claim.Value)
+	switch {
+	case capacity == 0:
+		in.Hold = true
+	case err != nil || next.Patch != nil && next.Direction == workload.DirectionDown:
+		// Still to be put to sleep: what the governor has already stays.
+		return []workload.Intent{{By: claim.By, Class: workload.ClassKeep}}, a.wake
+	default:
+		in.Min, in.Max = &capacity, &capacity
+	}
+	return []workload.Intent{in}, a.wake
+}
+
+// leaveBoundsInPlan takes the bounds of a governor out of a plan while it is held on behalf of what it governs: to raise the
+// minimum of an autoscaler is one way to wake its target. It does so too while they keep the target at a size that it has
+// still to be taken from. Entries of bounds that policies in force have made stay.
+func (d decider) leaveBoundsInPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
+	for _, in := range onBehalf {
+		by := in.By.String()
+		setBounds := func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) }
+		if in.Class == workload.ClassKeep && slices.ContainsFunc(obj.Ledger, setBounds) {
+			plan.Min, plan.Max = nil, nil
+		}
+	}
+	held := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Hold })
+	if !held || !k.Adapter.Observe(obj).CanHold {
+		return
+	}
+	plan.Min, plan.Max = nil, nil
+	plan.Keep = maps.Clone(plan.Keep)
+	for i := range obj.Ledger {
+		id := workload.ParsePolicy(obj.Ledger[i].By)
+		p := d.w.Policy(id)
+		if p == nil || p.Deleting || !k.Adapter.IsBound(obj.Ledger[i].Pointer) {
+			continue
+		}
+		if plan.Keep == nil {
+			plan.Keep = map[workload.Policy]bool{}
+		}
+		plan.Keep[id] = true
+	}
+}
+
+// governorFirst names a governor that has to be written before the object: it has to be held before the object goes to
+// zero, and to have its bounds before a size is set inside them.
+func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
+	toZero := v.Result.Direction == workload.DirectionDown && v.Plan.Asleep() && k.Adapter.Observe(obj).Capacity(v.Plan.Size.Value) == 0
+	setOnce := v.Plan.Size != nil && v.Plan.Size.Once && len(v.Result.Changed) > 0
+	if !toZero && !setOnce {
+		return workload.Ref{}, false
+	}
+	var first workload.Ref
+	found := false
+	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
+		if found || gk.Blocked != "" {
+			return
+		}
+		if gv := d.render(gk, governor, nil); gv.Err == nil && gv.Result.Patch != nil {
+			first, found = gk.Ref(governor), true
+		}
+	})
+	return first, found
+}
+
+// onceSizes gives, by policy, the sizes set once that are still in place, on an object and on what it governs: neither has its
+// autoscaler gone on from there, nor has another policy taken over.
+func (d decider) onceSizes(k *Kind, obj *workload.Object) map[workload.Policy]string {
+	sizes := addOnceSizes(nil, k, obj)
+	if tk, governed := d.governed(k, obj); governed != nil {
+		sizes = addOnceSizes(sizes, tk, governed)
+	}
+	return sizes
+}
+
+func addOnceSizes(sizes map[workload.Policy]string, k *Kind, obj *workload.Object) map[workload.Policy]string {
+	if !slices.ContainsFunc(obj.Ledger, func(en workload.Entry) bool { return en.Once != "" }) {
+		return sizes
+	}
+	counts := k.Adapter.Observe(obj).Components
+	if len(counts) == 0 {
+		return sizes
+	}
+	first := slices.MinFunc(counts, func(a, b workload.Component) int { return strings.Compare(a.Name, b.Name) })
+	now := strconv.FormatInt(first.Replicas, 10)
+	for i := range obj.Ledger {
+		if en := &obj.Ledger[i]; en.Once != "" && strings.Trim(en.Set, `"`) == now {
+			if sizes == nil {
+				sizes = map[workload.Policy]string{}
+			}
+			sizes[workload.ParsePolicy(en.By)] = now
+		}
+	}
+	return sizes
+}

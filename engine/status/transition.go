@@ -1,0 +1,71 @@
+package status
+
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// transition is one of a policy that this process has seen begin, and the last write that followed from it.
+type transition struct {
+	at        time.Time
+	lastWrite time.Time
+	settled   bool
+}
+
+// lag is the time from the transition to the last write that followed from it; false where none did.
+func (t *transition) lag() (time.Duration, bool) { return t.lastWrite.Sub(t.at), !t.lastWrite.IsZero() }
+
+// Began takes note of a transition of a policy, whose instant has come.
+func (s *Writer) Began(id workload.Policy) {
+	p := s.world.Snapshot().Find(id)
+	if p == nil {
+		return
+	}
+	at := p.State(s.opts.Clock.Now()).Since
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.transitioned[id]
+	if at.IsZero() || before != nil && before.at.Equal(at) {
+		return
+	}
+	if before != nil {
+		s.settle(before) // it never came to its end
+	}
+	s.transitioned[id] = &transition{at: at}
+}
+
+// Written takes note of a change that was made for a policy just now.
+func (s *Writer) Written(id workload.Policy) {
+	now := s.opts.Clock.Now()
+	s.mu.Lock()
+	if t := s.transitioned[id]; t != nil && now.After(t.lastWrite) {
+		t.lastWrite = now
+	}
+	s.mu.Unlock()
+	s.Dirty(id)
+}
+
+// observeTransition publishes the lag of a transition once no target of the policy waits any more. A state that no
+// transition led to, but an edit of the policy, has no lag.
+func (s *Writer) observeTransition(id workload.Policy, state policy.State, pending int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.transitioned[id]
+	switch {
+	case t == nil || state.Since.Before(t.at): // the state is older than the transition, which has just begun
+	case state.Since.After(t.at):
+		t.settled = true
+	case pending == 0:
+		s.settle(t)
+	}
+}
+
+// settle observes the lag of a transition, once.
+func (s *Writer) settle(t *transition) {
+	if lag, written := t.lag(); written && !t.settled {
+		s.metrics.edgeLag.Observe(lag.Seconds())
+	}
+	t.settled = true
+}

@@ -1,0 +1,282 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Transitions knows when the state of policies changes next.
+type Transitions interface {
+	// SetTransition replaces the instant at which the state of a policy changes next; zero: never.
+	SetTransition(id workload.Policy, at time.Time)
+	// FireDue has everything taken in whose instant has come, so that every target that is due counts as pending.
+	FireDue()
+}
+
+// Options say how a Writer runs. The zero value of a field means its default.
+type Options struct {
+	// Clock tells the time by which policies are decided. Default: the machine's.
+	Clock clock.WithTicker
+	// Interval is the shortest time between two status writes of a policy. Default: 500 ms.
+	Interval time.Duration
+	// Log gets structured lines. Default: none.
+	Log logr.Logger
+}
+
+// Writer keeps the status of policies: what their targets are in, gathered, written at most once an interval.
+type Writer struct {
+	Book   *Book
+	Health *AdapterHealth
+
+	opts        Options
+	world       *world.World
+	client      client.Client
+	recorder    events.EventRecorder
+	metrics     *Metrics
+	transitions Transitions
+
+	mu           sync.Mutex
+	dirty        map[workload.Policy]bool
+	transitioned map[workload.Policy]*transition
+	// wrote holds policies as the last status write left them, until the cache has them too.
+	wrote  map[workload.Policy]client.Object
+	signal chan struct{}
+}
+
+// NewWriter makes a Writer. cached reads Flyball's own objects from a cache and writes them; recorder takes events and may be nil.
+func NewWriter(w *world.World, cached client.Client, recorder events.EventRecorder, m *Metrics, opts Options) *Writer {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Interval == 0 {
+		opts.Interval = 500 * time.Millisecond
+	}
+	s := &Writer{
+		opts: opts, world: w, client: cached, recorder: recorder, metrics: m, Health: newAdapterHealth(),
+		dirty: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
+		signal: make(chan struct{}, 1),
+	}
+	s.Book = NewBook(s.Dirty)
+	return s
+}
+
+// Follow says who knows when the state of policies changes. It must be called before Run.
+func (s *Writer) Follow(t Transitions) { s.transitions = t }
+
+// Dirty has the status of a policy looked at again.
+func (s *Writer) Dirty(id workload.Policy) {
+	s.mu.Lock()
+	s.dirty[id] = true
+	s.mu.Unlock()
+	s.poke()
+}
+
+// Forget drops a policy that is gone.
+func (s *Writer) Forget(id workload.Policy) {
+	s.Book.Forget(id)
+	s.mu.Lock()
+	delete(s.dirty, id)
+	delete(s.transitioned, id)
+	delete(s.wrote, id)
+	s.mu.Unlock()
+	s.metrics.forgetPolicy(id)
+}
+
+// Run writes statuses until the context ends, and once more what is left then.
+func (s *Writer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			s.flush(last)
+			cancel()
+			return
+		case <-s.signal:
+		}
+		s.flush(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(s.opts.Interval):
+		}
+	}
+}
+
+func (s *Writer) flush(ctx context.Context) {
+	s.mu.Lock()
+	dirty := slices.SortedFunc(maps.Keys(s.dirty), workload.Policy.Compare)
+	s.dirty = map[workload.Policy]bool{}
+	s.mu.Unlock()
+	for _, id := range dirty {
+		if err := s.write(ctx, id); err != nil {
+			s.opts.Log.V(1).Info("the status will be written again", "policy", id.String(), "reason", err.Error())
+			time.AfterFunc(time.Second, func() { s.Dirty(id) })
+		}
+	}
+	s.forgetWritten()
+}
+
+// forgetWritten drops what was written and has come back by the cache.
+func (s *Writer) forgetWritten() {
+	snapshot := s.world.Snapshot()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, last := range s.wrote {
+		if p := snapshot.Find(id); p == nil || !isNewer(last, p.Object) {
+			delete(s.wrote, id)
+		}
+	}
+	if len(s.wrote) > 0 {
+		time.AfterFunc(s.opts.Interval, s.poke)
+	}
+}
+
+func (s *Writer) poke() {
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// write brings the status of one policy up to date, if anything in it has changed.
+func (s *Writer) write(ctx context.Context, id workload.Policy) error {
+	now := s.opts.Clock.Now()
+	s.transitions.FireDue()
+	snapshot := s.world.Snapshot()
+	p := snapshot.Find(id)
+	if p == nil {
+		return nil
+	}
+	state := p.State(now)
+	s.transitions.SetTransition(id, state.Next)
+	if !p.Held && p.Refused == "" {
+		return nil // the finalizer is about to come; what would be written now would be gone in a moment
+	}
+	obj := s.freshest(id, p.Object)
+	before := obj.DeepCopyObject().(client.Object)
+	old, cur := p.Kind.Status(before.(policy.Object)), p.Kind.Status(obj)
+	v := s.view(snapshot, p, state, now, obj.GetGeneration())
+	v.fill(cur)
+	activeBefore := s.fillOwnPart(obj, p, state)
+	s.publish(snapshot, id, state, cur.Targets.Pending)
+	if equality.Semantic.DeepEqual(before, obj) {
+		return nil
+	}
+	if err := s.client.Status().Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("write the status of %s: %w", id, err)
+	}
+	s.mu.Lock()
+	s.wrote[id] = obj
+	s.mu.Unlock()
+	s.announce(obj, old, cur, state)
+	s.announceHandOver(obj, old, cur, state, activeBefore)
+	return nil
+}
+
+// fillOwnPart fills in what only policies of this kind report. It edits the status of the object.
+func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
+	reporter := p.Reporter()
+	if reporter == nil {
+		return ""
+	}
+	var applied []policy.Applied
+	if limit := reporter.AppliedLimit(); limit > 0 {
+		s.Book.read(p.ID, func(t *tally) {
+			for _, n := range first(t.applied, limit) {
+				applied = append(applied, policy.Applied{
+					Target: n.ref, Min: numberIn(n.said.Min), Max: numberIn(n.said.Max), Replicas: numberIn(n.said.Replicas),
+				})
+			}
+		})
+	}
+	return reporter.FillStatus(obj, state, applied)
+}
+
+func numberIn(text string) *int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// freshest gives a copy of what was last written where the cache has not caught up with it: a difference taken from an older
+// status would leave out what has changed back since.
+func (s *Writer) freshest(id workload.Policy, cached policy.Object) policy.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.wrote[id]
+	if last == nil || last.GetUID() != cached.GetUID() || !isNewer(last, cached) {
+		delete(s.wrote, id)
+		return cached.DeepCopyObject().(policy.Object)
+	}
+	return last.DeepCopyObject().(policy.Object)
+}
+
+// isNewer says whether one form of an object is known to be newer than another.
+func isNewer(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order > 0
+}
+
+// publish brings the metrics of a policy up to date. A policy that has gone meanwhile is left out: nobody would remove its
+// series any more.
+func (s *Writer) publish(snapshot *world.Snapshot, id workload.Policy, state policy.State, pending int32) {
+	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
+		s.Book.read(id, func(t *tally) { s.metrics.policy(id, t, state) })
+	}
+	s.observeTransition(id, state, pending)
+}
+
+// errNoStatus says of a kind of policy that its objects have no status to record anything in.
+var errNoStatus = errors.New("the kind has no policy status")
+
+// RecordBatch writes down that a batch is opened, before its first change.
+func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened time.Time) error {
+	p := s.world.Snapshot().Find(key.Policy)
+	if p == nil {
+		return nil
+	}
+	if !p.Kind.Acts() {
+		return errNoStatus
+	}
+	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
+	st, batch := p.Kind.Status(obj), &v1alpha1.BatchStatus{OpenedAt: metav1.NewMicroTime(opened)}
+	if key.Direction == workload.DirectionUp {
+		st.UpscaleBatch = batch
+	} else {
+		st.DownscaleBatch = batch
+	}
+	return client.IgnoreNotFound(s.client.Status().Patch(ctx, obj, client.MergeFrom(before)))
+}
+
+// TimeOf is an instant as statuses have it, in whole seconds; nil for the zero instant.
+func TimeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.Truncate(time.Second)}
+}

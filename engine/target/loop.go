@@ -1,0 +1,234 @@
+// Package target brings every target to what its policies agree on. A loop of workers takes targets from a queue, decides anew
+// for each from what is observed now, and writes at most one patch. Whatever happens (an object, a namespace, a policy, an
+// adapter changes; an instant comes) ends in targets being queued. Package decide decides; this package carries out.
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+var (
+	// ErrSoon asks for another look in a moment.
+	ErrSoon = errors.New("look again in a moment")
+	// errBehind says that the object has changed, or gone, since it was read: the watch brings what it is now.
+	errBehind = errors.New("the watch is behind")
+	// errQueued says that the target has been queued again already.
+	errQueued = errors.New("queued already")
+)
+
+// Templates keeps the objects that policies want to exist.
+type Templates interface {
+	// Keep makes an object that a template asks for, if it is missing, and keeps the template's fields in place. It reports
+	// whether it has changed the object, which the watch then brings back. With an error and missing, there is nothing to
+	// decide about either.
+	Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error)
+	// Failure says why an object could not be made or kept for a policy; empty: nothing is wrong.
+	Failure(ref workload.Ref, id workload.Policy) string
+	// WantedBy lists the policies that want an object to exist.
+	WantedBy(ref workload.Ref) []*world.Policy
+	// Follow takes over a change of policies and lists the objects concerned.
+	Follow(c world.PolicyChange) []workload.Ref
+	// OfKind lists the objects of a kind that policies want.
+	OfKind(k *world.Kind) []workload.Ref
+}
+
+// Keeper keeps an adapter from being deleted.
+type Keeper interface {
+	// Hold sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	Hold(ctx context.Context, k *decide.Kind) error
+}
+
+// Options say how a Loop runs. The zero value of a field means its default.
+type Options struct {
+	// Clock tells the time by which policies are decided. Default: the machine's.
+	Clock clock.WithTicker
+	// Workers is the number of targets worked on at once. Default: 16.
+	Workers int
+	// RetryMin and RetryMax bound the pause before a failed write is tried again. Defaults: 250 ms and 10 s: what was in the way
+	// may be gone, and half a minute later everything is to be as it should be.
+	RetryMin, RetryMax time.Duration
+	// Log gets structured lines. Default: none.
+	Log logr.Logger
+}
+
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.RetryMin == 0 {
+		o.RetryMin = 250 * time.Millisecond
+	}
+	if o.RetryMax == 0 {
+		o.RetryMax = 10 * time.Second
+	}
+}
+
+// Loop keeps every target of every policy where it should be.
+type Loop struct {
+	opts      Options
+	world     *world.World
+	writer    *apply.Writer
+	batches   *apply.Batches
+	status    *status.Writer
+	templates Templates
+	keeper    Keeper
+	metrics   *Metrics
+
+	timer *timer
+	drift *drift
+	queue workqueue.TypedRateLimitingInterface[workload.Ref]
+	// lagging says how long to wait for the watch to bring what an object is now.
+	lagging workqueue.TypedRateLimiter[workload.Ref]
+	refused *refusals
+	frozen  waitingForFreezes
+	// started is true once everything has been looked at for the first time and targets are worked on.
+	started atomic.Bool
+}
+
+// New makes a Loop. It hears of changes of the world from now on, and works once it runs.
+func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *status.Writer, templates Templates, keeper Keeper, m *Metrics, opts Options) *Loop {
+	opts.setDefaults()
+	l := &Loop{
+		opts: opts, world: w, writer: writer, batches: batches, status: st, templates: templates, keeper: keeper, metrics: m,
+		timer: newTimer(opts.Clock), drift: newDrift(),
+		queue:   workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
+		lagging: newBackoff(behindMin, opts.RetryMax),
+	}
+	l.refused = newRefusals(opts.RetryMin, opts.RetryMax, l.queue.AddAfter)
+	st.Follow(l)
+	w.Observe(l)
+	return l
+}
+
+// Started says whether targets are worked on: everything has been looked at for the first time.
+func (l *Loop) Started() bool { return l.started.Load() }
+
+// Run works until the context ends; a write in flight is then finished before it returns. Batches that an earlier run has
+// recorded count as used up.
+func (l *Loop) Run(ctx context.Context) {
+	for p := range l.world.Snapshot().Policies {
+		l.resumeBatches(p)
+	}
+	l.started.Store(true)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.timer.Run(ctx, l.fire) })
+	wg.Go(func() { l.status.Run(ctx) })
+	wg.Go(func() { l.followFreezes(ctx) })
+	for range l.opts.Workers {
+		wg.Go(func() { l.work(ctx) })
+	}
+	<-ctx.Done()
+	l.queue.ShutDownWithDrain()
+	wg.Wait()
+}
+
+// Stop drops what is queued. It is for a Loop that does not run.
+func (l *Loop) Stop() { l.queue.ShutDown() }
+
+// Queue has targets looked at.
+func (l *Loop) Queue(refs ...workload.Ref) {
+	for _, ref := range refs {
+		l.queue.Add(ref)
+	}
+}
+
+// work takes targets from the queue until it is shut down. Once the context has ended, what is under way is finished and
+// what still waits is left to the next run.
+func (l *Loop) work(ctx context.Context) {
+	for {
+		ref, shutdown := l.queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			l.handleResult(ref, l.processSafely(context.WithoutCancel(ctx), ref))
+		}
+		l.queue.Done(ref)
+	}
+}
+
+// processSafely works on a target. A panic stays that target's: it is told in its status, and the rest goes on.
+func (l *Loop) processSafely(ctx context.Context, ref workload.Ref) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			l.metrics.panics.Inc()
+			l.opts.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+			l.noteFault(ref, err)
+		}
+	}()
+	return l.process(ctx, ref)
+}
+
+// handleResult queues a target again as what came of it asks for.
+func (l *Loop) handleResult(ref workload.Ref, err error) {
+	switch {
+	case err == nil:
+		l.queue.Forget(ref)
+		l.lagging.Forget(ref)
+	case errors.Is(err, errQueued):
+	case errors.Is(err, ErrSoon):
+		l.queue.AddAfter(ref, 50*time.Millisecond)
+	case errors.Is(err, errBehind):
+		l.queue.AddAfter(ref, l.lagging.When(ref))
+	default:
+		l.opts.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+		l.queue.AddRateLimited(ref)
+	}
+}
+
+// Retry looks again at every object of a kind, without the pauses that failures have brought: the API server is back.
+func (l *Loop) Retry(k *world.Kind) {
+	l.refused.ForgetKind(k.GroupKind)
+	k.Live.Range(func(obj *workload.Object) bool {
+		ref := k.Ref(obj)
+		l.queue.Forget(ref)
+		l.queue.Add(ref)
+		return true
+	})
+}
+
+// fire looks again at what instants were set for. Transitions begin before anything follows from them, and no status is
+// written in between that counts as settled what has still to be looked at.
+func (l *Loop) fire(due []key) {
+	targets := make([]workload.Ref, 0, len(due))
+	for _, k := range due {
+		if k.policy == (workload.Policy{}) {
+			targets = append(targets, k.target)
+			continue
+		}
+		l.status.Began(k.policy)
+	}
+	l.status.Book.Await(targets)
+	l.Queue(targets...)
+	for _, k := range due {
+		if k.policy != (workload.Policy{}) {
+			l.status.Dirty(k.policy)
+		}
+	}
+}
+
+// SetTransition implements status.Transitions.
+func (l *Loop) SetTransition(id workload.Policy, at time.Time) { l.timer.Set(key{policy: id}, at) }
+
+// FireDue implements status.Transitions.
+func (l *Loop) FireDue() { l.timer.fireDue(l.fire) }

@@ -1,0 +1,160 @@
+package target
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Changing implements world.Observer: what a policy may now ask something else of counts as pending before its new form can be
+// seen, so that no status calls it settled.
+func (l *Loop) Changing(before *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
+			var refs []workload.Ref
+			before.EachTarget(p.Old, func(ref workload.Ref) { refs = append(refs, ref) })
+			l.status.Book.Await(refs)
+		}
+	}
+}
+
+// asksOtherwise says whether the new form of a policy may ask something else of its targets than the old one.
+func (l *Loop) asksOtherwise(old, next *world.Policy) bool {
+	if old.Object.GetGeneration() != next.Object.GetGeneration() || len(old.Invalid) != len(next.Invalid) {
+		return true
+	}
+	now := l.opts.Clock.Now()
+	return !sameState(old.State(now), next.State(now))
+}
+
+func sameState(a, b policy.State) bool {
+	return a.Name == b.Name && a.Active == b.Active && a.Since.Equal(b.Since) && a.Next.Equal(b.Next)
+}
+
+// Changed implements world.Observer.
+func (l *Loop) Changed(now *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		l.policyChanged(now, p)
+	}
+	for _, gk := range c.Kinds {
+		if k := now.InUse(gk); k != nil {
+			l.queueKind(k)
+			l.Queue(l.templates.OfKind(k)...)
+			l.dirtyPoliciesOf(now, k)
+		}
+	}
+	for _, k := range c.Dropped {
+		l.queueKind(k)
+		l.dirtyPoliciesOf(now, k)
+	}
+}
+
+func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
+	if c.Old == nil && l.Started() {
+		l.resumeBatches(c.New)
+	}
+	if c.New == nil {
+		l.timer.Set(key{policy: c.ID}, time.Time{})
+		l.batches.Forget(c.ID)
+		l.status.Forget(c.ID)
+	} else {
+		l.status.Dirty(c.ID)
+	}
+	l.Queue(l.templates.Follow(c)...)
+	for _, p := range []*world.Policy{c.Old, c.New} {
+		if p != nil {
+			now.EachTarget(p, func(ref workload.Ref) {
+				now.Related(ref, l.queue.Add)
+			})
+		}
+	}
+}
+
+// resumeBatches takes over the batches that an earlier run has recorded.
+func (l *Loop) resumeBatches(p *world.Policy) {
+	if !p.Kind.Acts() {
+		return
+	}
+	for _, b := range []struct {
+		batch     *v1alpha1.BatchStatus
+		direction workload.Direction
+	}{
+		{p.Kind.Status(p.Object).DownscaleBatch, workload.DirectionDown},
+		{p.Kind.Status(p.Object).UpscaleBatch, workload.DirectionUp},
+	} {
+		if b.batch != nil {
+			l.batches.Resume(apply.BatchKey{Policy: p.ID, Direction: b.direction}, b.batch.OpenedAt.Time)
+		}
+	}
+}
+
+func (l *Loop) queueKind(k *world.Kind) {
+	k.Live.Range(func(obj *workload.Object) bool {
+		l.queue.Add(k.Ref(obj))
+		return true
+	})
+}
+
+// dirtyPoliciesOf has the status looked at again of policies whose targets include a kind.
+func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
+	for p := range now.Policies {
+		if p.Target.MatchesKind(k.GroupKind) {
+			l.status.Dirty(p.ID)
+		}
+	}
+}
+
+// NamespaceChanged looks again at the objects of a namespace. It is for changes of the labels, the annotations or the life of
+// the namespace.
+func (l *Loop) NamespaceChanged(name string) {
+	for _, k := range l.world.Snapshot().Kinds() {
+		k.Live.RangeNamespace(name, func(obj *workload.Object) bool {
+			l.queue.Add(k.Ref(obj))
+			return true
+		})
+	}
+}
+
+// waitingForFreezes remembers the targets whose writes wait for a freeze to end, to look at them again when policies change.
+type waitingForFreezes struct {
+	mu      sync.Mutex
+	targets map[workload.Ref]struct{}
+}
+
+func (w *waitingForFreezes) add(ref workload.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.targets == nil {
+		w.targets = map[workload.Ref]struct{}{}
+	}
+	w.targets[ref] = struct{}{}
+}
+
+func (w *waitingForFreezes) take() map[workload.Ref]struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.targets
+	w.targets = nil
+	return all
+}
+
+// followFreezes looks again at everything that waits whenever something has changed by which changes are judged.
+func (l *Loop) followFreezes(ctx context.Context) {
+	changed := l.world.Listen()
+	for {
+		for ref := range l.frozen.take() {
+			l.queue.Add(ref)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// process makes a target that is missing, if a template asks for it, and brings it to what its policies agree on. It returns
+// an error when the work has to be tried again soon.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+	changed, missing, err := l.templates.Keep(ctx, ref)
+	switch {
+	case err != nil && missing:
+		l.noteMissing(ref)
+		return err
+	case err != nil:
+		return cmp.Or(l.decide(ctx, ref), err)
+	case changed:
+		return nil // the watch brings it back
+	}
+	return l.decide(ctx, ref)
+}
+
+// decide brings one target to what its policies agree on.
+func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
+	started := time.Now()
+	now := l.opts.Clock.Now()
+	v := decide.Target(l.world.Snapshot(), ref, now, nil)
+	if v.Object == nil {
+		l.forget(ref)
+		return nil
+	}
+	l.metrics.decision.Observe(time.Since(started).Seconds())
+	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
+		return l.write(ctx, ref, &v, now)
+	}
+	l.refused.Forget(ref)
+	switch {
+	case v.Err != nil:
+		// Trying again helps only once the object changes, and that comes by the watch.
+		l.lookAgain(ref, v.Wake)
+		l.note(ref, &v, status.Outcome{Failure: v.Err.Error()})
+	case v.Result.Patch == nil:
+		l.lookAgain(ref, decide.Earliest(v.Wake, l.drift.Calm(ref, now)))
+		l.note(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
+	default:
+		l.waitAtGate(ref, &v)
+	}
+	return nil
+}
+
+// waitAtGate says what a write waits for, and has the target looked at again once that may be over.
+func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
+	out := status.Outcome{Waiting: v.Gate.Reason}
+	switch v.Gate.Kind {
+	case decide.GateBlocked:
+		out.Failure = v.Gate.Reason
+	case decide.GateGovernor:
+		l.queue.Add(v.Gate.Governor)
+	case decide.GateFreeze:
+		l.frozen.add(ref)
+	}
+	l.lookAgain(ref, decide.Earliest(v.Wake, v.Gate.Until))
+	l.note(ref, v, out)
+}
+
+// write lets a patch through the rate limits and sends it.
+func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) error {
+	sum := digest(v.Result)
+	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
+	if again := l.drift.Hold(ref, now, corrected); !again.IsZero() {
+		l.refused.Forget(ref)
+		l.lookAgain(ref, decide.Earliest(v.Wake, again))
+		l.note(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
+		return nil
+	}
+	o := obstacle{policy: v.Result.By, kind: ref.GroupKind}
+	if why, waits := l.refused.Waits(ref, o, sum); waits {
+		l.lookAgain(ref, v.Wake)
+		l.note(ref, v, status.Outcome{Failure: why})
+		return errQueued
+	}
+	place, ok, err := l.takePlace(ctx, ref, v, now)
+	if !ok {
+		l.refused.Forget(ref)
+		return err
+	}
+	if err := l.keeper.Hold(ctx, v.Kind); err != nil {
+		l.batches.Return(place)
+		l.refused.Forget(ref)
+		l.note(ref, v, status.Outcome{Failure: err.Error()})
+		return err
+	}
+	l.lookAgain(ref, v.Wake)
+	return l.send(ctx, ref, v, sent{sum: sum, corrected: corrected, place: place, obstacle: o, at: now})
+}
+
+// sent is what is remembered of a write while it is under way.
+type sent struct {
+	sum       uint64
+	corrected bool
+	place     apply.Place
+	obstacle  obstacle
+	at        time.Time
+}
+
+// send sends a patch and follows up on what came of it.
+func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) error {
+	other := ""
+	if s.corrected && l.drift.Unnamed(ref, s.at) {
+		other = l.writer.OtherWriter(ctx, v.Kind.Resource, v.Object, v.Result.Changed)
+	}
+	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
+	l.metrics.writes.WithLabelValues(v.Kind.Adapter.Name(), v.Result.Direction.String(), string(result)).Inc()
+	switch result {
+	case apply.Applied:
+		l.written(ref, v)
+		l.drift.Wrote(ref, s.sum, s.at)
+		if s.corrected {
+			l.drift.Corrected(ref, s.at, other)
+		}
+		l.refused.Passed(ref, s.obstacle)
+		return nil
+	case apply.Unchanged:
+		// No watch tells of it, so it is tried again after the pauses of a contest.
+		l.refused.Passed(ref, s.obstacle)
+		l.drift.Undone(ref, s.at)
+		l.lookAgain(ref, decide.Earliest(v.Wake, l.drift.Hold(ref, s.at, true)))
+		l.note(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
+		return nil
+	case apply.Stale, apply.Gone:
+		l.batches.Return(s.place)
+		l.refused.Forget(ref)
+		// The watch brings the newer object; if it has done so already, the retry sees it.
+		return errBehind
+	case apply.Refused:
+		l.batches.Return(s.place)
+	}
+	why := refusal(v, s.at, err)
+	l.note(ref, v, status.Outcome{Failure: why})
+	s.obstacle.reason = reasonOf(err)
+	l.refused.Add(ref, s.obstacle, s.sum, why)
+	return errQueued
+}
+
+// reasonOf says what kind of error it is, without what is different from object to object.
+func reasonOf(err error) string {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return fmt.Sprintf("%d %s", answer.Status().Code, answer.Status().Reason)
+	}
+	return "no answer"
+}
+
+// takePlace takes a place in the batch that a change is charged to, if there is a limit. Where ok is false the target waits
+// for a later batch, or is to be tried again as the error says.
+func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (place apply.Place, ok bool, err error) {
+	key := apply.BatchKey{Policy: v.Result.By, Direction: v.Result.Direction}
+	limit := l.limitOf(v, key)
+	if limit.Batch == 0 {
+		return apply.Place{}, true, nil
+	}
+	place, again, err := l.batches.Take(ctx, key, limit.Batch, limit.Delay, now)
+	switch {
+	case errors.Is(err, apply.ErrOpening):
+		l.note(ref, v, status.Outcome{Waiting: "waits for its batch"})
+		return place, false, ErrSoon
+	case err != nil:
+		l.note(ref, v, status.Outcome{Failure: err.Error()})
+		return place, false, err
+	case !again.IsZero():
+		l.lookAgain(ref, decide.Earliest(v.Wake, again))
+		l.note(ref, v, status.Outcome{Waiting: "waits for its batch"})
+		return place, false, nil
+	}
+	return place, true, nil
+}
+
+// limitOf is the limit that a change has to keep to. What a governor is set to for the sake of what it governs has none: it
+// has to come with the change of that, which is limited itself. What is given back for a policy that is gone has none either.
+func (l *Loop) limitOf(v *decide.Verdict, key apply.BatchKey) policy.Limit {
+	_, governs := v.Kind.Adapter.Governs(v.Object)
+	selects := func(o decide.Opinion) bool { return o.Policy.ID == key.Policy && !o.OnBehalf && !o.Left }
+	if governs && !slices.ContainsFunc(v.Opinions, selects) {
+		return policy.Limit{}
+	}
+	p := l.world.Snapshot().Find(key.Policy)
+	switch {
+	case p == nil || p.Deleting:
+		return policy.Limit{}
+	case key.Direction == workload.DirectionDown:
+		return p.Down
+	case key.Direction == workload.DirectionUp:
+		return p.Up
+	default:
+		return policy.Limit{}
+	}
+}
+
+// refusal is what is told of a write that did not come about: where the API server takes bounds for invalid, the fields
+// that ask for them come first.
+func refusal(v *decide.Verdict, now time.Time, err error) string {
+	if !apierrors.IsInvalid(err) {
+		return err.Error()
+	}
+	var asked []string
+	for _, b := range []struct {
+		facet string
+		claim *workload.Claim[int64]
+	}{{"min", v.Plan.Min}, {"max", v.Plan.Max}} {
+		written := func(pointer string) bool { return v.Kind.Adapter.BoundAt(pointer) == b.facet }
+		if b.claim == nil || !slices.ContainsFunc(v.Result.Changed, written) {
+			continue
+		}
+		i := slices.IndexFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.ID == b.claim.By })
+		if i < 0 {
+			continue
+		}
+		if name := v.Opinions[i].Policy.Field(now, b.facet); name != "" {
+			asked = append(asked, fmt.Sprintf("%s of %s: %d is refused", name, b.claim.By, b.claim.Value))
+		}
+	}
+	return strings.Join(append(asked, err.Error()), ": ")
+}
+
+// written remembers when a policy last changed something, for the lag of its transition.
+func (l *Loop) written(ref workload.Ref, v *decide.Verdict) {
+	if v.Result.Direction == workload.DirectionNone {
+		return
+	}
+	l.opts.Log.V(1).Info("changed", "target", ref.String(), "policy", v.Result.By.String(), "direction", v.Result.Direction.String(), "change", v.Result.Message)
+	l.status.Written(v.Result.By)
+}
+
+// lookAgain has a target looked at again at an instant; a zero one: not by itself.
+func (l *Loop) lookAgain(ref workload.Ref, at time.Time) { l.timer.Set(key{target: ref}, at) }
+
+// note counts the target under each policy that has to do with it.
+func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
+	marks := status.Marks(v, out)
+	for i := range marks {
+		if why := l.templates.Failure(ref, marks[i].Policy); why != "" && marks[i].Failure == "" {
+			marks[i].Failure, marks[i].State = why, status.Failed
+		}
+	}
+	l.status.Book.Note(ref, marks)
+}
+
+// noteMissing counts an object that could not be made under the policies that want it.
+func (l *Loop) noteMissing(ref workload.Ref) {
+	var v decide.Verdict
+	for _, p := range l.templates.WantedBy(ref) {
+		v.Opinions = append(v.Opinions, decide.Opinion{Policy: &p.Policy, Class: workload.ClassKeep})
+	}
+	l.note(ref, &v, status.Outcome{})
+}
+
+// noteFault counts a target that could not be worked on under every policy that selects it.
+func (l *Loop) noteFault(ref workload.Ref, fault error) {
+	var marks []status.Mark
+	snapshot := l.world.Snapshot()
+	k, obj := snapshot.Kind(ref.GroupKind), snapshot.Object(ref)
+	if k == nil || obj == nil {
+		return
+	}
+	labels := snapshot.Namespace(obj.Namespace).Labels
+	snapshot.EachPolicy(obj.Namespace, func(p *decide.Policy) {
+		if !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, labels) {
+			marks = append(marks, status.Mark{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " + fault.Error()})
+		}
+	})
+	l.status.Book.Note(ref, marks)
+}
+
+// forget takes a target that is gone out of every count.
+func (l *Loop) forget(ref workload.Ref) {
+	l.lookAgain(ref, time.Time{})
+	l.drift.Forget(ref)
+	l.refused.Forget(ref)
+	l.status.Book.Note(ref, nil)
+}
+
+var _ world.Observer = (*Loop)(nil)

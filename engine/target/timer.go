@@ -1,0 +1,150 @@
+package target
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// key is what is to be looked at again: a target, or a policy when its Policy is set.
+type key struct {
+	target workload.Ref
+	policy workload.Policy
+}
+
+// timer is a heap of instants at which an answer can next change, at most one a key. It replaces both cron jobs and polling:
+// one timer waits for the earliest.
+type timer struct {
+	clock clock.Clock
+	// firing is held while what is due is handed over.
+	firing sync.Mutex
+
+	mu     sync.Mutex
+	items  instants
+	byKey  map[key]*entry
+	sooner chan struct{}
+}
+
+type entry struct {
+	key   key
+	at    time.Time
+	index int
+}
+
+// longestWait bounds the timer. It counts elapsed time and not the clock's: where the clock was set forward, or the machine was
+// suspended, the instant comes before the timer ends.
+const longestWait = time.Minute
+
+func newTimer(c clock.Clock) *timer {
+	return &timer{clock: c, byKey: map[key]*entry{}, sooner: make(chan struct{}, 1)}
+}
+
+// Set replaces the instant of a key; a zero instant removes it.
+func (w *timer) Set(key key, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	item := w.byKey[key]
+	switch {
+	case at.IsZero() && item == nil:
+		return
+	case at.IsZero():
+		heap.Remove(&w.items, item.index)
+		delete(w.byKey, key)
+		return
+	case item == nil:
+		item = &entry{key: key, at: at}
+		w.byKey[key] = item
+		heap.Push(&w.items, item)
+	case item.at.Equal(at):
+		return
+	default:
+		item.at = at
+		heap.Fix(&w.items, item.index)
+	}
+	if item.index == 0 {
+		select {
+		case w.sooner <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run calls fire with the keys whose instant has come, until the context ends.
+func (w *timer) Run(ctx context.Context, fire func([]key)) {
+	for {
+		wait := w.fireDue(fire)
+		var timer clock.Timer
+		var due <-chan time.Time
+		if wait >= 0 {
+			timer = w.clock.NewTimer(min(wait, longestWait))
+			due = timer.C()
+		}
+		select {
+		case <-ctx.Done():
+		case <-due:
+		case <-w.sooner:
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// fireDue fires all that is due, in the order of its instants, and gives the time until the next, negative if there is none.
+// Once it returns, what was due has been taken in, also where somebody else was just firing it.
+func (w *timer) fireDue(fire func([]key)) time.Duration {
+	w.firing.Lock()
+	defer w.firing.Unlock()
+	for {
+		due, wait := w.take(w.clock.Now())
+		if len(due) == 0 {
+			return wait
+		}
+		fire(due)
+	}
+}
+
+// take removes what is due from the heap. Where nothing is, it gives the time until the next, negative if there is none.
+func (w *timer) take(now time.Time) (due []key, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.items) > 0 {
+		first := w.items[0]
+		if wait := first.at.Sub(now); wait > 0 {
+			return due, wait
+		}
+		heap.Pop(&w.items)
+		delete(w.byKey, first.key)
+		due = append(due, first.key)
+	}
+	return due, -1
+}
+
+type instants []*entry
+
+func (h instants) Len() int           { return len(h) }
+func (h instants) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h instants) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *instants) Push(x any) {
+	item := x.(*entry)
+	item.index = len(*h)
+	*h = append(*h, item)
+}
+func (h *instants) Pop() any {
+	old := *h
+	item := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return item
+}

@@ -1,0 +1,105 @@
+package template
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// makerOf names the policy that controls an object, and so has made it; false if none does.
+func makerOf(obj *workload.Object) (workload.Policy, bool) {
+	if obj.Owner == nil || obj.Owner.Group != v1alpha1.GroupVersion.Group {
+		return workload.Policy{}, false
+	}
+	kind, ok := kinds.Find(obj.Owner.Kind)
+	return workload.Policy{Kind: kind.Name, Namespace: obj.Namespace, Name: obj.Owner.Name}, ok && !kind.ClusterScoped
+}
+
+// madeFor lists the objects that were made for a policy and are not being deleted. Only policies that live in a namespace make
+// objects.
+func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
+	if id.Namespace == "" {
+		return nil
+	}
+	var made []workload.Ref
+	for _, k := range s.Kinds() {
+		k.Live.RangeNamespace(id.Namespace, func(o *workload.Object) bool {
+			if by, ok := makerOf(o); ok && by == id && !o.Deleting {
+				made = append(made, k.Ref(o))
+			}
+			return true
+		})
+	}
+	return made
+}
+
+// RemoveAll deletes what was made for a policy that is going. The garbage collector would do so too, where there is one: so what
+// may not be deleted by Flyball, because of a freeze or missing rights, is left to it, and the policy goes all the same.
+func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
+	snapshot := k.World.Snapshot()
+	for _, ref := range madeFor(snapshot, p.ID) {
+		kind := snapshot.InUse(ref.GroupKind)
+		if kind == nil {
+			continue
+		}
+		_, err := k.remove(ctx, kind, ref, p.Object.GetUID())
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // an admission policy may answer with either
+			k.leave(p, ref, err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// leave says that an object outlives the policy that it was made for.
+func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
+	k.Log.Info("left to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
+	if k.Recorder != nil {
+		k.Recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, "NotRemoved", "Delete",
+			"%s was made for this %s and is left to the garbage collector: %s", ref, p.ID.Kind, status.Truncate(why.Error(), 512))
+	}
+}
+
+// removeUnwanted deletes an object that was made for a policy whose template does not ask for it any more, because it is of
+// another name or kind, or gone. A policy that cannot be read drops nothing.
+func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.Kind, obj *workload.Object) (removed bool, err error) {
+	if obj == nil || obj.Deleting {
+		return false, nil
+	}
+	maker, ok := makerOf(obj)
+	if !ok {
+		return false, nil
+	}
+	ref := kind.Ref(obj)
+	p := s.Find(maker)
+	if p == nil || p.Deleting || p.IsBroken() || p.Template().Is(ref) {
+		return false, nil
+	}
+	return k.remove(ctx, kind, ref, p.Object.GetUID())
+}
+
+// remove deletes an object if the owner of that UID still controls it.
+func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref, owner types.UID) (deleted bool, err error) {
+	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
+	if err != nil || live == nil {
+		return false, err
+	}
+	if by := metav1.GetControllerOf(live); by == nil || by.UID != owner {
+		return false, nil
+	}
+	if err := k.Client.Delete(ctx, kind.Resource, ref.Namespace, ref.Name, live.GetUID()); err != nil {
+		return false, err
+	}
+	return true, nil
+}

@@ -1,0 +1,180 @@
+// Package template makes the objects that policies want to exist, keeps the fields of their templates in place, and removes what
+// no template asks for any more.
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Counter counts writes.
+type Counter interface {
+	TemplateWritten(adapter, result string)
+}
+
+// Keeper keeps the objects that policies want to exist.
+type Keeper struct {
+	*register
+	World    *world.World
+	Client   *apply.Templates
+	Counter  Counter
+	Recorder events.EventRecorder
+	Log      logr.Logger
+	// Soon is the error that asks for another look in a moment.
+	Soon error
+}
+
+// NewKeeper makes a Keeper. recorder takes events and may be nil; soon is the error that asks for another look in a moment.
+func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger, soon error) *Keeper {
+	return &Keeper{register: newRegister(), World: w, Client: client, Counter: counter, Recorder: recorder, Log: log, Soon: soon}
+}
+
+// Follow takes over a change of policies and lists the objects concerned.
+func (k *Keeper) Follow(c world.PolicyChange) []workload.Ref {
+	return append(k.set(c.ID, c.New), madeFor(k.World.Snapshot(), c.ID)...)
+}
+
+// OfKind lists the objects of a kind that policies want: those that are missing are in no watch.
+func (k *Keeper) OfKind(kind *world.Kind) []workload.Ref { return k.ofKind(kind.GroupKind) }
+
+// Keep makes the object that a template asks for, if it is missing, keeps the template's fields in place, and removes what a
+// template asks for no more. It reports whether it has changed the object, which the watch then brings back. With an error and
+// no object there is nothing to decide about either.
+func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
+	snapshot := k.World.Snapshot()
+	kind := snapshot.InUse(ref.GroupKind)
+	if kind == nil || kind.Blocked != "" || kind.Releasing || !kind.Live.HasSynced() {
+		return false, false, nil
+	}
+	obj := snapshot.Object(ref)
+	if changed, err = k.removeUnwanted(ctx, snapshot, kind, obj); changed || err != nil {
+		return changed, false, err
+	}
+	wanted := k.WantedBy(ref)
+	if len(wanted) == 0 {
+		return false, false, nil
+	}
+	done := k.agreed(ref)
+	known := func(p *world.Policy) bool { return sameTemplate(p.Template(), done.template) }
+	if obj != nil && slices.ContainsFunc(wanted, known) && done.form == visible(obj, done.template) {
+		return false, false, nil
+	}
+	changed, err = k.apply(ctx, kind, ref, wanted, done)
+	if err != nil && !errors.Is(err, k.Soon) {
+		k.fail(ref, err.Error())
+	}
+	return changed, obj == nil, err
+}
+
+// apply reads an object that has changed, or is missing, and applies its template unless it is there already.
+func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
+	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
+	if err != nil {
+		return false, err
+	}
+	seen, err := project(kind, ref, live)
+	if err != nil {
+		return false, err
+	}
+	owner := ownerOf(live, wanted)
+	switch {
+	case live == nil:
+		owner = wanted[0]
+	case owner == nil || live.GetDeletionTimestamp() != nil:
+		// Somebody else's: used as it is.
+		t := wanted[0].Template()
+		k.agree(ref, agreed{template: t, form: visible(seen, t)})
+		return false, nil
+	}
+	t := owner.Template()
+	claims, err := k.claims(kind, ref, seen)
+	if err != nil {
+		return false, err
+	}
+	if live != nil && sameTemplate(done.template, t) && done.holds(live, claims) {
+		k.agree(ref, agreed{template: t, form: visible(seen, t), answer: done.answer})
+		return false, nil
+	}
+	want, err := manifest(t, owner, live, claims)
+	if err != nil {
+		return false, err
+	}
+	got, outcome, err := k.Client.Apply(ctx, kind.Resource, want)
+	k.Counter.TemplateWritten(kind.Adapter.Name(), string(outcome))
+	switch outcome {
+	case apply.Applied:
+		if seen, err = project(kind, ref, got); err != nil {
+			return false, err
+		}
+		k.agree(ref, agreed{template: t, form: visible(seen, t), answer: answerOf(got, want, t, claims)})
+		return live == nil || got.GetResourceVersion() != live.GetResourceVersion(), nil
+	case apply.Stale:
+		return true, k.Soon
+	default:
+		return false, err
+	}
+}
+
+// project gives of an object what the watch would keep of it; nil for one that does not exist.
+func project(kind *world.Kind, ref workload.Ref, live *unstructured.Unstructured) (*workload.Object, error) {
+	if live == nil {
+		return nil, nil
+	}
+	raw, err := live.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	obj, err := kind.Adapter.Project(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return obj, nil
+}
+
+// ownerOf finds the policy that an object belongs to.
+func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Policy {
+	if live == nil {
+		return nil
+	}
+	owner := metav1.GetControllerOf(live)
+	for _, p := range wanted {
+		if owner != nil && owner.UID == p.Object.GetUID() {
+			return p
+		}
+	}
+	return nil
+}
+
+// claims lists the fields of an object that its template does not decide: what policies have set, and the counts that an
+// autoscaler owns.
+func (k *Keeper) claims(kind *world.Kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
+	if obj == nil {
+		return nil, nil
+	}
+	if obj.LedgerError != "" {
+		return nil, fmt.Errorf("keep the template of %s: annotation %s: %s", ref, v1alpha1.AnnotationLedger, obj.LedgerError)
+	}
+	var all []claimed
+	for i := range obj.Ledger {
+		all = append(all, claimed{path.Pointer(obj.Ledger[i].Pointer), obj.Ledger[i].Element})
+	}
+	if len(k.World.Snapshot().Governors(ref)) > 0 {
+		for _, p := range kind.Adapter.Counts() {
+			all = append(all, claimed{pointer: p})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,179 @@
+package template
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// claimed is a field that somebody else than the template decides.
+type claimed struct {
+	pointer path.Pointer
+	// element is the name of the list element that the pointer goes through; empty: none.
+	element string
+}
+
+// manifest is a template as it is to be applied for its owner. Fields that are claimed have the value that they have in
+// the live object, so that applying changes nothing of them and does not let go of them either. live is nil for an object
+// that does not exist.
+func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstructured, claims []claimed) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(t.Manifest); err != nil {
+		return nil, fmt.Errorf("read the template: %w", err)
+	}
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", v1alpha1.AnnotationLedger)
+	yes := true
+	obj.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: owner.Kind.Name, Name: owner.ID.Name, UID: owner.Object.GetUID(), Controller: &yes,
+	}})
+	if live == nil {
+		return obj, nil
+	}
+	obj.SetResourceVersion(live.GetResourceVersion())
+	for _, c := range claims {
+		keepLive(obj.Object, live.Object, c.pointer.Tokens(), c.element)
+	}
+	return obj, nil
+}
+
+// sameTemplate says whether two templates ask for the same object with the same fields.
+func sameTemplate(a, b *policy.Template) bool {
+	return a == b || a != nil && b != nil && a.Ref() == b.Ref() && bytes.Equal(a.Manifest, b.Manifest)
+}
+
+// visible tells apart the forms of a watched object that a template can disagree with: while it is the same, nothing that the
+// template says has changed. Status does not count, nor what others add to labels and annotations. Where a kind counts no
+// generations, and for a template that sets metadata of other sorts, it is the form of every version.
+func visible(obj *workload.Object, t *policy.Template) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d %t", obj.UID, obj.Generation, obj.Deleting)
+	if obj.Generation == 0 || t.Opaque {
+		fmt.Fprintf(&b, " %s", obj.ResourceVersion)
+	}
+	if obj.Owner != nil {
+		fmt.Fprintf(&b, " %s %s", obj.Owner.GroupKind, obj.Owner.Name)
+	}
+	for _, set := range []struct {
+		keys  []string
+		pairs workload.Pairs
+	}{{t.Labels, obj.Labels}, {t.Annotations, obj.Annotations}} {
+		for _, key := range set.keys {
+			value, ok := set.pairs.Lookup(key)
+			fmt.Fprintf(&b, " %t%q", ok, value)
+		}
+	}
+	return b.String()
+}
+
+// answerOf is what the API server made of an applied template, as far as it can be told from the object: its labels and
+// annotations are spelled as they were sent, and others may have some of their own. Fields that were claimed then are as the
+// template says.
+func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims []claimed) map[string]any {
+	answer := runtime.DeepCopyJSON(got.Object)
+	plain := &unstructured.Unstructured{}
+	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // it was read before
+		for _, c := range claims {
+			keepLive(answer, plain.Object, c.pointer.Tokens(), c.element)
+		}
+	}
+	delete(answer, "status")
+	metadata := map[string]any{}
+	for _, key := range []string{"labels", "annotations"} {
+		if m, ok, err := unstructured.NestedMap(sent.Object, "metadata", key); ok && err == nil {
+			metadata[key] = m
+		}
+	}
+	if owners, ok, err := unstructured.NestedSlice(got.Object, "metadata", "ownerReferences"); ok && err == nil {
+		metadata["ownerReferences"] = owners
+	}
+	answer["metadata"] = metadata
+	return answer
+}
+
+// holds says whether the live object has everything that it had when the template was applied, claimed fields aside.
+func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
+	if a.answer == nil {
+		return false
+	}
+	answer := runtime.DeepCopyJSON(a.answer)
+	for _, c := range claims {
+		keepLive(answer, live.Object, c.pointer.Tokens(), c.element)
+	}
+	return covers(live.Object, answer)
+}
+
+// keepLive gives a field of the template the value of the live object. What the template does not speak of stays unspoken.
+func keepLive(template, live any, tokens []string, element string) {
+	switch t := template.(type) {
+	case map[string]any:
+		l, _ := live.(map[string]any)
+		now, isLive := l[tokens[0]]
+		inner, isSaid := t[tokens[0]]
+		switch {
+		case !isSaid:
+		case len(tokens) > 1:
+			keepLive(inner, now, tokens[1:], element)
+		case isLive:
+			t[tokens[0]] = now
+		default:
+			delete(t, tokens[0])
+		}
+	case []any:
+		l, _ := live.([]any)
+		i, err := strconv.Atoi(tokens[0])
+		if err != nil || i >= len(l) || len(tokens) < 2 {
+			return
+		}
+		for _, inner := range t {
+			if calls(inner, element) {
+				keepLive(inner, l[i], tokens[1:], element)
+			}
+		}
+	}
+}
+
+// calls says whether a list element bears a name, whatever its key is called.
+func calls(element any, name string) bool {
+	m, _ := element.(map[string]any)
+	for _, v := range m {
+		if v == name {
+			return name != ""
+		}
+	}
+	return false
+}
+
+// covers says whether the live object has everything that another one says.
+func covers(live, template any) bool {
+	switch t := template.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, v := range t {
+			if !covers(l[key], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := live.([]any)
+		return ok && slices.EqualFunc(l, t, covers)
+	default:
+		return reflect.DeepEqual(live, template)
+	}
+}

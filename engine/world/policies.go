@@ -1,0 +1,170 @@
+package world
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Policy is a policy object with its compiled form. It is immutable: a change makes a new one.
+type Policy struct {
+	decide.Policy
+	Kind   policy.Kind
+	Object policy.Object
+	// Held is true where the object cannot go before everything is given back. While it is not, the policy keeps what it has set
+	// and does no more.
+	Held bool
+	// Refused says why the finalizer could not be put on the object; empty: nothing stood in the way.
+	Refused string
+	// Calendars are the names of those that the object uses.
+	Calendars []string
+}
+
+// mayTouch says whether the policy can have to do with objects of a kind.
+func (p *Policy) mayTouch(gk schema.GroupKind) bool {
+	if t := p.Template(); t != nil && t.GroupKind() == gk {
+		return true
+	}
+	return p.Target.MatchesKind(gk)
+}
+
+// looksLike says whether two forms of an object are the same but for what does not matter to deciding, such as status.
+func looksLike(a, b policy.Object, kind policy.Kind) bool {
+	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isHeld(kind, a) == isHeld(kind, b) &&
+		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero()
+}
+
+func sameSpec(a, b policy.Object) bool {
+	return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
+}
+
+// isHeld says whether an object is safe from being deleted before everything is given back.
+func isHeld(kind policy.Kind, obj policy.Object) bool {
+	return !obj.GetDeletionTimestamp().IsZero() || !kind.NeedsFinalizer(obj) || slices.Contains(obj.GetFinalizers(), v1alpha1.FinalizerRestore)
+}
+
+// withoutFinalizer is what a policy is while its object has no finalizer. Like one that is broken, it keeps what it has set.
+func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
+	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
+	broken.State = func(time.Time) policy.State { return policy.State{Name: "Blocked", Message: why} }
+	broken.Extras = p.Extras
+	return broken
+}
+
+// policyIndex finds the policies that can reach a namespace. It is immutable once it is published.
+type policyIndex struct {
+	all map[workload.Policy]*Policy
+	// named has, by namespace, those that name it; broad those that can reach any.
+	named map[string]map[workload.Policy]*Policy
+	broad map[workload.Policy]*Policy
+	// keys counts, by annotation key, the policies that look at it or set it.
+	keys map[string]int
+}
+
+func newPolicyIndex() policyIndex {
+	return policyIndex{
+		all: map[workload.Policy]*Policy{}, named: map[string]map[workload.Policy]*Policy{},
+		broad: map[workload.Policy]*Policy{}, keys: map[string]int{},
+	}
+}
+
+// each yields the policies that can reach a namespace; for objects outside namespaces, all of them.
+func (x *policyIndex) each(namespace string, yield func(*Policy)) {
+	if namespace == "" {
+		for _, p := range x.all {
+			yield(p)
+		}
+		return
+	}
+	for _, p := range x.named[namespace] {
+		yield(p)
+	}
+	for id, p := range x.broad {
+		if _, twice := x.named[namespace][id]; !twice {
+			yield(p)
+		}
+	}
+}
+
+// policyEditor changes a policyIndex that is not published yet. It copies each map before its first change.
+type policyEditor struct {
+	policyIndex
+	own      map[string]bool
+	ownIndex bool
+}
+
+func edit(x policyIndex) *policyEditor { return &policyEditor{policyIndex: x, own: map[string]bool{}} }
+
+func (e *policyEditor) beginChange() {
+	if e.ownIndex {
+		return
+	}
+	e.ownIndex = true
+	e.all, e.broad, e.named, e.keys = maps.Clone(e.all), maps.Clone(e.broad), maps.Clone(e.named), maps.Clone(e.keys)
+}
+
+func (e *policyEditor) namespace(name string) map[workload.Policy]*Policy {
+	if !e.own[name] {
+		e.own[name] = true
+		in := maps.Clone(e.named[name])
+		if in == nil {
+			in = map[workload.Policy]*Policy{}
+		}
+		e.named[name] = in
+	}
+	return e.named[name]
+}
+
+func (e *policyEditor) put(p *Policy) {
+	e.remove(p.ID)
+	e.beginChange()
+	e.all[p.ID] = p
+	named, broad := p.Target.Namespaces()
+	for _, ns := range named {
+		e.namespace(ns)[p.ID] = p
+	}
+	if broad {
+		e.broad[p.ID] = p
+	}
+	e.count(p, 1)
+}
+
+func (e *policyEditor) remove(id workload.Policy) {
+	old := e.all[id]
+	if old == nil {
+		return
+	}
+	e.beginChange()
+	delete(e.all, id)
+	delete(e.broad, id)
+	named, _ := old.Target.Namespaces()
+	for _, ns := range named {
+		in := e.namespace(ns)
+		delete(in, id)
+		if len(in) == 0 {
+			delete(e.named, ns)
+			delete(e.own, ns)
+		}
+	}
+	e.count(old, -1)
+}
+
+// count adds to the counts of the annotation keys of a policy.
+func (e *policyEditor) count(p *Policy, by int) {
+	for _, keys := range [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations} {
+		for _, key := range keys {
+			if e.keys[key] += by; e.keys[key] == 0 {
+				delete(e.keys, key)
+			}
+		}
+	}
+}

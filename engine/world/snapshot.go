@@ -1,0 +1,269 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Snapshot is the state at one moment. It is immutable, but for the objects that its stores hold.
+type Snapshot struct {
+	policies  policyIndex
+	calendars map[string]calendar
+	kinds     map[schema.GroupKind]*Kind
+	// governing are the kinds in use whose objects govern others, in order of their names.
+	governing  []*Kind
+	adapters   map[schema.GroupResource]*Adapter
+	namespaces Objects
+	set        *freeze.Set
+	loaded     bool
+}
+
+// calendar is a Calendar object.
+type calendar struct {
+	// revision tells forms of the object apart.
+	revision string
+	days     timeline.Timeline
+	// valid is false where the days cannot be read.
+	valid bool
+}
+
+// Adapter is an Adapter object, whether its kind is in use or not.
+type Adapter struct {
+	schema.GroupKind
+	// Compiled classifies changes. It is the last form that could be compiled; nil: none could.
+	Compiled *adapter.Adapter
+	// Sleeps is true where objects of the kind can be put to sleep.
+	Sleeps bool
+	// Absent says that the API server is known not to serve the kind.
+	Absent bool
+	// revision tells forms of the object apart.
+	revision string
+}
+
+func emptySnapshot() *Snapshot {
+	return &Snapshot{
+		policies: newPolicyIndex(), calendars: map[string]calendar{}, kinds: map[schema.GroupKind]*Kind{},
+		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{},
+	}
+}
+
+var (
+	_ decide.World    = (*Snapshot)(nil)
+	_ decide.Recaller = (*Snapshot)(nil)
+)
+
+// Kind implements decide.World.
+func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
+	if k := s.kinds[gk]; k != nil {
+		return k.Kind
+	}
+	return nil
+}
+
+// InUse gives a kind in use with its objects; nil: it is not in use.
+func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
+
+// Kinds lists the kinds in use, in order of their names.
+func (s *Snapshot) Kinds() []*Kind {
+	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *Kind) int { return compareKinds(a.GroupKind, b.GroupKind) })
+}
+
+func compareKinds(a, b schema.GroupKind) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+}
+
+// Adapts implements decide.World.
+func (s *Snapshot) Adapts(gk schema.GroupKind) bool {
+	if k := s.kinds[gk]; k != nil {
+		return k.Can([]v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale})
+	}
+	for _, a := range s.adapters {
+		if a.GroupKind == gk {
+			return a.Sleeps
+		}
+	}
+	return false
+}
+
+// Adapters lists the Adapter objects by the resource they speak of. The caller must not change the map.
+func (s *Snapshot) Adapters() map[schema.GroupResource]*Adapter { return s.adapters }
+
+// AdaptedKind says what is known of a kind by its adapter, in use or not.
+func (s *Snapshot) AdaptedKind(gk schema.GroupKind) (policy.AdaptedKind, bool) {
+	for _, a := range s.adapters {
+		if a.GroupKind == gk && a.Compiled != nil {
+			return policy.Adapted(a.Compiled, ""), true
+		}
+	}
+	return policy.AdaptedKind{}, false
+}
+
+// Object implements decide.World.
+func (s *Snapshot) Object(ref workload.Ref) *workload.Object {
+	k := s.kinds[ref.GroupKind]
+	if k == nil || !k.Live.HasSynced() {
+		return nil
+	}
+	return k.Live.Get(ref.Namespace, ref.Name)
+}
+
+// Governors implements decide.World.
+func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
+	var all []workload.Ref
+	for _, k := range s.governing {
+		all = append(all, k.Live.governorsOf(ref)...)
+	}
+	if len(all) > 1 {
+		slices.SortFunc(all, workload.Ref.Compare)
+	}
+	return all
+}
+
+// EachPolicy implements decide.World.
+func (s *Snapshot) EachPolicy(namespace string, yield func(*decide.Policy)) {
+	s.policies.each(namespace, func(p *Policy) { yield(&p.Policy) })
+}
+
+// Policy implements decide.World.
+func (s *Snapshot) Policy(id workload.Policy) *decide.Policy {
+	if p := s.policies.all[id]; p != nil {
+		return &p.Policy
+	}
+	return nil
+}
+
+// Find gives a policy with its object; nil: there is none of that name.
+func (s *Snapshot) Find(id workload.Policy) *Policy { return s.policies.all[id] }
+
+// Policies yields every policy, in no order.
+func (s *Snapshot) Policies(yield func(*Policy) bool) {
+	for _, p := range s.policies.all {
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// PolicyCount is how many policies there are.
+func (s *Snapshot) PolicyCount() int { return len(s.policies.all) }
+
+// Namespace implements decide.World.
+func (s *Snapshot) Namespace(name string) decide.Namespace {
+	if s.namespaces == nil {
+		return decide.Namespace{Unknown: true}
+	}
+	obj := s.namespaces.Get("", name)
+	if obj == nil {
+		return decide.Namespace{Unknown: true}
+	}
+	ns := decide.Namespace{Labels: obj.Labels, Terminating: obj.Deleting}
+	ns.AwakeUntil, ns.Err = schedule.AwakeUntil(obj.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
+	if ns.Err != nil {
+		ns.Err = fmt.Errorf("annotation %s of namespace %s: %w", v1alpha1.AnnotationAwakeUntil, name, ns.Err)
+	}
+	return ns
+}
+
+// Freezes implements decide.World.
+func (s *Snapshot) Freezes() *freeze.Set {
+	if !s.loaded {
+		return nil
+	}
+	return s.set
+}
+
+// LastKnown implements decide.Recaller.
+func (s *Snapshot) LastKnown(ref workload.Ref) []workload.Policy {
+	if k := s.kinds[ref.GroupKind]; k != nil {
+		return k.Live.policiesOn(ref)
+	}
+	return nil
+}
+
+// LedgersOf counts the objects that carry a ledger on behalf of a policy.
+func (s *Snapshot) LedgersOf(id workload.Policy) int {
+	n := 0
+	for _, k := range s.kinds {
+		n += k.Live.ledgersOf(id)
+	}
+	return n
+}
+
+// EachTarget yields the objects that a policy selects or has changed. An object may come twice.
+func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
+	for _, k := range s.kinds {
+		k.Live.eachLedgerOf(p.ID, yield)
+		s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
+	}
+}
+
+// Selects says whether a policy selects any object of a kind in use.
+func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
+	found := false
+	s.eachSelected(p, k, func(*workload.Object) { found = true })
+	return found
+}
+
+// eachSelected yields every object of a kind that a policy selects.
+func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.Object)) {
+	if !p.Target.MatchesKind(k.GroupKind) || !k.Can(p.Needs) {
+		return
+	}
+	visit := func(obj *workload.Object) bool {
+		if p.Target.Matches(k.GroupKind, obj, s.Namespace(obj.Namespace).Labels) {
+			yield(obj)
+		}
+		return true
+	}
+	named, byLabels := p.Target.Namespaces()
+	if byLabels || len(named) == 0 {
+		k.Live.Range(visit)
+		return
+	}
+	for _, ns := range named {
+		k.Live.RangeNamespace(ns, visit)
+	}
+}
+
+// Related yields an object, what it governs and what governs it.
+func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
+	yield(ref)
+	if k := s.kinds[ref.GroupKind]; k != nil {
+		if governed := k.Live.governedBy(ref); governed != (workload.Ref{}) {
+			yield(governed)
+		}
+	}
+	for _, g := range s.Governors(ref) {
+		yield(g)
+	}
+}
+
+// Keys are the annotations that policies look at and set on objects of a kind.
+func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
+	var keys adapter.Keys
+	for _, p := range s.policies.all {
+		if p.mayTouch(gk) {
+			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
+			keys.Match = append(keys.Match, p.Template().AnnotationKeys()...)
+			keys.Set = append(keys.Set, p.SetAnnotations...)
+		}
+	}
+	keys.Match = append(keys.Match, s.set.AnnotationKeys()...)
+	slices.Sort(keys.Match)
+	slices.Sort(keys.Set)
+	keys.Match, keys.Set = slices.Compact(keys.Match), slices.Compact(keys.Set)
+	return keys
+}

@@ -1,0 +1,388 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Change is what a transaction has changed.
+type Change struct {
+	// Policies has one element for each policy that came, went or has another form.
+	Policies []PolicyChange
+	// Kinds lists the kinds that came into use, or whose use has changed: every object of them is concerned.
+	Kinds []schema.GroupKind
+	// Dropped lists the kinds that are not in use any more, with the objects that they had.
+	Dropped []*Kind
+	// Calendars lists the calendars that more or fewer policies name than before.
+	Calendars []string
+	// Judging says that something by which changes are judged has changed.
+	Judging bool
+	// Keys says that the annotations that policies look at or set are other ones.
+	Keys bool
+}
+
+// PolicyChange is a policy before and after; nil where there was or is none.
+type PolicyChange struct {
+	ID       workload.Policy
+	Old, New *Policy
+}
+
+// Tx is a transaction. It must not be used once Update has returned.
+type Tx struct {
+	scope    target.Scope
+	before   *Snapshot
+	next     Snapshot
+	policies *policyEditor
+	change   Change
+	// touched holds the policies as they were before the transaction.
+	touched map[workload.Policy]*Policy
+	// cloned says which maps of next are the transaction's own.
+	cloned struct{ calendars, kinds, adapters bool }
+	// rules and exceptions are put into the set, gone are taken out, when the transaction ends.
+	rules      map[workload.Policy]*freeze.Rule
+	exceptions map[workload.Policy]*freeze.Exception
+	gone       sets.Set[workload.Policy]
+}
+
+func newTx(scope target.Scope, before *Snapshot) *Tx {
+	return &Tx{
+		scope: scope, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
+		rules: map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
+	}
+}
+
+// commit gives the snapshot to publish and what is different in it.
+func (tx *Tx) commit() (*Snapshot, *Change) {
+	tx.next.policies = tx.policies.policyIndex
+	tx.commitSet()
+	tx.next.governing = nil
+	for _, k := range tx.next.Kinds() {
+		if k.Adapter.CanGovern() {
+			tx.next.governing = append(tx.next.governing, k)
+		}
+	}
+	used := map[string]bool{}
+	for id, old := range tx.touched {
+		now := tx.policies.all[id]
+		if old == nil && now == nil {
+			continue
+		}
+		tx.change.Policies = append(tx.change.Policies, PolicyChange{ID: id, Old: old, New: now})
+		for name := range calendarsOf(old).SymmetricDifference(calendarsOf(now)) {
+			used[name] = true
+		}
+	}
+	slices.SortFunc(tx.change.Policies, func(a, b PolicyChange) int { return a.ID.Compare(b.ID) })
+	tx.change.Calendars = slices.Sorted(maps.Keys(used))
+	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) ||
+		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
+	return &tx.next, &tx.change
+}
+
+// commitSet brings what changes are judged by up to date.
+func (tx *Tx) commitSet() {
+	if len(tx.gone)+len(tx.rules)+len(tx.exceptions) == 0 {
+		return
+	}
+	tx.change.Judging = true
+	set := tx.next.set
+	if len(tx.gone) > 0 {
+		set = set.Without(tx.gone.UnsortedList()...)
+	}
+	if len(tx.rules) > 0 {
+		set = set.With(slices.Collect(maps.Values(tx.rules))...)
+	}
+	if len(tx.exceptions) > 0 {
+		set = set.WithExceptions(slices.Collect(maps.Values(tx.exceptions))...)
+	}
+	tx.next.set = set
+}
+
+func calendarsOf(p *Policy) sets.Set[string] {
+	if p == nil {
+		return nil
+	}
+	return sets.New(p.Calendars...)
+}
+
+func sameKeys(a, b map[string]int) bool {
+	for key := range a {
+		if b[key] == 0 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// SetPolicy takes over a policy object, new or changed. Where nothing has changed that matters to deciding, the newer object
+// takes the place of the older one and that is all.
+func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
+	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	old := tx.policies.all[id]
+	refused := ""
+	if old != nil && old.Object.GetUID() == obj.GetUID() {
+		if looksLike(old.Object, obj, kind) {
+			next := *old
+			next.Object = obj
+			tx.policies.put(&next)
+			return
+		}
+		if !isHeld(kind, obj) {
+			refused = old.Refused // the finalizer is not there yet
+		}
+	}
+	tx.setPolicy(kind, obj, refused)
+}
+
+// RefuseFinalizer remembers why the finalizer could not be put on a policy object. It is forgotten with the next form of the
+// object.
+func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
+	if p := tx.policies.all[id]; p != nil && !isHeld(p.Kind, p.Object) {
+		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s", v1alpha1.FinalizerRestore, why))
+	}
+}
+
+func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
+	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	old := tx.policies.all[id]
+	tx.touch(id, old)
+	compiled, errs := kind.Compile(obj, tx.context())
+	next := &Policy{
+		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: kind.OrphansTargets(obj)},
+		Kind:    kind,
+		Object:  obj,
+		Held:    isHeld(kind, obj),
+		Refused: refused, Calendars: kind.CalendarsOf(obj),
+	}
+	tx.judgeBy(id, old, next, len(errs) > 0)
+	if !next.Held && refused == "" && old != nil && old.Held && old.Object.GetUID() == obj.GetUID() {
+		next.Held = true // somebody took the finalizer off: its controller puts it back, or says that it cannot
+	}
+	if !next.Held && !compiled.IsBroken() {
+		why := refused
+		if why == "" {
+			why = "the finalizer is about to be put on this policy"
+		}
+		next.Policy.Policy = withoutFinalizer(compiled, why)
+	}
+	tx.policies.put(next)
+}
+
+// judgeBy takes over what changes are judged by in a policy. One that could be read once goes on to count in that form, though
+// a kind that it depends on is not served just now.
+func (tx *Tx) judgeBy(id workload.Policy, old, next *Policy, unreadable bool) {
+	if rule := freeze.RuleOf(next.Policy.Policy); rule != nil && !next.Deleting {
+		tx.rules[id] = rule
+		tx.gone.Delete(id)
+		return
+	}
+	if e := freeze.ExceptionOf(next.Policy.Policy); e != nil && !next.Deleting {
+		tx.exceptions[id] = e
+		tx.gone.Delete(id)
+		return
+	}
+	if unreadable && old != nil && !next.Deleting && sameSpec(old.Object, next.Object) {
+		return
+	}
+	tx.stopJudgingBy(id)
+}
+
+func (tx *Tx) stopJudgingBy(id workload.Policy) {
+	delete(tx.rules, id)
+	delete(tx.exceptions, id)
+	if tx.next.set.Rule(id) != nil || tx.next.set.Exception(id) != nil {
+		tx.gone.Insert(id)
+	}
+}
+
+// RemovePolicy forgets a policy object that is gone.
+func (tx *Tx) RemovePolicy(id workload.Policy) {
+	tx.touch(id, tx.policies.all[id])
+	tx.policies.remove(id)
+	tx.stopJudgingBy(id)
+}
+
+func (tx *Tx) touch(id workload.Policy, old *Policy) {
+	if _, again := tx.touched[id]; !again {
+		tx.touched[id] = old
+	}
+}
+
+// context is what compiling sees: the state as the transaction has made it.
+func (tx *Tx) context() policy.Context {
+	return policy.Context{
+		Scope: tx.scope,
+		Calendars: func(name string) (timeline.Timeline, bool) {
+			c := tx.next.calendars[name]
+			return c.days, c.valid
+		},
+		Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
+			k := tx.next.kinds[gk]
+			if k == nil {
+				return policy.AdaptedKind{}, false
+			}
+			return policy.Adapted(k.Adapter, k.Resource.Version), true
+		},
+	}
+}
+
+// recompile takes over again the policies that a function picks.
+func (tx *Tx) recompile(pick func(*Policy) bool) {
+	var again []*Policy
+	for _, p := range tx.policies.all {
+		if pick(p) {
+			again = append(again, p)
+		}
+	}
+	for _, p := range again {
+		tx.setPolicy(p.Kind, p.Object, p.Refused)
+	}
+}
+
+// SetCalendar takes over a calendar, new or changed, and compiles the policies again that name it. It returns what is wrong
+// with its days.
+func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
+	days, errs := when.Calendar(c.Name, c.Spec, field.NewPath("spec"))
+	revision := revisionOf(c.UID, c.Generation)
+	if tx.next.calendars[c.Name].revision == revision {
+		return errs
+	}
+	tx.ownCalendars()
+	// Policies that name an unreadable calendar become invalid, which changes nothing on their targets.
+	tx.next.calendars[c.Name] = calendar{revision: revision, days: days, valid: len(errs) == 0}
+	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, c.Name) })
+	return errs
+}
+
+// RemoveCalendar forgets a calendar that is gone.
+func (tx *Tx) RemoveCalendar(name string) {
+	if _, known := tx.next.calendars[name]; !known {
+		return
+	}
+	tx.ownCalendars()
+	delete(tx.next.calendars, name)
+	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, name) })
+}
+
+func (tx *Tx) ownCalendars() {
+	if !tx.cloned.calendars {
+		tx.next.calendars, tx.cloned.calendars = maps.Clone(tx.next.calendars), true
+	}
+}
+
+func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s/%d", uid, generation) }
+
+// SetNamespaces says where namespaces are found.
+func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
+
+// SetAdapter takes over an Adapter object, new or changed; absent says that its kind is known not to be served. Policies that
+// could not be read are compiled again: which kinds there are may be what was missing.
+func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
+	resource := schema.ParseGroupResource(a.Name)
+	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Absent: absent, revision: revisionOf(a.UID, a.Generation)}
+	if old := tx.next.adapters[resource]; old != nil {
+		if old.revision == next.revision && old.Absent == absent {
+			return
+		}
+		next.Compiled = old.Compiled
+	}
+	if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 {
+		next.Compiled = compiled
+	}
+	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
+	tx.ownAdapters()
+	tx.next.adapters[resource] = next
+	tx.recompile(func(p *Policy) bool { return p.Held && p.IsBroken() })
+}
+
+// RemoveAdapter forgets an Adapter object that is gone.
+func (tx *Tx) RemoveAdapter(name string) {
+	tx.ownAdapters()
+	delete(tx.next.adapters, schema.ParseGroupResource(name))
+}
+
+func (tx *Tx) ownAdapters() {
+	tx.change.Judging = true
+	if !tx.cloned.adapters {
+		tx.next.adapters, tx.cloned.adapters = maps.Clone(tx.next.adapters), true
+	}
+}
+
+// UseKind puts a kind to use, in place of an older form of it. Policies that depend on it are compiled again.
+func (tx *Tx) UseKind(k *Kind) {
+	old := tx.next.kinds[k.GroupKind]
+	if old != nil && old.Live != k.Live {
+		k.Live.inherit(old.Live)
+	}
+	tx.changeKind(k)
+	tx.recompile(func(p *Policy) bool {
+		return p.Held && p.IsBroken() || slices.Contains(p.Kind.KindsOf(p.Object), k.GroupKind)
+	})
+}
+
+// BlockKind stops new writes for a kind whose adapter has gone bad. What is asleep stays so, with its ledger.
+func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
+	if k := tx.kindOf(gk, adapterName); k != nil && k.Blocked != why {
+		next := *k.Kind
+		next.Blocked = why
+		tx.changeKind(&Kind{Kind: &next, Live: k.Live})
+	}
+}
+
+// ReleaseKind gives back everything on a kind whose Adapter object is being deleted.
+func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
+	if k := tx.kindOf(gk, adapterName); k != nil && !k.Releasing {
+		next := *k.Kind
+		next.Releasing = true
+		tx.changeKind(&Kind{Kind: &next, Live: k.Live})
+	}
+}
+
+func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
+	if k := tx.next.kinds[gk]; k != nil && k.Adapter.Name() == adapterName {
+		return k
+	}
+	return nil
+}
+
+func (tx *Tx) changeKind(k *Kind) {
+	tx.ownKinds()
+	tx.next.kinds[k.GroupKind] = k
+	if !slices.Contains(tx.change.Kinds, k.GroupKind) {
+		tx.change.Kinds = append(tx.change.Kinds, k.GroupKind)
+	}
+}
+
+// DropKind takes the kind of an adapter out of use.
+func (tx *Tx) DropKind(adapterName string) {
+	for gk, k := range tx.next.kinds {
+		if k.Adapter.Name() == adapterName {
+			tx.ownKinds()
+			delete(tx.next.kinds, gk)
+			tx.change.Dropped = append(tx.change.Dropped, k)
+			return
+		}
+	}
+}
+
+func (tx *Tx) ownKinds() {
+	if !tx.cloned.kinds {
+		tx.next.kinds, tx.cloned.kinds = maps.Clone(tx.next.kinds), true
+	}
+}
