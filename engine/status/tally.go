@@ -114,6 +114,16 @@ func (b *Book) Await(refs []workload.Ref) {
 	}
 }
 
+// Expect counts a target as pending under a policy that it was not noted under before.
+func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if stateUnder(b.records[ref], id) == None {
+		b.records[ref] = append(slices.DeleteFunc(b.records[ref], func(r record) bool { return r.policy == id }), record{id, Pending})
+		b.tally(id).counts[Pending]++
+	}
+}
+
 // Forget drops a policy that is gone.
 func (b *Book) Forget(id workload.Policy) {
 	b.mu.Lock()

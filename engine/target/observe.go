@@ -13,14 +13,33 @@ import (
 )
 
 // Changing implements world.Observer: what a policy may now ask something else of counts as pending before its new form can be
-// seen, so that no status calls it settled.
-func (l *Loop) Changing(before *world.Snapshot, c *world.Change) {
+// seen, so that no status calls it settled. The same holds for what it has not selected before.
+func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
 			var refs []workload.Ref
 			before.EachTarget(p.Old, func(ref workload.Ref) { refs = append(refs, ref) })
 			l.status.Book.Await(refs)
 		}
+		if p.New != nil {
+			for _, k := range next.Kinds() {
+				l.expect(next, p.New, k)
+			}
+		}
+	}
+	for _, gk := range c.Kinds {
+		if k := next.InUse(gk); k != nil {
+			for p := range next.Policies {
+				l.expect(next, p, k)
+			}
+		}
+	}
+}
+
+// expect counts the objects of a kind that a policy selects as pending, where they were not looked at under it before.
+func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
+	if !p.Deleting && p.Kind.Acts() {
+		s.EachSelected(p, k, func(ref workload.Ref) { l.status.Book.Expect(p.ID, ref) })
 	}
 }
 

@@ -206,8 +206,13 @@ func (s *Snapshot) LedgersOf(id workload.Policy) int {
 func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 	for _, k := range s.kinds {
 		k.Live.eachLedgerOf(p.ID, yield)
-		s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
+		s.EachSelected(p, k, yield)
 	}
+}
+
+// EachSelected yields the objects of a kind that a policy selects.
+func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
+	s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
 }
 
 // Selects says whether a policy selects any object of a kind in use.

@@ -25,8 +25,8 @@ var errNotLoaded = errors.New("the freeze policies have not been read yet")
 // Observer hears of changes of a World. Calls come one at a time, in the order of the transactions. They must not wait for the
 // network and must not change the World.
 type Observer interface {
-	// Changing is called before a change can be seen.
-	Changing(before *Snapshot, c *Change)
+	// Changing is called before a change can be seen; next is what will be seen.
+	Changing(before, next *Snapshot, c *Change)
 	// Changed is called once it can be seen.
 	Changed(now *Snapshot, c *Change)
 }
@@ -83,7 +83,7 @@ func (w *World) Update(run func(*Tx)) *Change {
 	run(tx)
 	next, change := tx.commit()
 	for _, o := range w.observers {
-		o.Changing(before, change)
+		o.Changing(before, next, change)
 	}
 	w.current.Store(next)
 	for _, o := range w.observers {

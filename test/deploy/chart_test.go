@@ -23,7 +23,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/world"
 )
 
 var update = flag.Bool("update", false, "write the kustomize base instead of comparing with it")
@@ -215,10 +217,10 @@ func (d *described) Unregister(prometheus.Collector) bool { return false }
 // TestMetricsExist checks that every metric that alerts, dashboard and documents speak of is one of the manager's.
 func TestMetricsExist(t *testing.T) {
 	var known described
-	if _, err := reconcile.NewMetrics(&known); err != nil {
+	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reconcile.NewFreezeMetrics(&known); err != nil {
+	if _, err := freezecontroller.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
 	word := regexp.MustCompile(`\bflyball_[a-z_]+`)

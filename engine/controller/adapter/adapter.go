@@ -131,7 +131,7 @@ func (r leaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 func (r leaderRunnable) NeedLeaderElection() bool { return true }
 
 // Changing implements world.Observer.
-func (c *Controller) Changing(*world.Snapshot, *world.Change) {}
+func (c *Controller) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 
 // Changed implements world.Observer: other annotations may have to be kept of objects.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {

@@ -47,7 +47,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Changing implements world.Observer.
-func (c *Controller) Changing(*world.Snapshot, *world.Change) {}
+func (c *Controller) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 
 // Changed implements world.Observer: calendars count their users.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
