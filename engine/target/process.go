@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -170,7 +169,7 @@ func reasonOf(err error) string {
 // for a later batch, or is to be tried again as the error says.
 func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (place apply.Place, ok bool, err error) {
 	key := apply.BatchKey{Policy: v.Result.By, Direction: v.Result.Direction}
-	limit := l.limitOf(v, key)
+	limit := decide.LimitOf(l.world.Snapshot(), v)
 	if limit.Batch == 0 {
 		return apply.Place{}, true, nil
 	}
@@ -188,27 +187,6 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 		return place, false, nil
 	}
 	return place, true, nil
-}
-
-// limitOf is the limit that a change has to keep to. What a governor is set to for the sake of what it governs has none: it
-// has to come with the change of that, which is limited itself. What is given back for a policy that is gone has none either.
-func (l *Loop) limitOf(v *decide.Verdict, key apply.BatchKey) policy.Limit {
-	_, governs := v.Kind.Adapter.Governs(v.Object)
-	selects := func(o decide.Opinion) bool { return o.Policy.ID == key.Policy && !o.OnBehalf && !o.Left }
-	if governs && !slices.ContainsFunc(v.Opinions, selects) {
-		return policy.Limit{}
-	}
-	p := l.world.Snapshot().Find(key.Policy)
-	switch {
-	case p == nil || p.Deleting:
-		return policy.Limit{}
-	case key.Direction == workload.DirectionDown:
-		return p.Down
-	case key.Direction == workload.DirectionUp:
-		return p.Up
-	default:
-		return policy.Limit{}
-	}
 }
 
 // refusal is what is told of a write that did not come about: where the API server takes bounds for invalid, the fields

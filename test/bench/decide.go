@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/harness"
 )
 

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/cmd/flyball-manager/app"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/world"
 )
 

@@ -1,0 +1,201 @@
+package decide
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Sandbox is a World whose objects are in memory and can be changed.
+type Sandbox interface {
+	World
+	// EachObject yields every object of every kind in use.
+	EachObject(yield func(workload.Ref))
+	// Apply changes an object as the API server would, and returns the objects that may be decided otherwise now.
+	Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref, error)
+}
+
+// Write is one write of a simulation.
+type Write struct {
+	// At is the instant of the write.
+	At     time.Time
+	Target workload.Ref
+	// By is the policy that is charged with it.
+	By        workload.Policy
+	Direction workload.Direction
+	// Message says what changes, e.g. "replicas 3 -> 0".
+	Message string
+}
+
+// ErrRestless is wrapped by the error about targets that are written again and again at one instant.
+var ErrRestless = errors.New("the policies do not come to rest")
+
+// maxWritesAtOnce is how often one target may be written at one instant: more means that two decisions undo each other.
+const maxWritesAtOnce = 16
+
+// Simulate lists the writes that the policies of a world make from one instant to another, both included. It steps from instant
+// to instant at which an answer can change, and changes the objects of the world. Nothing else changes them meanwhile: no
+// autoscaler acts, nobody deploys.
+func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
+	s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}}
+	w.EachObject(func(ref workload.Ref) { s.due = append(s.due, ref) })
+	for now := from; !now.After(to); {
+		if err := s.settle(now); err != nil {
+			return s.writes, err
+		}
+		next := s.next(now)
+		if next.IsZero() {
+			break
+		}
+		now = next
+	}
+	return s.writes, nil
+}
+
+// simulation is a run of Simulate.
+type simulation struct {
+	w      Sandbox
+	due    []workload.Ref
+	wakes  map[workload.Ref]time.Time
+	writes []Write
+	// batches are those of rate limits, by policy and direction.
+	batches map[batchKey]*batch
+}
+
+type batchKey struct {
+	policy    workload.Policy
+	direction workload.Direction
+}
+
+type batch struct {
+	opened time.Time
+	used   int
+}
+
+// next takes the targets whose instant comes next, and gives that instant; zero: nothing changes any more.
+func (s *simulation) next(now time.Time) time.Time {
+	var next time.Time
+	for _, at := range s.wakes {
+		if at.After(now) {
+			next = Earliest(next, at)
+		}
+	}
+	if next.IsZero() {
+		return next
+	}
+	for ref, at := range s.wakes {
+		if at.Equal(next) {
+			s.due = append(s.due, ref)
+			delete(s.wakes, ref)
+		}
+	}
+	return next
+}
+
+// settle decides for everything that is due, and for what that concerns, until nothing is left to write at this instant.
+func (s *simulation) settle(now time.Time) error {
+	written := map[workload.Ref]int{}
+	slices.SortFunc(s.due, workload.Ref.Compare)
+	for queued := s.due; len(queued) > 0; {
+		s.due = nil
+		seen := map[workload.Ref]bool{}
+		for _, ref := range queued {
+			if seen[ref] {
+				continue
+			}
+			seen[ref] = true
+			wrote, err := s.look(ref, now)
+			if err != nil {
+				return err
+			}
+			if wrote {
+				written[ref]++
+			}
+			if written[ref] > maxWritesAtOnce {
+				return fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), ErrRestless)
+			}
+		}
+		queued = s.due
+	}
+	return nil
+}
+
+// look decides for one target and makes its write.
+func (s *simulation) look(ref workload.Ref, now time.Time) (wrote bool, err error) {
+	v := Target(s.w, ref, now, nil)
+	s.wake(ref, v.Wake)
+	switch {
+	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
+		return false, nil
+	case v.Gate.Kind == GateGovernor:
+		s.due = append(s.due, v.Gate.Governor, ref)
+		return false, nil
+	case v.Gate.Kind != GateOpen:
+		s.wake(ref, Earliest(v.Wake, v.Gate.Until))
+		return false, nil
+	}
+	if again := s.take(&v, now); !again.IsZero() {
+		s.wake(ref, Earliest(v.Wake, again))
+		return false, nil
+	}
+	concerned, err := s.w.Apply(ref, v.Result.Patch)
+	if err != nil {
+		return false, fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), err)
+	}
+	s.writes = append(s.writes, Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message})
+	s.due = append(s.due, concerned...)
+	return true, nil
+}
+
+func (s *simulation) wake(ref workload.Ref, at time.Time) {
+	if at.IsZero() {
+		delete(s.wakes, ref)
+		return
+	}
+	s.wakes[ref] = at
+}
+
+// take takes a place in the batch that a change is charged to. Where there is none, it says when to ask again.
+func (s *simulation) take(v *Verdict, now time.Time) (again time.Time) {
+	limit := LimitOf(s.w, v)
+	if limit.Batch == 0 {
+		return time.Time{}
+	}
+	key := batchKey{v.Result.By, v.Result.Direction}
+	b := s.batches[key]
+	switch {
+	case b == nil || !now.Before(b.opened.Add(limit.Delay)):
+		s.batches[key] = &batch{opened: now, used: 1}
+	case b.used >= limit.Batch:
+		return b.opened.Add(limit.Delay)
+	default:
+		b.used++
+	}
+	return time.Time{}
+}
+
+// LimitOf is the rate limit that the write of a verdict has to keep to. What a governor is set to for the sake of what it
+// governs has none: it has to come with the change of that, which is limited itself. What is given back for a policy that is
+// gone has none either.
+func LimitOf(w World, v *Verdict) policy.Limit {
+	_, governs := v.Kind.Adapter.Governs(v.Object)
+	selects := func(o Opinion) bool { return o.Policy.ID == v.Result.By && !o.OnBehalf && !o.Left }
+	if governs && !slices.ContainsFunc(v.Opinions, selects) {
+		return policy.Limit{}
+	}
+	p := w.Policy(v.Result.By)
+	switch {
+	case p == nil || p.Deleting:
+		return policy.Limit{}
+	case v.Result.Direction == workload.DirectionDown:
+		return p.Down
+	case v.Result.Direction == workload.DirectionUp:
+		return p.Up
+	default:
+		return policy.Limit{}
+	}
+}

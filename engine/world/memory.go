@@ -1,0 +1,305 @@
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Lists is a cluster as plain lists.
+type Lists struct {
+	// Scope is what compiling a selection needs to know of the cluster.
+	Scope     target.Scope
+	Adapters  []*v1alpha1.Adapter
+	Calendars []*v1alpha1.Calendar
+	// Policies are objects of any policy kind. Their finalizers do not matter.
+	Policies   []policy.Object
+	Namespaces []*workload.Object
+	// Objects are the targets, as JSON. Those of kinds without an adapter are left out.
+	Objects [][]byte
+}
+
+// Memory is a world in memory that nobody else changes. It decides and simulates without an API server.
+type Memory struct {
+	*Snapshot
+	kinds map[schema.GroupKind]*memoryKind
+}
+
+// memoryKind are the objects of one kind with their JSON.
+type memoryKind struct {
+	objects
+	adapter *adapter.Adapter
+	live    *Live
+	raw     map[workload.Ref][]byte
+}
+
+var _ decide.Sandbox = (*Memory)(nil)
+
+// NewMemory makes a world of plain lists. Its error names what cannot be read.
+func NewMemory(in Lists) (*Memory, error) {
+	w := New(in.Scope)
+	m := &Memory{kinds: map[schema.GroupKind]*memoryKind{}}
+	var failed error
+	w.Update(func(tx *Tx) {
+		namespaces := newObjects()
+		for _, ns := range in.Namespaces {
+			namespaces.put(ns)
+		}
+		tx.SetNamespaces(namespaces)
+		for _, c := range in.Calendars {
+			tx.SetCalendar(c)
+		}
+		for _, a := range in.Adapters {
+			tx.SetAdapter(a, false)
+		}
+		for _, obj := range in.Policies {
+			if failed = m.addPolicy(tx, obj); failed != nil {
+				return
+			}
+		}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	w.MarkLoaded()
+	if err := m.addKinds(w, in); err != nil {
+		return nil, err
+	}
+	m.Snapshot = w.Snapshot()
+	return m, nil
+}
+
+// addPolicy takes over a policy as one whose finalizer is there: nothing in memory has to be kept from going.
+func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
+	name := obj.GetObjectKind().GroupVersionKind().Kind
+	kind, ok := kinds.Find(name)
+	if !ok {
+		return fmt.Errorf("read the policy %s/%s: %q is no kind of policy", obj.GetNamespace(), obj.GetName(), name)
+	}
+	obj = obj.DeepCopyObject().(policy.Object)
+	obj.SetFinalizers(append(obj.GetFinalizers(), v1alpha1.FinalizerRestore))
+	tx.SetPolicy(kind, obj)
+	return nil
+}
+
+// addKinds puts every kind to use that has an adapter, with its objects.
+func (m *Memory) addKinds(w *World, in Lists) error {
+	for _, a := range in.Adapters {
+		gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
+		compiled, errs := adapter.Compile(a.Name, a.Spec, w.Snapshot().Keys(gk))
+		if len(errs) > 0 {
+			return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
+		}
+		k := &memoryKind{objects: newObjects(), adapter: compiled, live: NewLive(compiled), raw: map[workload.Ref][]byte{}}
+		k.live.Objects = k
+		m.kinds[gk] = k
+	}
+	for i, raw := range in.Objects {
+		if err := m.addObject(raw); err != nil {
+			return fmt.Errorf("read object %d: %w", i, err)
+		}
+	}
+	w.Update(func(tx *Tx) {
+		for gk, k := range m.kinds {
+			resource := schema.ParseGroupResource(k.adapter.Name()).WithVersion(k.adapter.Versions()[0])
+			tx.UseKind(&Kind{Kind: decide.NewKind(k.adapter, resource), Live: m.kinds[gk].live})
+		}
+	})
+	return nil
+}
+
+func (m *Memory) addObject(raw []byte) error {
+	var is struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return err
+	}
+	gv, err := schema.ParseGroupVersion(is.APIVersion)
+	if err != nil {
+		return err
+	}
+	k := m.kinds[schema.GroupKind{Group: gv.Group, Kind: is.Kind}]
+	if k == nil {
+		return nil
+	}
+	return k.store(raw)
+}
+
+// store keeps an object in its present form.
+func (k *memoryKind) store(raw []byte) error {
+	obj, err := k.adapter.Project(raw)
+	if err != nil {
+		return err
+	}
+	old := k.Get(obj.Namespace, obj.Name)
+	k.put(obj)
+	k.raw[workload.Ref{GroupKind: k.adapter.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}] = raw
+	k.live.Change(old, obj)
+	return nil
+}
+
+// EachObject implements decide.Sandbox.
+func (m *Memory) EachObject(yield func(workload.Ref)) {
+	for _, k := range m.kinds {
+		for ref := range k.raw {
+			yield(ref)
+		}
+	}
+}
+
+// Raw is the JSON of an object as it is now; nil: there is none.
+func (m *Memory) Raw(ref workload.Ref) []byte {
+	if k := m.kinds[ref.GroupKind]; k != nil {
+		return k.raw[ref]
+	}
+	return nil
+}
+
+// Apply implements decide.Sandbox.
+func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref, error) {
+	k := m.kinds[ref.GroupKind]
+	if k == nil || k.raw[ref] == nil {
+		return nil, fmt.Errorf("there is no %s", ref)
+	}
+	raw := k.raw[ref]
+	for p := patch; p != nil; p = p.Next {
+		var err error
+		if raw, err = k.patched(raw, p); err != nil {
+			return nil, fmt.Errorf("patch %s: %w", ref, err)
+		}
+	}
+	before := m.Governors(ref)
+	if err := k.store(raw); err != nil {
+		return nil, fmt.Errorf("patch %s: %w", ref, err)
+	}
+	concerned := before
+	m.Related(ref, func(r workload.Ref) { concerned = append(concerned, r) })
+	return concerned, nil
+}
+
+// patched is an object after one patch, with another resourceVersion.
+func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
+	var err error
+	switch {
+	case p.Subresource != "":
+		raw, err = k.scaled(raw, p.Body)
+	case p.Type == types.JSONPatchType:
+		var ops jsonpatch.Patch
+		if ops, err = jsonpatch.DecodePatch(p.Body); err == nil {
+			raw, err = ops.Apply(raw)
+		}
+	default:
+		raw, err = jsonpatch.MergePatch(raw, p.Body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nextVersion(raw)
+}
+
+// scaled is an object after a write through /scale, which sets the field whose ledger entry waits for that.
+func (k *memoryKind) scaled(raw, body []byte) ([]byte, error) {
+	var scale struct {
+		Spec struct {
+			Replicas int64 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(body, &scale); err != nil {
+		return nil, err
+	}
+	var obj any
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return nil, err
+	}
+	for _, pointer := range k.adapter.Counts() {
+		obj = setAt(obj, path.Pointer(pointer).Tokens(), scale.Spec.Replicas)
+	}
+	return json.Marshal(obj)
+}
+
+// setAt sets a field of an object, with the objects on the way to it. It edits the object given and returns it.
+func setAt(obj any, tokens []string, value any) any {
+	if len(tokens) == 0 {
+		return value
+	}
+	fields, ok := obj.(map[string]any)
+	if !ok {
+		fields = map[string]any{}
+	}
+	fields[tokens[0]] = setAt(fields[tokens[0]], tokens[1:], value)
+	return fields
+}
+
+// nextVersion counts the resourceVersion of an object up.
+func nextVersion(raw []byte) ([]byte, error) {
+	var is struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return nil, err
+	}
+	version, _ := strconv.ParseInt(is.Metadata.ResourceVersion, 10, 64) // a version that is no number begins anew
+	return jsonpatch.MergePatch(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, version+1))
+}
+
+// objects is a plain store of objects.
+type objects struct {
+	byNamespace map[string]map[string]*workload.Object
+}
+
+func newObjects() objects { return objects{map[string]map[string]*workload.Object{}} }
+
+func (o objects) put(obj *workload.Object) {
+	if o.byNamespace[obj.Namespace] == nil {
+		o.byNamespace[obj.Namespace] = map[string]*workload.Object{}
+	}
+	o.byNamespace[obj.Namespace][obj.Name] = obj
+}
+
+// Get implements Objects.
+func (o objects) Get(namespace, name string) *workload.Object { return o.byNamespace[namespace][name] }
+
+// Range implements Objects.
+func (o objects) Range(yield func(*workload.Object) bool) {
+	for namespace := range o.byNamespace {
+		o.RangeNamespace(namespace, yield)
+	}
+}
+
+// RangeNamespace implements Objects.
+func (o objects) RangeNamespace(namespace string, yield func(*workload.Object) bool) {
+	for _, obj := range o.byNamespace[namespace] {
+		if !yield(obj) {
+			return
+		}
+	}
+}
+
+// HasSynced implements Objects.
+func (objects) HasSynced() bool { return true }
+
+// Len implements Objects.
+func (o objects) Len() int {
+	n := 0
+	for _, in := range o.byNamespace {
+		n += len(in)
+	}
+	return n
+}
