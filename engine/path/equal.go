@@ -64,44 +64,26 @@ func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
 
 func decodeObject(doc []byte, i, nesting int) (tree any, end int, err error) {
 	object := map[string]any{}
-	i, done := enter(doc, i, '}')
-	for !done {
-		m, err := scanMember(doc, i)
-		if err != nil {
-			return nil, 0, err
-		}
-		key, err := m.key(doc)
-		if err != nil {
-			return nil, 0, err
-		}
-		value, end, err := decode(doc, m.value, nesting-1)
-		if err != nil {
-			return nil, 0, err
-		}
-		if _, repeated := object[string(key)]; !repeated {
-			object[string(key)] = value
-		}
-		if i, done, err = advance(doc, end, '}'); err != nil {
-			return nil, 0, err
+	it := itemsOf(doc, i)
+	for it.next() {
+		var value any
+		value, it.end, it.err = decode(doc, it.value, nesting-1)
+		if _, repeated := object[string(it.key)]; !repeated {
+			object[string(it.key)] = value
 		}
 	}
-	return object, i, nil
+	return object, it.end, it.err
 }
 
 func decodeArray(doc []byte, i, nesting int) (tree any, end int, err error) {
 	array := []any{}
-	i, done := enter(doc, i, ']')
-	for !done {
-		value, end, err := decode(doc, i, nesting-1)
-		if err != nil {
-			return nil, 0, err
-		}
+	it := itemsOf(doc, i)
+	for it.next() {
+		var value any
+		value, it.end, it.err = decode(doc, it.value, nesting-1)
 		array = append(array, value)
-		if i, done, err = advance(doc, end, ']'); err != nil {
-			return nil, 0, err
-		}
 	}
-	return array, i, nil
+	return array, it.end, it.err
 }
 
 func equalTrees(a, b any) bool {

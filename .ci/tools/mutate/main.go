@@ -170,7 +170,7 @@ func (s session) mutate(ctx context.Context, pkg string, equivalents []equivalen
 	defer log.Close()
 	found := filepath.Join(s.temp, "found.json")
 	// Files of packages below this one have a slash in their name; they get a run of their own.
-	args := []string{"unleash", "--exclude-files", "/", "--timeout-coefficient", "5", "--output", found}
+	args := []string{"unleash", "--exclude-files", "/", "--timeout-coefficient", "30", "--output", found}
 	if workers := os.Getenv("MUTATE_WORKERS"); workers != "" {
 		args = append(args, "--workers", workers)
 	}
