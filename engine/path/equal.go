@@ -21,7 +21,7 @@ func equalJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return json.Valid(a)
 	}
-	if a[0] == '"' && bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+	if a[0] == '"' && !bytes.ContainsRune(a, '\\') && !bytes.ContainsRune(b, '\\') {
 		return false // strings without escapes that differ
 	}
 	x, okX := decodeAll(a)
@@ -42,15 +42,13 @@ func decodeAll(doc []byte) (any, bool) {
 	return tree, err == nil && end == len(doc)
 }
 
+// decode decodes the value that starts at i, which may hold nesting containers one inside the other.
 func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
-	if nesting < 0 {
-		return nil, 0, &SyntaxError{Offset: i, Reason: "nested too deep"}
-	}
-	switch at(doc, i) {
-	case '{':
-		return decodeObject(doc, i, nesting)
-	case '[':
-		return decodeArray(doc, i, nesting)
+	if c := at(doc, i); c == '{' || c == '[' {
+		if nesting == 0 {
+			return nil, 0, &SyntaxError{Offset: i, Reason: "nested too deep"}
+		}
+		return decodeContainer(doc, i, nesting-1)
 	}
 	if end, err = skipValue(doc, i); err != nil {
 		return nil, 0, err
@@ -62,30 +60,25 @@ func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
 	return s, end, err
 }
 
-func decodeObject(doc []byte, i, nesting int) (tree any, end int, err error) {
-	object := map[string]any{}
+func decodeContainer(doc []byte, i, nesting int) (tree any, end int, err error) {
+	object, array := map[string]any{}, []any{}
 	it := itemsOf(doc, i)
 	for it.next() {
 		var value any
-		value, it.end, it.err = decode(doc, it.value, nesting-1)
-		if _, repeated := object[string(it.key)]; !repeated {
+		value, it.end, it.err = decode(doc, it.value, nesting)
+		if !it.inObject() {
+			array = append(array, value)
+		} else if _, repeated := object[string(it.key)]; !repeated {
 			object[string(it.key)] = value
 		}
 	}
-	return object, it.end, it.err
-}
-
-func decodeArray(doc []byte, i, nesting int) (tree any, end int, err error) {
-	array := []any{}
-	it := itemsOf(doc, i)
-	for it.next() {
-		var value any
-		value, it.end, it.err = decode(doc, it.value, nesting-1)
-		array = append(array, value)
+	if it.inObject() {
+		return object, it.end, it.err
 	}
 	return array, it.end, it.err
 }
 
+// equalTrees compares what decodeAll returns.
 func equalTrees(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

@@ -296,10 +296,10 @@ func find(doc []byte, i int, name string) (value int, found bool, err error) {
 	return 0, false, it.err
 }
 
-// unquote decodes a JSON string, quotes included.
+// unquote decodes a JSON string, quotes included. raw begins with a quote.
 func unquote(raw []byte) (string, error) {
-	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : n-1]), nil
+	if end, escaped, err := skipString(raw, 0); err == nil && !escaped && end == len(raw) {
+		return string(raw[1 : end-1]), nil // which spares encoding/json
 	}
 	var s string
 	err := json.Unmarshal(raw, &s)
