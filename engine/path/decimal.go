@@ -27,11 +27,8 @@ func parseDecimal(text string) (decimal, bool) {
 	}
 	var d decimal
 	text, d.negative = strings.CutPrefix(text, "-")
-	mantissa, exponent := text, ""
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		mantissa, exponent = text[:i], text[i+1:]
-	}
-	if exponent != "" {
+	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
+	if scaled {
 		n, err := strconv.ParseInt(exponent, 10, 64)
 		if err != nil || n > maxExponent || n < -maxExponent {
 			return decimal{}, false

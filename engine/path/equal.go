@@ -21,7 +21,7 @@ func equalJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return json.Valid(a)
 	}
-	if a[0] == '"' && bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+	if a[0] == '"' && !bytes.ContainsRune(a, '\\') && !bytes.ContainsRune(b, '\\') {
 		return false // strings without escapes that differ
 	}
 	x, okX := decodeAll(a)
@@ -42,15 +42,13 @@ func decodeAll(doc []byte) (any, bool) {
 	return tree, err == nil && end == len(doc)
 }
 
+// decode decodes the value that starts at i, which may hold nesting containers one inside the other.
 func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
-	if nesting < 0 {
-		return nil, 0, &SyntaxError{Offset: i, Reason: "nested too deep"}
-	}
-	switch at(doc, i) {
-	case '{':
-		return decodeObject(doc, i, nesting)
-	case '[':
-		return decodeArray(doc, i, nesting)
+	if c := at(doc, i); c == '{' || c == '[' {
+		if nesting == 0 {
+			return nil, 0, &SyntaxError{Offset: i, Reason: "nested too deep"}
+		}
+		return decodeContainer(doc, i, nesting-1)
 	}
 	if end, err = skipValue(doc, i); err != nil {
 		return nil, 0, err
@@ -62,48 +60,25 @@ func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
 	return s, end, err
 }
 
-func decodeObject(doc []byte, i, nesting int) (tree any, end int, err error) {
-	object := map[string]any{}
-	i, done := enter(doc, i, '}')
-	for !done {
-		m, err := scanMember(doc, i)
-		if err != nil {
-			return nil, 0, err
-		}
-		key, err := m.key(doc)
-		if err != nil {
-			return nil, 0, err
-		}
-		value, end, err := decode(doc, m.value, nesting-1)
-		if err != nil {
-			return nil, 0, err
-		}
-		if _, repeated := object[string(key)]; !repeated {
-			object[string(key)] = value
-		}
-		if i, done, err = advance(doc, end, '}'); err != nil {
-			return nil, 0, err
+func decodeContainer(doc []byte, i, nesting int) (tree any, end int, err error) {
+	object, array := map[string]any{}, []any{}
+	it := itemsOf(doc, i)
+	for it.next() {
+		var value any
+		value, it.end, it.err = decode(doc, it.value, nesting)
+		if !it.inObject() {
+			array = append(array, value)
+		} else if _, repeated := object[string(it.key)]; !repeated {
+			object[string(it.key)] = value
 		}
 	}
-	return object, i, nil
-}
-
-func decodeArray(doc []byte, i, nesting int) (tree any, end int, err error) {
-	array := []any{}
-	i, done := enter(doc, i, ']')
-	for !done {
-		value, end, err := decode(doc, i, nesting-1)
-		if err != nil {
-			return nil, 0, err
-		}
-		array = append(array, value)
-		if i, done, err = advance(doc, end, ']'); err != nil {
-			return nil, 0, err
-		}
+	if it.inObject() {
+		return object, it.end, it.err
 	}
-	return array, i, nil
+	return array, it.end, it.err
 }
 
+// equalTrees compares what decodeAll returns.
 func equalTrees(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

@@ -30,29 +30,30 @@ func Covers(a, b Path) bool {
 	return true
 }
 
+// disjointSteps says, by the kinds of two steps, when they select no value in common from the same container. Kinds
+// without an entry may always select the same value. A pair of kinds has one entry, the smaller kind first.
+var disjointSteps = [Where + 1][Where + 1]func(s, t Step) bool{
+	Field: {
+		Field: func(s, t Step) bool { return s.Name != t.Name },
+		Index: func(s, t Step) bool { return s.Name != strconv.Itoa(t.Index) },
+		// A filter selects from arrays and a field from objects, but the field of a pointer may be an index.
+		Where: func(s, _ Step) bool { _, isIndex := arrayIndex(s.Name); return !isIndex },
+	},
+	Index: {
+		Index: func(s, t Step) bool { return s.Index != t.Index },
+	},
+	Where: {
+		Where: func(s, t Step) bool { return s.Filter.contradicts(t.Filter) },
+	},
+}
+
 // disjoint reports whether no value is selected by both steps from the same container.
 func (s Step) disjoint(t Step) bool {
 	if s.Kind > t.Kind {
 		s, t = t, s
 	}
-	switch {
-	case t.Kind == Wildcard || s.Kind == Wildcard:
-		return false
-	case s.Kind == Field && t.Kind == Field:
-		return s.Name != t.Name
-	case s.Kind == Field && t.Kind == Index:
-		return s.Name != strconv.Itoa(t.Index)
-	case s.Kind == Field && t.Kind == Where:
-		// A filter selects from arrays, a field from objects; but a pointer's field may be an index.
-		_, isIndex := arrayIndex(s.Name)
-		return !isIndex
-	case s.Kind == Index && t.Kind == Index:
-		return s.Index != t.Index
-	case s.Kind == Index:
-		return false
-	default:
-		return s.Filter.contradicts(t.Filter)
-	}
+	rule := disjointSteps[s.Kind][t.Kind]
+	return rule != nil && rule(s, t)
 }
 
 // covers reports whether s selects everything that t selects from the same container.

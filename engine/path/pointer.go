@@ -96,9 +96,6 @@ func appendToken[T string | []byte](pointer []byte, token T) []byte {
 }
 
 func unescapeToken(token string) string {
-	if strings.IndexByte(token, '~') < 0 {
-		return token
-	}
 	// In this order, as RFC 6901 has it: ~01 is the key ~1, not a slash.
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

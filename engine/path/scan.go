@@ -163,61 +163,111 @@ func skipDigits(doc []byte, i int) int {
 	return i
 }
 
-// member is one member of an object: its key as written, and where its value starts.
-type member struct {
-	keyStart, keyEnd int // inside the quotes
-	escaped          bool
-	value            int
+// keyText is where a document has a key: the offsets inside its quotes.
+type keyText struct {
+	start, end int
+	escaped    bool
 }
 
-// scanMember reads the key that starts at i, and the colon.
-func scanMember(doc []byte, i int) (m member, err error) {
-	if at(doc, i) != '"' {
-		return m, &SyntaxError{Offset: i, Reason: "expected a key in quotes"}
+// in returns the key with its escapes resolved. It aliases the document where it can.
+func (k keyText) in(doc []byte) ([]byte, error) {
+	if !k.escaped {
+		return doc[k.start:k.end], nil
 	}
-	end, escaped, err := skipString(doc, i)
+	s, err := unquote(doc[k.start-1 : k.end+1])
 	if err != nil {
-		return m, err
-	}
-	colon := skipSpace(doc, end)
-	if at(doc, colon) != ':' {
-		return m, &SyntaxError{Offset: colon, Reason: "expected a colon after the key"}
-	}
-	return member{keyStart: i + 1, keyEnd: end - 1, escaped: escaped, value: skipSpace(doc, colon+1)}, nil
-}
-
-// key returns the key with its escapes resolved. It aliases the document where it can.
-func (m member) key(doc []byte) ([]byte, error) {
-	if !m.escaped {
-		return doc[m.keyStart:m.keyEnd], nil
-	}
-	s, err := unquote(doc[m.keyStart-1 : m.keyEnd+1])
-	if err != nil {
-		return nil, &SyntaxError{Offset: m.keyStart, Reason: "an invalid escape in a key"}
+		return nil, &SyntaxError{Offset: k.start, Reason: "an invalid escape in a key"}
 	}
 	return []byte(s), nil
 }
 
-// enter returns the offset of the first item of the container that opens at i, or, if it is empty, the offset behind
-// it and done.
-func enter(doc []byte, i int, closing byte) (next int, done bool) {
-	i = skipSpace(doc, i+1)
-	if at(doc, i) == closing {
-		return i + 1, true
-	}
-	return i, false
+// items steps through the members of an object or the elements of an array:
+//
+//	for it := itemsOf(doc, i); it.next(); it.end, it.err = skipValue(doc, it.value) {
+//
+// After each item the caller sets end to the offset behind its value. After the loop end is the offset behind the
+// container, unless err says what is wrong with it.
+type items struct {
+	doc     []byte
+	closing byte // the bracket that ends the container
+
+	index int // of the current item; -1 before the first
+	at    keyText
+	key   []byte // nil in an array
+	value int    // where the current value starts
+
+	end int
+	err error
 }
 
-// advance returns, from the end of an item, the offset of the next one, or the offset behind the container and done.
-func advance(doc []byte, i int, closing byte) (next int, done bool, err error) {
-	i = skipSpace(doc, i)
-	switch at(doc, i) {
-	case ',':
-		return skipSpace(doc, i+1), false, nil
-	case closing:
-		return i + 1, true, nil
-	default:
-		return 0, false, &SyntaxError{Offset: i, Reason: fmt.Sprintf("expected a comma or %c", closing)}
+// itemsOf returns the items of the container that opens at i.
+func itemsOf(doc []byte, i int) items {
+	const distance = '}' - '{' // as from [ to ]
+	return items{doc: doc, closing: doc[i] + distance, index: -1, end: i + 1}
+}
+
+func (it *items) inObject() bool { return it.closing == '}' }
+
+// next goes to the next item and reports whether there is one.
+func (it *items) next() bool {
+	if !it.reachNext() {
+		return false
+	}
+	it.value = it.end
+	if it.inObject() {
+		it.err = it.readKey()
+	}
+	return it.err == nil
+}
+
+// reachNext moves end to the start of the next item and reports whether there is one; if not, it moves end behind the
+// container.
+func (it *items) reachNext() bool {
+	if it.err != nil {
+		return false
+	}
+	i := skipSpace(it.doc, it.end)
+	c := at(it.doc, i)
+	if c == it.closing {
+		it.end = i + 1
+		return false
+	}
+	if it.index >= 0 {
+		if c != ',' {
+			it.err = &SyntaxError{Offset: i, Reason: fmt.Sprintf("expected a comma or %c", it.closing)}
+			return false
+		}
+		i = skipSpace(it.doc, i+1)
+	}
+	it.end = i
+	it.index++
+	return true
+}
+
+// readKey reads the key at end, and the colon.
+func (it *items) readKey() error {
+	if at(it.doc, it.end) != '"' {
+		return &SyntaxError{Offset: it.end, Reason: "expected a key in quotes"}
+	}
+	end, escaped, err := skipString(it.doc, it.end)
+	if err != nil {
+		return err
+	}
+	colon := skipSpace(it.doc, end)
+	if at(it.doc, colon) != ':' {
+		return &SyntaxError{Offset: colon, Reason: "expected a colon after the key"}
+	}
+	it.at = keyText{start: it.end + 1, end: end - 1, escaped: escaped}
+	it.value = skipSpace(it.doc, colon+1)
+	it.key, err = it.at.in(it.doc)
+	return err
+}
+
+// skipOthers moves end behind the container without a look at the items after the current one. The caller leaves the
+// loop then. If there were other items, index is no longer that of the current one.
+func (it *items) skipOthers() {
+	if it.reachNext() {
+		it.end, it.err = skipRest(it.doc, it.end)
 	}
 }
 
@@ -237,33 +287,19 @@ func lookup(doc []byte, i int, keys []Step) (start, end int, found bool, err err
 
 // find returns the offset of the value of the named member of the object that opens at i.
 func find(doc []byte, i int, name string) (value int, found bool, err error) {
-	i, done := enter(doc, i, '}')
-	for !done {
-		m, err := scanMember(doc, i)
-		if err != nil {
-			return 0, false, err
-		}
-		key, err := m.key(doc)
-		if err != nil {
-			return 0, false, err
-		}
-		if string(key) == name {
-			return m.value, true, nil
-		}
-		if i, err = skipValue(doc, m.value); err != nil {
-			return 0, false, err
-		}
-		if i, done, err = advance(doc, i, '}'); err != nil {
-			return 0, false, err
+	it := itemsOf(doc, i)
+	for ; it.next(); it.end, it.err = skipValue(doc, it.value) {
+		if string(it.key) == name {
+			return it.value, true, nil
 		}
 	}
-	return 0, false, nil
+	return 0, false, it.err
 }
 
-// unquote decodes a JSON string, quotes included.
+// unquote decodes a JSON string, quotes included. raw begins with a quote.
 func unquote(raw []byte) (string, error) {
-	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : n-1]), nil
+	if end, escaped, err := skipString(raw, 0); err == nil && !escaped && end == len(raw) {
+		return string(raw[1 : end-1]), nil // which spares encoding/json
 	}
 	var s string
 	err := json.Unmarshal(raw, &s)

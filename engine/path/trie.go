@@ -22,6 +22,15 @@ type edge struct {
 	to    *node
 }
 
+// leadsTo reports whether the edge is the key or the index of the current item.
+func (e *edge) leadsTo(it *items) bool {
+	if it.inObject() {
+		return e.keyed && e.name == string(it.key)
+	}
+	return e.array && e.index == it.index
+}
+
+// filterEdge leads to the elements of an array for which a filter holds.
 type filterEdge struct {
 	step    Step
 	key     []Step

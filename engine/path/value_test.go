@@ -129,6 +129,8 @@ func TestEqual(t *testing.T) {
 		{"1e99999999999", "1e99999999999", true},
 		{"1e99999999999", "10e99999999998", false}, // beyond the exponents computed with
 		{`"\u0061/"`, `"a\/"`, true},
+		{`"\u0061"`, `"a"`, true},
+		{`"\u0061"`, `"b"`, false},
 		{`"a"`, `"A"`, false},
 		{" {\"a\":1,\n\"b\":[1,2]}\t", `{"b":[1.0,2],"\u0061":1}`, true},
 		{`{"a":1}`, `{"a":1,"b":null}`, false},

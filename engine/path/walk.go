@@ -10,19 +10,21 @@ type walk struct {
 	doc    []byte
 	places []place
 	found  []found
-	active []*node // stack: the trie nodes that the values being walked stand for
-	seen   []bool  // stack: which edges of those nodes the containers being walked have led to
+	// active is a stack of the trie nodes that the values being walked stand for, the innermost value's on top.
+	active []*node
+	// used is a stack of marks, one for each edge of the active nodes that are containers: the edge has led to an item.
+	used []bool
 }
 
 // place is a value that at least one path leads to or through; places[0] is the document.
 type place struct {
-	parent           int
-	depth            int
-	start, end       int // of the value's text
-	keyStart, keyEnd int // of the key's text, if keyed
-	index            int // position in the container
-	keyed, escaped   bool
-	only             bool // the only member of an object
+	parent     int
+	depth      int
+	start, end int // of the value's text
+	key        keyText
+	keyed      bool // it is a member of an object and has a key
+	index      int  // position in the container
+	only       bool // the only member of an object
 }
 
 // found is a match: the place of the value, or, if it is absent, the deepest place that exists on the way to it.
@@ -53,7 +55,7 @@ func (w *walk) release() {
 		return
 	}
 	w.doc = nil
-	w.places, w.found, w.active, w.seen = w.places[:0], w.found[:0], w.active[:0], w.seen[:0]
+	w.places, w.found, w.active, w.used = w.places[:0], w.found[:0], w.active[:0], w.used[:0]
 	w.set.walks.Put(w)
 }
 
@@ -66,27 +68,26 @@ func (w *walk) value(at, lo int) (end int, err error) {
 		}
 		inner = inner || !n.isLeaf()
 	}
-	start := w.places[at].start
-	switch {
-	case inner && start < len(w.doc) && w.doc[start] == '{':
-		end, err = w.object(at, lo)
-	case inner && start < len(w.doc) && w.doc[start] == '[':
-		end, err = w.array(at, lo)
-	default:
-		end, err = skipValue(w.doc, start)
-		w.missing(at, lo, nil)
+	if open := w.opening(at); inner && (open == '{' || open == '[') {
+		end, err = w.container(at, lo)
+	} else {
+		end, err = skipValue(w.doc, w.places[at].start)
+		w.recordAbsent(at, lo, nil)
 	}
 	w.places[at].end = end
 	return end, err
 }
 
-// missing records the paths that the container at the place cannot lead to: those of all edges of active[lo:] but the
-// seen ones.
-func (w *walk) missing(at, lo int, seen []bool) {
+// opening returns the first byte of the value at the place, or 0 if the document ends before it.
+func (w *walk) opening(place int) byte { return at(w.doc, w.places[place].start) }
+
+// recordAbsent records as absent the paths that go on through the edges of active[lo:], which the value at the place has
+// not led to. used has the mark of each of these edges; nil if none was used.
+func (w *walk) recordAbsent(at, lo int, used []bool) {
 	i := 0
 	for _, n := range w.active[lo:] {
 		for _, e := range n.edges {
-			if i >= len(seen) || !seen[i] {
+			if used == nil || !used[i] {
 				for _, leaf := range e.to.absent {
 					w.found = append(w.found, found{path: leaf, place: at})
 				}
@@ -96,166 +97,115 @@ func (w *walk) missing(at, lo int, seen []bool) {
 	}
 }
 
-// object walks the object at the place. It enters the members that a node of active[lo:] leads to, and skips the rest
-// of the object at once when there can be no more of them.
-func (w *walk) object(at, lo int) (end int, err error) {
-	hi, base := len(w.active), len(w.seen)
-	left, wild := w.expect(lo, edge.isKey)
-	var names map[string]bool // of the members entered by a wildcard: the first of repeated keys counts
-	if wild {
-		names = map[string]bool{}
-	}
-	pos, done := enter(w.doc, w.places[at].start, '}')
-	for index := 0; !done; {
-		m, err := scanMember(w.doc, pos)
-		if err != nil {
-			return 0, err
-		}
-		key, err := m.key(w.doc)
-		if err != nil {
-			return 0, err
-		}
-		first := false
-		if wild && !names[string(key)] {
-			first, names[string(key)] = true, true
-		}
-		left -= w.pushMember(lo, hi, base, key, first)
-		child := len(w.places)
-		pos, err = w.enterPlace(hi, place{parent: at, start: m.value, index: index,
-			keyStart: m.keyStart, keyEnd: m.keyEnd, keyed: true, escaped: m.escaped})
-		if err != nil {
-			return 0, err
-		}
-		if pos, done, err = advance(w.doc, pos, '}'); err != nil {
-			return 0, err
-		}
-		if done && index == 0 && child < len(w.places) {
-			w.places[child].only = true
-		}
-		if !done && left == 0 && !wild {
-			pos, err = skipRest(w.doc, pos)
-			done = true
-		}
-		if err != nil {
-			return 0, err
-		}
-		if !wild || first {
-			index++
-		}
-	}
-	w.missing(at, lo, w.seen[base:])
-	w.seen = w.seen[:base]
-	return pos, nil
+// asked is what the paths still want to know of a container while its items are walked.
+type asked struct {
+	lo, hi int  // active[lo:hi] are the nodes that the container stands for
+	used   int  // used[used:] are the marks of their edges
+	edges  int  // how many edges can still lead to an item of this container
+	all    bool // a wildcard or a filter wants to see every item
+
+	// names are the keys met so far, for wildcards: the first of repeated keys counts.
+	names map[string]bool
+	// position is the number of items that count.
+	position int
 }
 
-// array walks the array at the place, like object.
-func (w *walk) array(at, lo int) (end int, err error) {
-	hi, base := len(w.active), len(w.seen)
-	left, all := w.expect(lo, edge.isIndex)
-	for _, n := range w.active[lo:] {
-		all = all || len(n.filters) > 0
-	}
-	pos, done := enter(w.doc, w.places[at].start, ']')
-	for index := 0; !done; index++ {
-		pushed, err := w.pushElement(lo, hi, base, index, pos)
-		if err != nil {
-			return 0, err
-		}
-		left -= pushed
-		if pos, err = w.enterPlace(hi, place{parent: at, start: pos, index: index}); err != nil {
-			return 0, err
-		}
-		if pos, done, err = advance(w.doc, pos, ']'); err != nil {
-			return 0, err
-		}
-		if !done && left == 0 && !all {
-			pos, err = skipRest(w.doc, pos)
-			done = true
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	w.missing(at, lo, w.seen[base:])
-	w.seen = w.seen[:base]
-	return pos, nil
-}
-
-func (e edge) isKey() bool   { return e.keyed }
-func (e edge) isIndex() bool { return e.array }
-
-// expect makes room in seen for the edges of active[lo:]. It returns how many of them can occur in the container and
-// whether a wildcard asks for everything.
-func (w *walk) expect(lo int, can func(edge) bool) (left int, wild bool) {
+// ask finds out what is wanted of the container at the place, and makes room for the marks of its edges.
+func (w *walk) ask(at, lo int) asked {
+	a := asked{lo: lo, hi: len(w.active), used: len(w.used)}
+	isObject := w.opening(at) == '{'
 	for _, n := range w.active[lo:] {
 		for _, e := range n.edges {
-			w.seen = append(w.seen, false)
-			if can(e) {
-				left++
+			w.used = append(w.used, false)
+			if isObject && e.keyed || !isObject && e.array {
+				a.edges++
 			}
 		}
-		wild = wild || n.wild != nil
+		a.all = a.all || n.wild != nil || !isObject && len(n.filters) > 0
 	}
-	return left, wild
+	if isObject && a.all {
+		a.names = map[string]bool{}
+	}
+	return a
 }
 
-// pushMember makes active the nodes behind the key, from those in active[lo:hi], and returns how many edges were used
-// for the first time. An edge is used once per object: the first of repeated keys counts.
-func (w *walk) pushMember(lo, hi, seen int, key []byte, wild bool) (used int) {
-	for _, n := range w.active[lo:hi] {
-		for i := range n.edges {
-			if e := &n.edges[i]; e.keyed && e.name == string(key) && !w.seen[seen] {
-				w.seen[seen] = true
-				used++
-				w.active = append(w.active, e.to)
-			}
-			seen++
-		}
-		if wild && n.wild != nil {
-			w.active = append(w.active, n.wild)
+// container walks the object or array at the place. It walks the values of the items that a path leads to, and stops
+// looking at items when no path can lead to another one.
+func (w *walk) container(at, lo int) (end int, err error) {
+	a := w.ask(at, lo)
+	it := itemsOf(w.doc, w.places[at].start)
+	first := len(w.places) // the place of the first item, if a path leads to it
+	for it.next() {
+		if it.end, it.err = w.item(&a, &it, at); it.err == nil && a.edges == 0 && !a.all {
+			it.skipOthers()
+			break
 		}
 	}
-	return used
+	if it.err != nil {
+		return 0, it.err
+	}
+	if it.inObject() && it.index == 0 && first < len(w.places) {
+		w.places[first].only = true
+	}
+	w.recordAbsent(at, lo, w.used[a.used:])
+	w.used = w.used[:a.used]
+	return it.end, nil
 }
 
-// pushElement does the same for the array element that starts at pos.
-func (w *walk) pushElement(lo, hi, seen, index, pos int) (used int, err error) {
-	for _, n := range w.active[lo:hi] {
+// item walks the value of the current item if a path leads to it, or else skips it. It returns the offset behind the
+// value.
+func (w *walk) item(a *asked, it *items, container int) (end int, err error) {
+	position := a.position
+	if err := w.activateItem(a, it); err != nil {
+		return 0, err
+	}
+	if len(w.active) == a.hi {
+		return skipValue(w.doc, it.value)
+	}
+	w.places = append(w.places, place{parent: container, depth: w.places[container].depth + 1,
+		start: it.value, key: it.at, keyed: it.inObject(), index: position})
+	end, err = w.value(len(w.places)-1, a.hi)
+	w.active = w.active[:a.hi]
+	return end, err
+}
+
+// activateItem pushes the nodes that the current item stands for on the stack of active nodes: those that the container's
+// nodes lead to by the item's key or index, by a wildcard, or by a filter that holds.
+func (w *walk) activateItem(a *asked, it *items) error {
+	repeated := a.names[string(it.key)]
+	if !repeated {
+		a.position++
+	}
+	if a.names != nil {
+		a.names[string(it.key)] = true
+	}
+	mark := a.used
+	for _, n := range w.active[a.lo:a.hi] {
 		for i := range n.edges {
-			if e := &n.edges[i]; e.array && e.index == index {
-				w.seen[seen] = true
-				used++
+			if e := &n.edges[i]; e.leadsTo(it) && !w.used[mark] {
+				w.used[mark] = true
+				a.edges--
 				w.active = append(w.active, e.to)
 			}
-			seen++
+			mark++
 		}
-		if n.wild != nil {
+		if n.wild != nil && !repeated {
 			w.active = append(w.active, n.wild)
+		}
+		if it.inObject() {
+			continue
 		}
 		for i := range n.filters {
-			ok, err := n.filters[i].holds(w.doc, pos)
+			ok, err := n.filters[i].holds(w.doc, it.value)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			if ok {
 				w.active = append(w.active, n.filters[i].to)
 			}
 		}
 	}
-	return used, nil
-}
-
-// enterPlace walks the value at p for the nodes active[lo:], which it pops, or skips it if there are none. It returns
-// the offset behind the value.
-func (w *walk) enterPlace(lo int, p place) (end int, err error) {
-	if len(w.active) == lo {
-		return skipValue(w.doc, p.start)
-	}
-	p.depth = w.places[p.parent].depth + 1
-	w.places = append(w.places, p)
-	end, err = w.value(len(w.places)-1, lo)
-	w.active = w.active[:lo]
-	return end, err
+	return nil
 }
 
 // match completes what was found with the facts that are known only after the walk.
@@ -286,8 +236,7 @@ func (w *walk) token(at int) string {
 	if !p.keyed {
 		return strconv.Itoa(p.index)
 	}
-	m := member{keyStart: p.keyStart, keyEnd: p.keyEnd, escaped: p.escaped}
-	key, err := m.key(w.doc)
+	key, err := p.key.in(w.doc)
 	if err != nil {
 		return "" // cannot be: the walk has read this key
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -42,26 +43,27 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child("timeZone"), spec.TimeZone, err.Error()))
 	}
-	c := &calendar{}
+	var dates []daySpan
+	yearly := &yearlyDays{}
 	for i, d := range spec.Dates {
 		span, dateErrs := parseDate(d, fldPath.Child("dates").Index(i))
 		errs = append(errs, dateErrs...)
 		span.label = entryLabel(name, d.Name)
-		c.named = append(c.named, span)
+		dates = append(dates, span)
 	}
 	for i, y := range spec.Yearly {
 		errs = append(errs, validateYearly(y, fldPath.Child("yearly").Index(i))...)
 		if len(errs) == 0 {
-			c.yearly[y.Month] |= 1 << y.Day
-			c.anniversaries = append(c.anniversaries, anniversary{y.Month, y.Day, entryLabel(name, y.Name)})
+			yearly.set[y.Month] |= 1 << y.Day
+			yearly.named = append(yearly.named, anniversary{y.Month, y.Day, entryLabel(name, y.Name)})
 		}
 	}
 	if len(errs) > 0 {
 		return Timeline{}, errs
 	}
-	c.ranges = mergeDays(c.named)
+	days := []node{&dateRanges{merged: mergeDays(dates), named: dates}, yearly}
 	return Timeline{
-		root: settle(&wall{zone: zone{loc}, set: c}), // every day of the year may be listed
+		root: &wall{zone: zone{loc}, set: newUnion(days, days)},
 		text: fmt.Sprintf("calendar %s %s", name, loc),
 	}, nil
 }
@@ -132,14 +134,6 @@ type anniversary struct {
 	label      string
 }
 
-// calendar is the wall-clock set of a calendar's days.
-type calendar struct {
-	ranges        []daySpan // ascending, neither touching nor overlapping
-	yearly        yearDays
-	named         []daySpan // as written
-	anniversaries []anniversary
-}
-
 // mergeDays returns the ranges in order, with those that touch or overlap made one.
 func mergeDays(spans []daySpan) []daySpan {
 	sorted := slices.Clone(spans)
@@ -155,18 +149,53 @@ func mergeDays(spans []daySpan) []daySpan {
 	return merged
 }
 
-func (c *calendar) state(reading int64) (bool, string) {
+// dateRanges is the clock-face rule of a calendar's dates.
+type dateRanges struct {
+	merged []daySpan // ascending, neither touching nor overlapping
+	named  []daySpan // as written
+}
+
+func (r *dateRanges) state(reading int64) (bool, string) {
 	day := floorDiv(reading, daySeconds)
-	for _, s := range c.named {
+	for _, s := range r.named {
 		if day >= s.from && day < s.to {
 			return true, s.label
 		}
 	}
-	if len(c.anniversaries) == 0 {
+	return false, ""
+}
+
+func (r *dateRanges) look(reading int64, d direction) (bool, int64) {
+	day := floorDiv(reading, daySeconds)
+	// The first range that ends after the day holds the day or follows it.
+	i, _ := slices.BinarySearchFunc(r.merged, day+1, func(s daySpan, end int64) int { return cmp.Compare(s.to, end) })
+	on := i < len(r.merged) && r.merged[i].from <= day
+	switch {
+	case on && d == forward:
+		return true, r.merged[i].to * daySeconds
+	case on:
+		return true, r.merged[i].from * daySeconds
+	case d == forward && i < len(r.merged):
+		return false, r.merged[i].from * daySeconds
+	case d == backward && i > 0:
+		return false, r.merged[i-1].to * daySeconds
+	default:
+		return false, d.farthest()
+	}
+}
+
+// yearlyDays is the clock-face rule of the days that come back every year.
+type yearlyDays struct {
+	set   yearDays
+	named []anniversary // as written
+}
+
+func (y *yearlyDays) state(reading int64) (bool, string) {
+	if len(y.named) == 0 {
 		return false, ""
 	}
-	m, dom := monthOf(day)
-	for _, a := range c.anniversaries {
+	m, dom := monthOf(floorDiv(reading, daySeconds))
+	for _, a := range y.named {
 		if a.month == m.number && a.day == dom {
 			return true, a.label
 		}
@@ -174,112 +203,25 @@ func (c *calendar) state(reading int64) (bool, string) {
 	return false, ""
 }
 
-func (c *calendar) look(reading int64, d direction) (bool, int64) {
+func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
+	if len(y.named) == 0 {
+		return false, d.farthest()
+	}
+	on, _ := y.state(reading)
+	var turns daySet = &y.set // the days that are in the other state
+	if on {
+		turns = otherDays{&y.set}
+	}
 	day := floorDiv(reading, daySeconds)
-	on := c.has(day)
 	var ok bool
-	switch {
-	case on && d == forward:
-		day, ok = c.end(day)
-	case on:
-		day, ok = c.start(day)
-	case d == forward:
-		day, ok = c.nextStart(day)
-	default:
-		day, ok = c.previousEnd(day)
+	if d == forward {
+		day, ok = dayFrom(turns, day)
+	} else {
+		day, ok = dayUpTo(turns, day)
+		day++ // the run begins on the day after
 	}
 	if !ok {
 		return on, d.farthest()
 	}
 	return on, day * daySeconds
-}
-
-func (c *calendar) has(day int64) bool {
-	if _, in := c.rangeOf(day); in {
-		return true
-	}
-	next, ok := c.yearlyFrom(day)
-	return ok && next == day
-}
-
-// yearlyFrom is dayFrom for the yearly days.
-func (c *calendar) yearlyFrom(day int64) (int64, bool) {
-	if len(c.anniversaries) == 0 {
-		return 0, false
-	}
-	return dayFrom(&c.yearly, day)
-}
-
-// yearlyUpTo is dayUpTo for the yearly days.
-func (c *calendar) yearlyUpTo(day int64) (int64, bool) {
-	if len(c.anniversaries) == 0 {
-		return 0, false
-	}
-	return dayUpTo(&c.yearly, day)
-}
-
-// rangeOf returns the index of the range that holds the day, or of the first after it.
-func (c *calendar) rangeOf(day int64) (int, bool) {
-	i, _ := slices.BinarySearchFunc(c.ranges, day, func(s daySpan, day int64) int {
-		if s.to <= day {
-			return -1
-		}
-		return 1
-	})
-	return i, i < len(c.ranges) && c.ranges[i].from <= day
-}
-
-// end returns the first day after the given one that is not in the calendar.
-func (c *calendar) end(day int64) (int64, bool) {
-	off := otherDays{&c.yearly}
-	for {
-		if i, in := c.rangeOf(day); in {
-			day = c.ranges[i].to
-		}
-		free, ok := dayFrom(off, day)
-		if !ok {
-			return 0, false
-		}
-		if _, in := c.rangeOf(free); !in {
-			return free, true
-		}
-		day = free
-	}
-}
-
-// start returns the first day of the run of calendar days that holds the given one.
-func (c *calendar) start(day int64) (int64, bool) {
-	off := otherDays{&c.yearly}
-	for {
-		if i, in := c.rangeOf(day); in {
-			day = c.ranges[i].from - 1
-		}
-		free, ok := dayUpTo(off, day)
-		if !ok {
-			return 0, false
-		}
-		if _, in := c.rangeOf(free); !in {
-			return free + 1, true
-		}
-		day = free
-	}
-}
-
-// nextStart returns the first calendar day after a day that is none.
-func (c *calendar) nextStart(day int64) (int64, bool) {
-	next, ok := c.yearlyFrom(day)
-	if i, _ := c.rangeOf(day); i < len(c.ranges) && (!ok || c.ranges[i].from < next) {
-		return c.ranges[i].from, true
-	}
-	return next, ok
-}
-
-// previousEnd returns the first day after the last calendar day before a day that is none.
-func (c *calendar) previousEnd(day int64) (int64, bool) {
-	last, ok := c.yearlyUpTo(day)
-	end := last + 1
-	if i, _ := c.rangeOf(day); i > 0 && (!ok || c.ranges[i-1].to > end) {
-		return c.ranges[i-1].to, true
-	}
-	return end, ok
 }

@@ -126,14 +126,17 @@ const maxLooks = 1 << 14
 
 // extend moves the edge of a run outwards for as long as another part is on beyond it.
 func (n *union) extend(edge int64, d direction) int64 {
-	idle := 0
-	for looks := 0; looks < maxLooks && isInstant(edge); looks++ {
-		on, farther := n.parts[looks%len(n.parts)].look(d.beyond(edge), d)
-		if on {
-			edge, idle = farther, 0
-			continue
+	for looks := 0; looks < maxLooks; looks += len(n.parts) {
+		before := edge
+		for _, part := range n.parts {
+			if !isInstant(edge) {
+				return d.farthest()
+			}
+			if on, farther := part.look(d.beyond(edge), d); on {
+				edge = farther
+			}
 		}
-		if idle++; idle == len(n.parts) {
+		if edge == before {
 			return edge
 		}
 	}
@@ -148,8 +151,7 @@ func mergeWeekly(nodes []node) []node {
 	for _, n := range nodes {
 		w, isWall := n.(*wall)
 		if !isWall {
-			parts = append(parts, n)
-			continue
+			w = &wall{}
 		}
 		set, isWeekly := w.set.(*weekly)
 		if !isWeekly {

@@ -1,9 +1,12 @@
 package timeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
+	"strconv"
 	"strings"
 
 	robfig "github.com/robfig/cron/v3"
@@ -26,7 +29,7 @@ const (
 
 // parseCron reads a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
 // expression, @every and dates that never come (30 February) are refused. Fields and the rule that a day matches either
-// of two restricted day fields are those of Kubernetes CronJob, whose parser this is.
+// of two restricted day fields are those of Kubernetes CronJob, whose parser this is; in addition Sunday may be 7.
 func parseCron(expr string) (*cron, error) {
 	switch {
 	case strings.TrimSpace(expr) == "":
@@ -34,9 +37,13 @@ func parseCron(expr string) (*cron, error) {
 	case strings.Contains(expr, "TZ="):
 		return nil, errors.New("must not name a time zone: use timeZone")
 	case strings.HasPrefix(expr, "@every"):
-		return nil, errors.New("@every has no wall-clock times: use a cron expression of five fields")
+		return nil, errors.New("@every counts from the start of a program and has no wall-clock times: use a cron expression of five fields")
 	case strings.Contains(expr, "*-"), strings.Contains(expr, "?-"):
 		return nil, errors.New("a range must begin with a number or a name") // the parser would drop the range's end
+	}
+	if fields := strings.Fields(expr); len(fields) == 5 {
+		fields[4] = sundayAsZero(fields[4])
+		expr = strings.Join(fields, " ")
 	}
 	schedule, err := robfig.ParseStandard(expr)
 	if err != nil {
@@ -60,6 +67,33 @@ func parseCron(expr string) (*cron, error) {
 		return nil, errors.New("names a date that never comes")
 	}
 	return c, nil
+}
+
+// sundayAsZero rewrites the day 7 of a day-of-week field as 0, the only Sunday that the parser knows. A range that ends
+// with 7 becomes a list. What is no valid field stays as it is, for the parser to refuse.
+func sundayAsZero(field string) string {
+	parts := strings.Split(field, ",")
+	for i, part := range parts {
+		days, stepText, _ := strings.Cut(part, "/")
+		from, to, isRange := strings.Cut(days, "-")
+		if !isRange {
+			to = from
+		}
+		first := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(from))
+		if n, err := strconv.Atoi(from); err == nil {
+			first = n
+		}
+		step, err := strconv.Atoi(cmp.Or(stepText, "1"))
+		if to != "7" || first < 0 || first > 7 || err != nil || step < 1 {
+			continue
+		}
+		var listed []string
+		for day := first; day <= 7; day += step {
+			listed = append(listed, strconv.Itoa(day%7))
+		}
+		parts[i] = strings.Join(listed, ",")
+	}
+	return strings.Join(parts, ",")
 }
 
 // from returns the first firing at or after the reading, and false if there is none.

@@ -11,24 +11,36 @@ type repeat struct {
 	label  string
 
 	// hourly: the cron names every hour, so it also fires in the repeated hour of a fold.
-	hourly bool
-	// block: two firings of one day are never further apart than length, so a day is one stretch.
-	block bool
-	// seamless: no two firings are ever further apart than length on the clock face, so only a change of the zone's
-	// offset can part them.
-	seamless bool
+	hourly  bool
+	stretch stretch
 }
+
+// stretch says which openings of a repeat are known to be one run without a look at each: in a stretch, neighbouring
+// openings are never further apart than the window is long.
+type stretch uint8
+
+const (
+	// oneOpening: nothing is known of other openings.
+	oneOpening stretch = iota
+	// oneDay: the openings of one day are one stretch, as long as the zone's offset does not change.
+	oneDay
+	// oneOffset: all openings are one stretch, as long as the zone's offset does not change.
+	oneOffset
+)
 
 func newRepeat(loc *time.Location, c *cron, length time.Duration, label string) node {
 	r := &repeat{zone: zone{loc}, cron: c, length: int64(length / time.Second), label: label}
 	r.hourly = c.hours == everyHour
-	within := c.widestWithinDay()*minuteSeconds <= r.length
-	r.block = within && c.firstMinute() != c.lastMinute()
-	r.seamless = within && c.overnightWithin(r.length)
-	if !r.seamless {
+	switch {
+	case c.widestWithinDay()*minuteSeconds > r.length:
+		return r
+	case c.overnightWithin(r.length):
+		r.stretch = oneOffset
+		return settle(r)
+	default:
+		r.stretch = oneDay
 		return r
 	}
-	return settle(r)
 }
 
 func (r *repeat) state(at int64) (bool, string) {
@@ -56,15 +68,14 @@ func (r *repeat) look(at int64, d direction) (bool, int64) {
 // end returns the end of the run that the opening is part of.
 func (r *repeat) end(opening int64) int64 {
 	for limit := max(opening, steady) + gregorianSeconds; opening < limit; {
-		opening = r.leapForward(opening)
-		if opening == forever {
+		last := r.lastOfStretch(opening)
+		if last == forever {
 			return forever
 		}
-		next := r.next(opening)
-		if next-opening > r.length {
-			return opening + r.length
+		opening = r.next(last)
+		if opening-last > r.length {
+			return last + r.length
 		}
-		opening = next
 	}
 	return forever
 }
@@ -72,61 +83,59 @@ func (r *repeat) end(opening int64) int64 {
 // start returns the start of the run that the opening is part of.
 func (r *repeat) start(opening int64) int64 {
 	for opening > earliest {
-		opening = r.leapBackward(opening)
-		if opening == always {
+		first := r.firstOfStretch(opening)
+		if first == always {
 			return always
 		}
-		previous := r.previous(opening - 1)
-		if opening-previous > r.length {
-			return opening
+		opening = r.previous(first - 1)
+		if first-opening > r.length {
+			return first
 		}
-		opening = previous
 	}
 	return always
 }
 
-// leapForward returns a later opening of the same run, as far ahead as is certain without looking at each.
-func (r *repeat) leapForward(opening int64) int64 {
-	if !r.block && !r.seamless {
+// lastOfStretch returns the last opening of the stretch that the opening is part of.
+func (r *repeat) lastOfStretch(opening int64) int64 {
+	if r.stretch == oneOpening {
 		return opening
 	}
 	offset, end := r.zone.period(opening)
 	switch {
-	case r.seamless && end == forever:
+	case r.stretch == oneOffset && end == forever:
 		return forever
-	case r.seamless:
+	case r.stretch == oneOffset:
 		return r.previous(end - 1)
-	case !r.cron.fires(opening + offset): // pushed here by a gap, perhaps from another day
+	case !r.cron.fires(opening + offset): // a gap has moved it here, perhaps from another day
 		return opening
-	default:
-		midnight := (floorDiv(opening+offset, daySeconds)+1)*daySeconds - offset
-		return r.previous(min(midnight, end) - 1)
 	}
+	return r.previous(min(midnight(opening+offset)+daySeconds-offset, end) - 1)
 }
 
-// leapBackward returns an earlier opening of the same run, as far back as is certain without looking at each.
-func (r *repeat) leapBackward(opening int64) int64 {
-	if !r.block && !r.seamless {
+// firstOfStretch returns the first opening of the stretch that the opening is part of.
+func (r *repeat) firstOfStretch(opening int64) int64 {
+	if r.stretch == oneOpening {
 		return opening
 	}
 	offset, _ := r.zone.period(opening)
-	start := r.zone.begin(opening)
-	if r.seamless {
-		if start == always {
-			return always
-		}
-		return r.next(start - 1)
-	}
-	if !r.cron.fires(opening + offset) {
+	begin := r.zone.begin(opening)
+	switch {
+	case r.stretch == oneOffset && begin == always:
+		return always
+	case r.stretch == oneOffset:
+		return r.next(begin - 1)
+	case !r.cron.fires(opening + offset): // a gap has moved it here, perhaps from another day
 		return opening
 	}
-	midnight := floorDiv(opening+offset, daySeconds)*daySeconds - offset
-	first := r.next(max(midnight, start) - 1)
-	if !r.cron.fires(first + offset) {
+	first := r.next(max(midnight(opening+offset)-offset, begin) - 1)
+	if !r.cron.fires(first + offset) { // the same, with the first of the day
 		return r.next(first)
 	}
 	return first
 }
+
+// midnight returns the reading at which the day of the reading begins.
+func midnight(reading int64) int64 { return floorDiv(reading, daySeconds) * daySeconds }
 
 // next returns the first opening strictly after the instant.
 func (r *repeat) next(at int64) int64 {
@@ -208,24 +217,22 @@ func (c *cron) widestWithinDay() int64 {
 }
 
 // overnightWithin says whether the last firing of each day and the first of the next day that has one are always within
-// the length, in seconds. The cycle walked is the whole of what there is to know.
+// the length, in seconds.
 func (c *cron) overnightWithin(length int64) bool {
 	night := int64(c.lastMinute()-c.firstMinute()) * minuteSeconds
-	apart := (length + night) / daySeconds // days
-	if apart < 1 {
-		return false
-	}
+	apart := (length + night) / daySeconds // the most days from a day that fires to the next one
 	cycle := int64(gregorianSeconds / daySeconds)
 	if days, ok := c.days.(*cronDays); ok && days.weekly() {
 		cycle = 7
 	}
-	day, ok := dayFrom(c.days, 0)
-	for first := day; ok && day < first+cycle; {
-		next, found := dayFrom(c.days, day+1)
-		if !found || next-day > apart {
+	// After a cycle of days everything repeats.
+	first, ok := dayFrom(c.days, 0)
+	for day := first; ok && day < first+cycle; {
+		next, _ := dayFrom(c.days, day+1)
+		if next-day > apart {
 			return false
 		}
-		day, ok = next, found
+		day = next
 	}
 	return ok
 }

@@ -1,6 +1,9 @@
 package timeline
 
 import (
+	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +52,41 @@ func weekdaysText(days [7]bool) string {
 		i = end + 1
 	}
 	return strings.Join(parts, ",")
+}
+
+var (
+	durationPart = regexp.MustCompile(`([0-9.]+)(w|d|h|ms|m|s)`)
+	durationForm = regexp.MustCompile(`^(?:` + durationPart.String() + `)+$`)
+)
+
+// ParseDuration reads a positive duration made of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is
+// 24 hours and a week 7 days of elapsed time, whatever clocks show.
+func ParseDuration(text string) (time.Duration, error) {
+	if !durationForm.MatchString(text) {
+		return 0, fmt.Errorf("duration %q must be positive numbers with the units w, d, h, m, s or ms, such as 1d12h", text)
+	}
+	var total time.Duration
+	for _, part := range durationPart.FindAllStringSubmatch(text, -1) {
+		number, unit, times := part[1], part[2], time.Duration(1)
+		switch unit {
+		case "w":
+			unit, times = "h", 7*24
+		case "d":
+			unit, times = "h", 24
+		}
+		d, err := time.ParseDuration(number + unit)
+		if err != nil {
+			return 0, fmt.Errorf("duration %q: %q is not a number that fits", text, part[0])
+		}
+		if d > (math.MaxInt64-total)/times {
+			return 0, fmt.Errorf("duration %q is too long", text)
+		}
+		total += d * times
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("duration %q must be longer than zero", text)
+	}
+	return total, nil
 }
 
 // durationText writes a duration without the zeros at its end: 4h, 1h30m.

@@ -135,7 +135,8 @@ func (t Timeline) node() node {
 	return t.root
 }
 
-// node is one rule of a timeline. Instants are seconds since the Unix epoch.
+// node is one rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face, which a wall turns
+// into one of instants, takes wall-clock readings in their place.
 type node interface {
 	// state says whether the rule is on at the instant, and who is responsible.
 	state(at int64) (on bool, label string)

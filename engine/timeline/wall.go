@@ -1,18 +1,10 @@
 package timeline
 
-// wallSet is a set of wall-clock readings, given by the runs in which it is on and off.
-type wallSet interface {
-	// state says whether the reading is in the set, and who is responsible.
-	state(reading int64) (on bool, label string)
-	// look returns the state at the reading with the edge of its run in the given direction, as node.look does.
-	look(reading int64, d direction) (on bool, edge int64)
-}
-
-// wall is a wall-clock set seen from a zone. An edge happens when zone.high reaches it, so the state at an instant is
-// the set's state at the highest reading shown so far.
+// wall is a set of wall-clock readings seen from a zone. An edge happens when zone.high reaches it, so the state at an
+// instant is the set's state at the highest reading shown so far.
 type wall struct {
 	zone zone
-	set  wallSet
+	set  node // of readings
 }
 
 func (n *wall) state(at int64) (bool, string) { return n.set.state(n.zone.high(at)) }
@@ -59,53 +51,32 @@ func (n *wall) start(on bool, edge int64) int64 {
 	return always
 }
 
-// clockRange is one stretch of the wall clock.
-type clockRange struct {
-	from, to int64 // readings, half-open
+// span is one stretch of time or of the wall clock.
+type span struct {
+	from, to int64 // half-open
 	label    string
 }
 
-func (r *clockRange) state(reading int64) (bool, string) {
-	if reading < r.from || reading >= r.to {
+func (s *span) state(at int64) (bool, string) {
+	if at < s.from || at >= s.to {
 		return false, ""
 	}
-	return true, r.label
+	return true, s.label
 }
 
-func (r *clockRange) look(reading int64, d direction) (bool, int64) {
-	return lookSpan(r.from, r.to, reading, d)
-}
-
-// instantRange is one stretch of time, whatever the clocks show.
-type instantRange struct {
-	from, to int64 // instants, half-open
-	label    string
-}
-
-func (r *instantRange) state(at int64) (bool, string) {
-	if at < r.from || at >= r.to {
-		return false, ""
-	}
-	return true, r.label
-}
-
-func (r *instantRange) look(at int64, d direction) (bool, int64) {
-	return lookSpan(r.from, r.to, at, d)
-}
-
-func lookSpan(from, to, at int64, d direction) (bool, int64) {
+func (s *span) look(at int64, d direction) (bool, int64) {
 	switch {
-	case at < from && d == forward:
-		return false, from
-	case at < from:
+	case at < s.from && d == forward:
+		return false, s.from
+	case at < s.from:
 		return false, always
-	case at < to && d == forward:
-		return true, to
-	case at < to:
-		return true, from
+	case at < s.to && d == forward:
+		return true, s.to
+	case at < s.to:
+		return true, s.from
 	case d == forward:
 		return false, forever
 	default:
-		return false, to
+		return false, s.to
 	}
 }

@@ -170,10 +170,11 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 		return "", nil, field.ErrorList{field.Invalid(path.Child("end"), s.End, "must be after start")}
 	}
 	build := func(loc *time.Location, label string) node {
+		s := &span{from: start, to: end, label: label}
 		if startIsDate {
-			return &wall{zone: zone{loc}, set: &clockRange{from: start, to: end, label: label}}
+			return &wall{zone: zone{loc}, set: s}
 		}
-		return &instantRange{from: start, to: end, label: label}
+		return s
 	}
 	return fmt.Sprintf("%s to %s", s.Start, s.End), build, nil
 }

@@ -2,6 +2,7 @@
 package when
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -31,13 +32,16 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Win
 	return timeline.ParseWindow(spec, loc, at)
 }
 
-// Windows compiles a list of windows.
+// Windows compiles a list of windows. A name stands for one window only, so that a message that names it is clear.
 func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Window, field.ErrorList) {
 	var errs field.ErrorList
 	out := make([]timeline.Window, 0, len(ws))
 	for i, w := range ws {
 		window, es := Window(w, loc, at.Index(i))
 		errs = append(errs, es...)
+		if w.Name != "" && slices.ContainsFunc(ws[:i], func(other v1alpha1.Window) bool { return other.Name == w.Name }) {
+			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), w.Name))
+		}
 		out = append(out, window)
 	}
 	return out, errs
