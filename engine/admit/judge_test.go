@@ -258,7 +258,8 @@ func TestFreezeConfiguration(t *testing.T) {
 		{Group: "apps", Resource: "statefulsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
 		{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut | workload.ChangeDelete},
 		{Group: "apps", Resource: "daemonsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
-		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Actions: 0},
+		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Subresources: []string{"status"}, Actions: 0},
+		{Resource: "pods", Versions: []string{"v1"}, Subresources: []string{"resize", "ephemeralcontainers"}, Actions: workload.ChangeRollOut},
 	}
 	config := admit.FreezeConfiguration(admissionClient, kinds, admit.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: true})
 	var rules []string
@@ -266,9 +267,10 @@ func TestFreezeConfiguration(t *testing.T) {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
 	}
 	want := []string{
+		"[] [v1] [pods pods/resize pods/ephemeralcontainers] [UPDATE]*",
 		"[apps] [v1] [daemonsets daemonsets/scale statefulsets statefulsets/scale] [UPDATE]*",
 		"[apps] [v1] [deployments] [UPDATE DELETE]*",
-		"[batch] [v1] [cronjobs] [CREATE]*",
+		"[batch] [v1] [cronjobs] [CREATE UPDATE]*",
 	}
 	if diff := cmp.Diff(want, rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
@@ -279,7 +281,7 @@ func TestFreezeConfiguration(t *testing.T) {
 	if len(config.Webhooks) != 2 || *config.Webhooks[1].FailurePolicy != "Ignore" || *config.Webhooks[0].FailurePolicy != "Fail" {
 		t.Errorf("webhooks %+v", config.Webhooks)
 	}
-	if got := admit.FreezeConfiguration(admissionClient, kinds[4:], admit.FreezeScope{}); got != nil {
+	if got := admit.FreezeConfiguration(admissionClient, kinds[4:5], admit.FreezeScope{}); got != nil {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
 	bare := admit.FreezeConfiguration(admissionClient, kinds[:1], admit.FreezeScope{})

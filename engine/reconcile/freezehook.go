@@ -112,7 +112,9 @@ func (f *Freezes) inUse(now time.Time) []admit.FreezeRule {
 				continue
 			}
 		}
-		list = append(list, admit.FreezeRule{Group: resource.Group, Resource: resource.Resource, Versions: k.adapter.Versions(), Actions: actions})
+		list = append(list, admit.FreezeRule{
+			Group: resource.Group, Resource: resource.Resource, Versions: k.adapter.Versions(), Subresources: k.adapter.Subresources(), Actions: actions,
+		})
 	}
 	return list
 }
