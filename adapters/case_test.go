@@ -58,6 +58,8 @@ type edit struct {
 	Mutate json.RawMessage `json:"mutate"`
 	// Want lists the actions, as freezes spell them.
 	Want []string `json:"want"`
+	// Undone lists the actions of taking the edit back; absent: the same.
+	Undone []string `json:"undone,omitempty"`
 }
 
 // plan is what the engine makes of the ask, on behalf of one schedule.
@@ -252,11 +254,20 @@ func (r *run) testClassify(t *testing.T) {
 			if bytes.Equal(reformat(t, r.object), reformat(t, after)) {
 				t.Fatal("the edit changes nothing")
 			}
-			got := append([]string{}, r.adapter.Classify(r.object, after).Names()...)
-			if diff := cmp.Diff(e.Want, got); diff != "" {
-				t.Errorf("actions, wanted (-) and found (+):\n%s", diff)
+			r.checkActions(t, "actions", e.Want, r.object, after)
+			if e.Undone == nil {
+				e.Undone = e.Want
 			}
+			r.checkActions(t, "actions of taking it back", e.Undone, after, r.object)
 		})
+	}
+}
+
+func (r *run) checkActions(t *testing.T, what string, want []string, before, after []byte) {
+	t.Helper()
+	got := append([]string{}, r.adapter.Classify(before, after).Names()...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s, wanted (-) and found (+):\n%s", what, diff)
 	}
 }
 
