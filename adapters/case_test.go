@@ -33,6 +33,9 @@ type testCase struct {
 	Impact v1alpha1.Impact `json:"impact,omitempty"`
 	// Message is what is said of the object; absent: not judged.
 	Message string `json:"message,omitempty"`
+	// Created and Deleted list what the object's creation and deletion mean to a freeze; absent: not judged.
+	Created *[]string `json:"created,omitempty"`
+	Deleted *[]string `json:"deleted,omitempty"`
 	// Classify lists edits of the object and what they mean to a freeze.
 	Classify []edit `json:"classify,omitempty"`
 }
@@ -248,6 +251,12 @@ func (r *run) projection(t *testing.T) projection {
 }
 
 func (r *run) testClassify(t *testing.T) {
+	if r.Created != nil {
+		r.checkActions(t, "actions of its creation", *r.Created, nil, r.object)
+	}
+	if r.Deleted != nil {
+		r.checkActions(t, "actions of its deletion", *r.Deleted, r.object, nil)
+	}
 	for _, e := range r.Classify {
 		t.Run(e.Name, func(t *testing.T) {
 			after := mutate(t, r.object, e.Mutate)
