@@ -49,10 +49,10 @@ run: ## Run the manager against the cluster of KUBECONFIG, without admission web
 	$(GO) run ./cmd/flyball-manager --leader-elect=false --webhook=false --namespace flyball-system
 
 .PHONY: install
-install: ## Install the CRDs and the shipped adapters into the cluster of KUBECONFIG.
+install: ## Install the CRDs and the shipped adapters, that of pods aside, into the cluster of KUBECONFIG.
 	$(KUBECTL) apply --server-side -f crds/
 	$(KUBECTL) wait --for=condition=Established --timeout=30s -f crds/
-	find adapters -name adapter.yaml -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
+	find adapters -name adapter.yaml -not -path 'adapters/core/*' -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
 
 .PHONY: cluster-up
 cluster-up: ## Start a local control plane: NAME=dev LEVEL=api|workloads|metrics.

@@ -33,6 +33,9 @@ type testCase struct {
 	Impact v1alpha1.Impact `json:"impact,omitempty"`
 	// Message is what is said of the object; absent: not judged.
 	Message string `json:"message,omitempty"`
+	// Created and Deleted list what the object's creation and deletion mean to a freeze; absent: not judged.
+	Created *[]string `json:"created,omitempty"`
+	Deleted *[]string `json:"deleted,omitempty"`
 	// Classify lists edits of the object and what they mean to a freeze.
 	Classify []edit `json:"classify,omitempty"`
 }
@@ -58,6 +61,8 @@ type edit struct {
 	Mutate json.RawMessage `json:"mutate"`
 	// Want lists the actions, as freezes spell them.
 	Want []string `json:"want"`
+	// Undone lists the actions of taking the edit back; absent: the same.
+	Undone []string `json:"undone,omitempty"`
 }
 
 // plan is what the engine makes of the ask, on behalf of one schedule.
@@ -246,17 +251,32 @@ func (r *run) projection(t *testing.T) projection {
 }
 
 func (r *run) testClassify(t *testing.T) {
+	if r.Created != nil {
+		r.checkActions(t, "actions of its creation", *r.Created, nil, r.object)
+	}
+	if r.Deleted != nil {
+		r.checkActions(t, "actions of its deletion", *r.Deleted, r.object, nil)
+	}
 	for _, e := range r.Classify {
 		t.Run(e.Name, func(t *testing.T) {
 			after := mutate(t, r.object, e.Mutate)
 			if bytes.Equal(reformat(t, r.object), reformat(t, after)) {
 				t.Fatal("the edit changes nothing")
 			}
-			got := append([]string{}, r.adapter.Classify(r.object, after).Names()...)
-			if diff := cmp.Diff(e.Want, got); diff != "" {
-				t.Errorf("actions, wanted (-) and found (+):\n%s", diff)
+			r.checkActions(t, "actions", e.Want, r.object, after)
+			if e.Undone == nil {
+				e.Undone = e.Want
 			}
+			r.checkActions(t, "actions of taking it back", e.Undone, after, r.object)
 		})
+	}
+}
+
+func (r *run) checkActions(t *testing.T, what string, want []string, before, after []byte) {
+	t.Helper()
+	got := append([]string{}, r.adapter.Classify(before, after).Names()...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s, wanted (-) and found (+):\n%s", what, diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	stdcmp "cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -65,7 +66,7 @@ func testKind(t *testing.T, dir string) {
 func checkIdentity(t *testing.T, dir string, spec *v1alpha1.Adapter) {
 	t.Helper()
 	target := spec.Spec.Target
-	if got := filepath.Join(target.Group, target.Kind); got != dir {
+	if got := folderOf(target); got != dir {
 		t.Errorf("the target is %s, but the folder is %s", got, dir)
 	}
 	if want := v1alpha1.GroupVersion.String(); spec.APIVersion != want || spec.Kind != "Adapter" {
@@ -83,6 +84,11 @@ func checkIdentity(t *testing.T, dir string, spec *v1alpha1.Adapter) {
 	}
 }
 
+// folderOf is the folder of a kind; the core group has no name.
+func folderOf(target v1alpha1.AdapterTarget) string {
+	return filepath.Join(stdcmp.Or(target.Group, "core"), target.Kind)
+}
+
 // TestAll checks that what the program carries is what lies in the folders.
 func TestAll(t *testing.T) {
 	all, err := All()
@@ -91,7 +97,7 @@ func TestAll(t *testing.T) {
 	}
 	var got, want []string
 	for i := range all {
-		got = append(got, filepath.Join(all[i].Spec.Target.Group, all[i].Spec.Target.Kind))
+		got = append(got, folderOf(all[i].Spec.Target))
 	}
 	folders, err := filepath.Glob("*/*/adapter.yaml")
 	if err != nil {

@@ -218,8 +218,19 @@ type Annotate struct {
 	Path Path `json:"path"`
 }
 
-// Changes sorts the fields of a kind into what changing them means. The more specific path wins.
+// Changes sorts the fields of a kind into what changing them means. The more specific path wins. One path may stand in several
+// of create, delete, rollout and scale: changing it is all of them.
 type Changes struct {
+	// Create lists fields whose change makes a controller create objects.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Create []Path `json:"create,omitempty"`
+	// Delete lists fields whose change makes a controller delete objects, this one included.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Delete []Path `json:"delete,omitempty"`
 	// Rollout lists fields whose change restarts pods or changes what runs.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
@@ -235,6 +246,25 @@ type Changes struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Ignore []Path `json:"ignore,omitempty"`
+	// Requests lists fields of create, delete, rollout or scale that ask the kind's controller for something and that it takes
+	// away when it has begun. Taking one away, or elements from a list of them, is nothing.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	Requests []Path `json:"requests,omitempty"`
+	// CreateDeleteWhen lists the predicates, ANDed, that must hold of an object for its creation to be Create and its deletion
+	// to be Delete. Empty: always.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	CreateDeleteWhen []Predicate `json:"createDeleteWhen,omitempty"`
+	// Subresources lists the subresources whose updates carry the whole object, so that they are judged like edits of it, e.g.
+	// status or resize. The subresource scale needs no mention.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Pattern=`^[a-z]+$`
+	// +listType=set
+	Subresources []string `json:"subresources,omitempty"`
 }
 
 // AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
@@ -278,8 +308,9 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Ready []Predicate `json:"ready,omitempty"`
-	// Changes sorts fields into roll-outs and scales. By default the paths of scale, bounds and suspend are scales, every
-	// other field under .spec is a roll-out, and .metadata and .status are nothing.
+	// Changes says what an edit means to a change freeze. By default the paths of scale, bounds and suspend are scales, another
+	// owner in .metadata.ownerReferences is a deletion, the rest of .metadata and .status is nothing, and every other field is a
+	// roll-out.
 	// +optional
 	Changes *Changes `json:"changes,omitempty"`
 }

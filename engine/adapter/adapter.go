@@ -36,9 +36,12 @@ type Adapter struct {
 	// annotations is whether .metadata.annotations exists; nil where no JSON Patch is ever made.
 	annotations *slot
 	changes     *rule
-	uses        []Use
-	projection  *projection
-	interner    *Interner
+	// lifecycle holds of the objects whose creation and deletion are changes. Its slots are in no projection.
+	lifecycle    []predicate
+	subresources []string
+	uses         []Use
+	projection   *projection
+	interner     *Interner
 }
 
 // component is one replica count, or one per element where each is set.

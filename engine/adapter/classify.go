@@ -20,9 +20,9 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 	case len(before) == 0 && len(after) == 0:
 		return 0
 	case len(before) == 0:
-		return workload.ChangeCreate
+		return a.whole(after, workload.ChangeCreate)
 	case len(after) == 0:
-		return workload.ChangeDelete
+		return a.whole(before, workload.ChangeDelete)
 	}
 	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.changes}, a.changes.action)
 }
@@ -53,7 +53,7 @@ func value(r gjson.Result) string {
 // differ says what the difference of two values means. rules are those that the value stands at, the most specific first;
 // inherited is the action of the deepest rule on the way.
 func differ(before, after string, rules []*rule, inherited workload.Change) workload.Change {
-	if before == after || inherited == 0 && !slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
+	if before == after || isWithdrawn(before, after, rules) || inherited == 0 && !slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
 		return 0
 	}
 	inner := slices.DeleteFunc(slices.Clone(rules), (*rule).isLeaf)

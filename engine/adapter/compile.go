@@ -67,7 +67,7 @@ type compiler struct {
 	written []writtenPath
 	each    []eachPaths
 	// overrides are the lists of spec.changes.
-	overrides []override
+	overrides []*override
 }
 
 type writtenPath struct {

@@ -98,9 +98,18 @@ func TestCompileErrors(t *testing.T) {
 		{"In without a list", head + "ready: [{path: .spec.n, op: In, value: a}]", []string{`spec.ready[0].value: Invalid value: "\"a\"": In takes a list`}},
 		{"paths of a predicate", head + "suspend: [{when: [{path: '.a[', op: Eq, valueFrom: '.b['}], set: [{path: .spec.a, value: 1}]}]", []string{
 			`spec.suspend[0].when[0].path: Invalid value: ".a[": column 3`, `spec.suspend[0].when[0].valueFrom: Invalid value: ".b[": column 3`}},
-		{"changes", head + "changes: {rollout: ['.spec[', .spec.a], scale: [.spec.a], ignore: [$]}", []string{
-			`spec.changes.rollout[0]: Invalid value: ".spec[": column 6`, `spec.changes.scale[0]: Duplicate value: ".spec.a"`,
-			`spec.changes.ignore[0]: Invalid value: "$": must name a field`}},
+		{"changes", head + "changes: {rollout: ['.spec[', .spec.a, .spec.a], scale: [.spec.a], ignore: [.spec.a, $, .spec.b, .spec.b]}", []string{
+			`spec.changes.rollout[0]: Invalid value: ".spec[": column 6`, `spec.changes.rollout[2]: Duplicate value: ".spec.a"`,
+			`spec.changes.ignore[0]: Duplicate value: ".spec.a"`, `spec.changes.ignore[1]: Invalid value: "$": must name a field`,
+			`spec.changes.ignore[3]: Duplicate value: ".spec.b"`}},
+		{"requests", head + "changes: {delete: [.spec.a], ignore: [.spec.b], requests: [.spec.a, .spec.a, .spec.b, .spec.c, '.spec[']}", []string{
+			`spec.changes.requests[1]: Duplicate value: ".spec.a"`, `spec.changes.requests[2]: Invalid value: ".spec.b": must be in create, delete, rollout or scale too`,
+			`spec.changes.requests[3]: Invalid value: ".spec.c": must be in`, `spec.changes.requests[4]: Invalid value: ".spec[": column 6`}},
+		{"subresources", head + "changes: {subresources: [status, scale, '', status]}", []string{
+			`spec.changes.subresources[1]: Invalid value: "scale": is judged anyway`, `spec.changes.subresources[2]: Required value`,
+			`spec.changes.subresources[3]: Duplicate value: "status"`}},
+		{"createDeleteWhen", head + "changes: {createDeleteWhen: [{path: .spec.a, op: Eq}]}", []string{
+			`spec.changes.createDeleteWhen[0].value: Required value: exactly one of value and valueFrom`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,6 +14,8 @@ type rule struct {
 	set    bool
 	// absent is the JSON text that an absent field stands for; empty: nothing.
 	absent string
+	// request is true where the kind's controller takes the field away once it has begun to do what the field asks for.
+	request bool
 
 	fields  map[string]*rule
 	indexes map[int]*rule
@@ -83,20 +85,23 @@ func (r *rule) mean(p path.Path, action workload.Change) *rule {
 
 // override is one path of spec.changes.
 type override struct {
-	path   path.Path
-	action workload.Change
+	path    path.Path
+	action  workload.Change
+	ignored bool
+	request bool
 }
 
 func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 	if spec == nil {
 		return
 	}
-	seen := map[string]bool{}
 	for _, list := range []struct {
 		name   string
 		paths  []v1alpha1.Path
 		action workload.Change
 	}{
+		{"create", spec.Create, workload.ChangeCreate},
+		{"delete", spec.Delete, workload.ChangeDelete},
 		{"rollout", spec.Rollout, workload.ChangeRollOut},
 		{"scale", spec.Scale, workload.ChangeScale},
 		{"ignore", spec.Ignore, 0},
@@ -107,22 +112,39 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 			if !ok {
 				continue
 			}
-			if seen[p.String()] {
+			o := c.overrideOf(p)
+			if list.action != 0 && o.action.Has(list.action) || o.ignored || list.action == 0 && o.action != 0 {
 				c.errs = append(c.errs, field.Duplicate(here, text))
 			}
-			seen[p.String()] = true
+			o.action |= list.action
+			o.ignored = o.ignored || list.action == 0
 			c.use(here, p, false)
-			c.overrides = append(c.overrides, override{p, list.action})
 		}
 	}
+	c.requests(at.Child("requests"), spec.Requests)
+	c.a.lifecycle = c.unwatched(at.Child("createDeleteWhen"), spec.CreateDeleteWhen)
+	c.subresources(at.Child("subresources"), spec.Subresources)
+}
+
+// overrideOf is the entry of a path, which is made if it is new.
+func (c *compiler) overrideOf(p path.Path) *override {
+	for _, o := range c.overrides {
+		if o.path.Equal(p) {
+			return o
+		}
+	}
+	o := &override{path: p}
+	c.overrides = append(c.overrides, o)
+	return o
 }
 
 // compileRules makes the tree: first what the adapter says, then the defaults. The paths of scale, bounds and suspend are
-// scales; the template, hold and every other field are roll-outs; identity, metadata and status are nothing.
+// scales; the template, hold and every other field are roll-outs; identity, metadata and status are nothing. Only the owners
+// are more than that: the garbage collector deletes an object whose owners do not exist.
 func (c *compiler) compileRules(template path.Path) *rule {
 	root := &rule{set: true, action: workload.ChangeRollOut}
 	for _, o := range c.overrides {
-		root.mean(o.path, o.action)
+		root.mean(o.path, o.action).request = o.request
 	}
 	for i := range c.a.components {
 		part := &c.a.components[i]
@@ -158,5 +180,6 @@ func (c *compiler) compileRules(template path.Path) *rule {
 	for _, name := range []string{"apiVersion", "kind", "metadata", "status"} {
 		root.mean(path.Path{}.Field(name), 0)
 	}
+	root.mean(path.Path{}.Field("metadata").Field("ownerReferences"), workload.ChangeDelete)
 	return root
 }

@@ -29,7 +29,9 @@ type FreezeRule struct {
 	Group, Resource string
 	// Versions are those that the adapter speaks of; requests in others are converted by the API server.
 	Versions []string
-	Actions  workload.Change
+	// Subresources are those, besides scale, whose updates the adapter classifies.
+	Subresources []string
+	Actions      workload.Change
 }
 
 // FreezeScope says what the configuration of freezes covers besides its rules.
@@ -126,7 +128,8 @@ func celText(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
 
-// freezeRules lists what is sent: for each kind the operations that can be a denied action, and /scale where Scale is.
+// freezeRules lists what is sent: for each kind the operations that can be a denied action, the updates of its subresources
+// that are judged, and /scale where Scale is denied.
 func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperations {
 	var list []admissionregistrationv1.RuleWithOperations
 	add := func(k FreezeRule, resource string, operations []admissionregistrationv1.OperationType) {
@@ -151,6 +154,11 @@ func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperation
 	})
 	for _, k := range sorted {
 		add(k, k.Resource, operationsOf(k.Actions))
+		for _, name := range k.Subresources {
+			if k.Actions != 0 {
+				add(k, k.Resource+"/"+name, []admissionregistrationv1.OperationType{admissionregistrationv1.Update})
+			}
+		}
 		if k.Actions.Has(workload.ChangeScale) {
 			add(k, k.Resource+"/scale", []admissionregistrationv1.OperationType{admissionregistrationv1.Update})
 		}
@@ -158,12 +166,14 @@ func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperation
 	return list
 }
 
+// operationsOf lists the operations that can be one of some actions. An update can be any of them: an edit can have a
+// controller create objects or delete them.
 func operationsOf(actions workload.Change) []admissionregistrationv1.OperationType {
 	var operations []admissionregistrationv1.OperationType
 	if actions.Has(workload.ChangeCreate) {
 		operations = append(operations, admissionregistrationv1.Create)
 	}
-	if actions&(workload.ChangeRollOut|workload.ChangeScale) != 0 {
+	if actions != 0 {
 		operations = append(operations, admissionregistrationv1.Update)
 	}
 	if actions.Has(workload.ChangeDelete) {

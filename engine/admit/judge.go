@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,18 +153,11 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 		return req, "", nil
 	}
 	req.Kind = found.GroupKind()
-	switch r.subresource {
-	case "":
-		before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
-		req.Actions = found.Classify(before, after)
-		if r.operation == admissionv1.Update {
-			req.Actions |= adapter.Ordered(before, after)
-		}
-		if r.operation == admissionv1.Delete {
-			req.Actions = workload.ChangeDelete
-		}
+	switch {
+	case r.subresource == "" || slices.Contains(found.Subresources(), r.subresource):
+		req.Actions = classify(r, found)
 		uid = facts(r, set.AnnotationKeys(), &req)
-	case "scale":
+	case r.subresource == "scale":
 		// A count of 0 is left out of a Scale.
 		if r.object.Get("spec.replicas").Int() == r.oldObject.Get("spec.replicas").Int() {
 			return req, "", nil
@@ -174,6 +168,20 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 		}
 	}
 	return req, uid, j.inNamespace(ctx, &req)
+}
+
+// classify says what a review that carries the whole object is. A deletion that does not say of what is one.
+func classify(r *review, by *adapter.Adapter) workload.Change {
+	before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
+	switch {
+	case r.operation == admissionv1.Delete && len(before) == 0:
+		return workload.ChangeDelete
+	case r.operation == admissionv1.Delete:
+		return by.Classify(before, nil)
+	case r.operation == admissionv1.Update:
+		return by.Classify(before, after) | adapter.Ordered(before, after)
+	}
+	return by.Classify(before, after)
 }
 
 // facts adds what the review says of the object before and after, and gives its UID if it exists already. What is created,

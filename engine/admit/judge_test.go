@@ -109,7 +109,18 @@ func web(labels string, replicas int, more string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known","labels":{%s}%s},"spec":{"replicas":%d}}`, labels, more, replicas)
 }
 
+// of makes the review of a Deployment that of another resource.
+func of(group, resource, review string) string {
+	return strings.NewReplacer(`"group":"apps"`, fmt.Sprintf(`"group":%q`, group), "deployments", resource).Replace(review)
+}
+
+func pod(spec string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known"},"spec":{"nodeName":"a"%s}}`, spec)
+}
+
 const (
+	promoted = `{"metadata":{"name":"web","uid":"known","labels":{}},"spec":{"replicas":1},"status":{"promoteFull":true}}`
+
 	front = `"tier":"front"`
 	none  = "null"
 )
@@ -138,6 +149,13 @@ func TestJudge(t *testing.T) {
 		{"a namespace that is not known yet", namedFreeze, review("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
 		{"the labels of one that is not known yet", frontFreeze, review("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
 		{"a namespace that is being deleted", namedFreeze, review("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
+		{"a status by which people act", namedFreeze, of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", web("", 1, ""), promoted)), "Rollout.argoproj.io/shop/web refused: ClusterChangeFreeze/named denies RollOut"},
+		{"the end of the same, which the controller writes", namedFreeze, of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", promoted, web("", 1, ""))), ""},
+		{"a container for debugging", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "ephemeralcontainers", pod(""), pod(`,"ephemeralContainers":[{"name":"debug"}]`))), "denies RollOut"},
+		{"more memory in place", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "resize", pod(""), pod(`,"containers":[{"resources":{"limits":{"memory":"1Gi"}}}]`))), "denies RollOut"},
+		{"the deletion of a pod alone", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
+		{"the deletion of a pod that is controlled", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`, `"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
+		{"a deletion that does not say of what", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
 		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), "deployments", "gadgets"), ""},
 		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`, `"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
 		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""), web(`"tier":"front"`, 2, "")), "denies Scale"},
@@ -258,7 +276,8 @@ func TestFreezeConfiguration(t *testing.T) {
 		{Group: "apps", Resource: "statefulsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
 		{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut | workload.ChangeDelete},
 		{Group: "apps", Resource: "daemonsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
-		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Actions: 0},
+		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Subresources: []string{"status"}, Actions: 0},
+		{Resource: "pods", Versions: []string{"v1"}, Subresources: []string{"resize", "ephemeralcontainers"}, Actions: workload.ChangeRollOut},
 	}
 	config := admit.FreezeConfiguration(admissionClient, kinds, admit.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: true})
 	var rules []string
@@ -266,9 +285,10 @@ func TestFreezeConfiguration(t *testing.T) {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
 	}
 	want := []string{
+		"[] [v1] [pods pods/resize pods/ephemeralcontainers] [UPDATE]*",
 		"[apps] [v1] [daemonsets daemonsets/scale statefulsets statefulsets/scale] [UPDATE]*",
 		"[apps] [v1] [deployments] [UPDATE DELETE]*",
-		"[batch] [v1] [cronjobs] [CREATE]*",
+		"[batch] [v1] [cronjobs] [CREATE UPDATE]*",
 	}
 	if diff := cmp.Diff(want, rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
@@ -279,7 +299,7 @@ func TestFreezeConfiguration(t *testing.T) {
 	if len(config.Webhooks) != 2 || *config.Webhooks[1].FailurePolicy != "Ignore" || *config.Webhooks[0].FailurePolicy != "Fail" {
 		t.Errorf("webhooks %+v", config.Webhooks)
 	}
-	if got := admit.FreezeConfiguration(admissionClient, kinds[4:], admit.FreezeScope{}); got != nil {
+	if got := admit.FreezeConfiguration(admissionClient, kinds[4:5], admit.FreezeScope{}); got != nil {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
 	bare := admit.FreezeConfiguration(admissionClient, kinds[:1], admit.FreezeScope{})

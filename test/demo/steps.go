@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,8 @@ func (d *demo) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pods := filepath.Join("adapters", "core", "Pod") // off by default
+	adapters = slices.DeleteFunc(adapters, func(file string) bool { return filepath.Dir(file) == pods })
 	if err := d.place.applyAll(ctx, adapters, "--server-side"); err != nil {
 		return err
 	}

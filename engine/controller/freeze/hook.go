@@ -113,7 +113,9 @@ func (h *Hook) rules(now time.Time) []admit.FreezeRule {
 				continue
 			}
 		}
-		list = append(list, admit.FreezeRule{Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Actions: actions})
+		list = append(list, admit.FreezeRule{
+			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(), Actions: actions,
+		})
 	}
 	return list
 }

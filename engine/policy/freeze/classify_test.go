@@ -97,7 +97,7 @@ func TestClassifyAsPeopleWork(t *testing.T) {
 		{"kubectl label", "deployments.apps", webYAML, `{metadata: {labels: {tier: back}}}`, nothing},
 		{"kubectl annotate", "deployments.apps", webYAML, `{metadata: {annotations: {note: x}}}`, nothing},
 		{"a finalizer goes", "deployments.apps", webYAML, `{metadata: {finalizers: null, deletionTimestamp: "2026-12-20T00:00:00Z"}}`, nothing},
-		{"an owner comes", "deployments.apps", webYAML, `{metadata: {ownerReferences: [{apiVersion: v1, kind: App, name: a, uid: u}]}}`, nothing},
+		{"an owner comes", "deployments.apps", webYAML, `{metadata: {ownerReferences: [{apiVersion: v1, kind: App, name: a, uid: u}]}}`, remove},
 		{"server-side apply of the same", "deployments.apps", webYAML, `{metadata: {managedFields: [{manager: ci, operation: Apply, time: "2026-12-20T00:00:00Z"}]}}`, nothing},
 		{"status", "deployments.apps", webYAML, `{status: {availableReplicas: 2}}`, nothing},
 		{"another API version of the same object", "deployments.apps", webYAML, `{apiVersion: apps/v1beta2}`, nothing},

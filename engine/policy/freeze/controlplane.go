@@ -7,11 +7,12 @@ import (
 )
 
 // controllers are the service accounts of kube-controller-manager, where it runs with --use-service-account-credentials,
-// whose controllers act on workloads.
+// whose controllers act on workloads and on pods that nothing controls.
 var controllers = map[string]struct{}{
-	"cronjob-controller": {}, "daemon-set-controller": {}, "deployment-controller": {}, "disruption-controller": {},
+	"cronjob-controller": {}, "daemon-set-controller": {}, "deployment-controller": {}, "device-taint-eviction-controller": {},
+	"disruption-controller":     {},
 	"generic-garbage-collector": {}, "horizontal-pod-autoscaler": {}, "job-controller": {}, "namespace-controller": {},
-	"node-controller": {}, "pod-garbage-collector": {}, "replicaset-controller": {}, "replication-controller": {},
+	"node-controller": {}, "persistent-volume-binder": {}, "pod-garbage-collector": {}, "replicaset-controller": {}, "replication-controller": {},
 	"statefulset-controller": {}, "ttl-after-finished-controller": {},
 }
 

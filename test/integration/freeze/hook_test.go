@@ -38,7 +38,7 @@ kind: ClusterChangeFreeze
 metadata: {name: one}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("deployments: DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze
@@ -59,10 +59,10 @@ kind: ClusterChangeFreeze
 metadata: {name: one}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("deployments: DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
 		Expect(env.Client.Delete(ctx, configuration(Default))).To(Succeed())
 		Eventually(configuration).ShouldNot(BeNil())
 		Expect(env.Client.Patch(ctx, configuration(Default), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`)))).To(Succeed())
-		Eventually(rulesOf).Should(ConsistOf("deployments: DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
 	})
 })

@@ -49,6 +49,8 @@ type specimen struct {
 	rollOut, scale, both string
 	// subresource is a merge patch of /scale.
 	subresource string
+	// labels is what an edit of labels is, and owners what another owner is besides a deletion; empty: nothing.
+	labels, owners []string
 }
 
 const (
@@ -56,6 +58,12 @@ const (
 	newImage    = `"template":{"spec":{"containers":[{"name":"a","image":"registry.example.com/a:2"}]}}`
 	toTwo       = `{"spec":{"replicas":2}}`
 )
+
+// foundByLabels is a kind whose owners find it by labels, and make another object where they do not.
+func foundByLabels(s specimen) specimen {
+	s.labels, s.owners = []string{"Create"}, []string{"Create"}
+	return s
+}
 
 func specimens() []specimen {
 	pods := func(kind, apiVersion, more string) specimen {
@@ -71,7 +79,7 @@ func specimens() []specimen {
 	return []specimen{
 		pods("Deployment", "apps/v1", ""),
 		pods("StatefulSet", "apps/v1", "serviceName: a, "),
-		pods("ReplicaSet", "apps/v1", ""),
+		foundByLabels(pods("ReplicaSet", "apps/v1", "")),
 		pods("Rollout", "argoproj.io/v1alpha1", ""),
 		{
 			kind:    "DaemonSet",
@@ -91,6 +99,7 @@ func specimens() []specimen {
 			kind:   "Job",
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: %s}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: "registry.example.com/a:1"}]}}}}`,
 			scale:  `{"spec":{"parallelism":2}}`,
+			owners: []string{"Create"},
 		},
 		{
 			kind:   "HorizontalPodAutoscaler",

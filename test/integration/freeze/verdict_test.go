@@ -38,7 +38,9 @@ var _ = Describe("Every kind", func() {
 			add("roll-out", s.rollOut, "RollOut")
 			add("scale", s.scale, "Scale")
 			add("both", s.both, "RollOut", "Scale")
-			add("label", `{"metadata":{"labels":{"team":"b"}}}`)
+			add("label", `{"metadata":{"labels":{"team":"b"}}}`, s.labels...)
+			add("annotation", `{"metadata":{"annotations":{"team":"b"}}}`)
+			add("owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`, append(s.owners, "Delete")...)
 			if s.subresource != "" {
 				tries = append(tries, struct {
 					name   string

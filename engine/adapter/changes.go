@@ -1,0 +1,93 @@
+package adapter
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Subresources are those, besides scale, whose updates carry the whole object and are classified like edits of it.
+func (a *Adapter) Subresources() []string { return slices.Clone(a.subresources) }
+
+// whole is the action of an object that is created or deleted, or none where the adapter says that the kind's objects come
+// and go with others.
+func (a *Adapter) whole(object []byte, action workload.Change) workload.Change {
+	read := func(s *slot) string {
+		found, err := s.path.Get(object)
+		if err != nil || found.Raw() == "null" {
+			return ""
+		}
+		return found.Raw()
+	}
+	for i := range a.lifecycle {
+		if !a.lifecycle[i].holds(read) {
+			return 0
+		}
+	}
+	return action
+}
+
+// isWithdrawn says whether the difference of two values is that a request, or some of a list of requests, has gone.
+func isWithdrawn(before, after string, rules []*rule) bool {
+	if !slices.ContainsFunc(rules, func(r *rule) bool { return r.request }) {
+		return false
+	}
+	if after == "" {
+		return true
+	}
+	if kindOf(before) != "[" || kindOf(after) != "[" {
+		return false
+	}
+	old := gjson.Parse(before).Array()
+	for _, left := range gjson.Parse(after).Array() {
+		if !slices.ContainsFunc(old, func(o gjson.Result) bool { return same(o.Raw, left.Raw) }) {
+			return false
+		}
+	}
+	return len(gjson.Parse(after).Array()) < len(old)
+}
+
+// unwatched compiles predicates on whole objects. Their slots go into a set of their own, so that no watch keeps them.
+func (c *compiler) unwatched(at *field.Path, specs []v1alpha1.Predicate) []predicate {
+	watched := c.d
+	c.d = drafts{}
+	defer func() { c.d = watched }()
+	return c.predicates(at, specs)
+}
+
+func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
+	for i, text := range paths {
+		here := at.Index(i)
+		p, ok := c.parse(here, text)
+		if !ok {
+			continue
+		}
+		o := c.overrideOf(p)
+		if o.action == 0 {
+			c.invalid(here, text, "must be in create, delete, rollout or scale too")
+		}
+		if o.request {
+			c.errs = append(c.errs, field.Duplicate(here, text))
+		}
+		o.request = true
+	}
+}
+
+func (c *compiler) subresources(at *field.Path, names []string) {
+	for i, name := range names {
+		here := at.Index(i)
+		switch {
+		case name == "":
+			c.required(here, "the name of a subresource, e.g. status")
+		case name == "scale":
+			c.invalid(here, name, "is judged anyway")
+		case slices.Contains(names[:i], name):
+			c.errs = append(c.errs, field.Duplicate(here, name))
+		}
+	}
+	c.a.subresources = slices.Clone(names)
+}

@@ -1,0 +1,31 @@
+package adapter
+
+import (
+	"fmt"
+	"slices"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Rescaled lists the objects whose size a change of a governor decides anew: those that it governs before and after, each
+// once. They are none where the kind governs nothing, or where the change is none. No object before is a creation, none after a
+// deletion. Whether the objects exist is not known here. An error says that one of the texts is not an object.
+func (a *Adapter) Rescaled(before, after []byte) ([]workload.Ref, error) {
+	if a.governs == nil || a.Classify(before, after) == 0 {
+		return nil, nil
+	}
+	var all []workload.Ref
+	for _, manifest := range [][]byte{before, after} {
+		if len(manifest) == 0 {
+			continue
+		}
+		obj, err := a.Project(manifest)
+		if err != nil {
+			return nil, fmt.Errorf("read what a %s governs: %w", a.gk.Kind, err)
+		}
+		if ref, ok := a.Governs(obj); ok && !slices.Contains(all, ref) {
+			all = append(all, ref)
+		}
+	}
+	return all, nil
+}

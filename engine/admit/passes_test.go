@@ -1,0 +1,237 @@
+package admit_test
+
+import (
+	stdcmp "cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+
+	shipped "flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/target"
+)
+
+// example is a request that the documentation says passes a freeze of everything.
+type example struct {
+	// Object is a folder of the library, and a case in its testdata if that is not normal.
+	Object string `json:"object"`
+	// Before is a merge patch that makes the object that is edited, and Edit one that edits it.
+	Before json.RawMessage `json:"before,omitempty"`
+	Edit   json.RawMessage `json:"edit,omitempty"`
+	// Operation is UPDATE by default, Namespace shop, User alice, and Resource, of the core group, that of the object.
+	Operation   admissionv1.Operation `json:"operation,omitempty"`
+	Subresource string                `json:"subresource,omitempty"`
+	Namespace   string                `json:"namespace,omitempty"`
+	Resource    string                `json:"resource,omitempty"`
+	User        string                `json:"user,omitempty"`
+}
+
+// without is the same request with nothing in it that could be a reason to let it pass but what it does to the object, or,
+// where there was nothing else, a request that does something else to the object.
+func (e example) without(t *testing.T) example {
+	bare := e
+	bare.Subresource, bare.Namespace, bare.Resource, bare.User = "", "", "", ""
+	if e.Operation == admissionv1.Delete && len(e.Before) > 0 {
+		bare.Before = nil
+	}
+	if string(encode(t, bare)) != string(encode(t, e)) && bare.Subresource == e.Subresource {
+		return bare
+	}
+	switch e.Operation {
+	case admissionv1.Create, admissionv1.Delete:
+		bare.Operation, bare.Edit = "", json.RawMessage(`{"spec":{"hostname":"other"}}`)
+	default:
+		bare.Operation, bare.Edit = admissionv1.Delete, nil
+	}
+	return bare
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// review writes the AdmissionReview of the request.
+func (e example) review(t *testing.T) string {
+	t.Helper()
+	parts := strings.Split(e.Object, "/")
+	kind := append(parts, "normal")[2]
+	dir := filepath.Join("..", "..", "adapters", parts[0], parts[1])
+	var spec v1alpha1.Adapter
+	readYAML(t, filepath.Join(dir, "adapter.yaml"), &spec)
+	var object json.RawMessage
+	readYAML(t, filepath.Join(dir, "testdata", kind, "object.yaml"), &object)
+
+	resource := schema.ParseGroupResource(spec.Name)
+	if e.Resource != "" {
+		resource = schema.GroupResource{Resource: e.Resource}
+	}
+	before := merge(t, object, e.Before)
+	old, cur := string(before), string(merge(t, before, e.Edit))
+	operation := e.Operation
+	switch operation {
+	case "":
+		operation = admissionv1.Update
+	case admissionv1.Create:
+		old = none
+	case admissionv1.Delete:
+		cur = none
+	}
+	text := of(resource.Group, resource.Resource, review(string(operation), "NAMESPACE", "any", e.Subresource, old, cur))
+	text = strings.Replace(text, `"NAMESPACE"`, fmt.Sprintf("%q", stdcmp.Or(e.Namespace, "shop")), 1)
+	return strings.Replace(text, `"alice"`, fmt.Sprintf("%q", stdcmp.Or(e.User, "alice")), 1)
+}
+
+func merge(t *testing.T, object, patch []byte) []byte {
+	t.Helper()
+	if len(patch) == 0 {
+		return object
+	}
+	merged, err := jsonpatch.MergePatch(object, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// section is a part of the documentation of freezes, from its heading to the next one.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "policies", "freeze.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("no section %q", heading)
+	}
+	part, _, _ := strings.Cut(rest, "\n#")
+	return part
+}
+
+// rows are the rows of the table in a text, without its head.
+func rows(text string, columns int) [][]string {
+	var all [][]string
+	for line := range strings.Lines(text) {
+		if cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"); strings.HasPrefix(line, "|") && len(cells) == columns {
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			all = append(all, cells)
+		}
+	}
+	return all[2:]
+}
+
+// Everything that the documentation lists passes a freeze that denies everything everywhere, and for the reason that it gives.
+func TestWhatPasses(t *testing.T) {
+	judges := freezes(t)
+	f := &v1alpha1.ClusterChangeFreeze{}
+	everything := `{metadata: {name: everything}, spec: {target: {namespaceSelector: {}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
+	if err := yaml.UnmarshalStrict([]byte(everything), f); err != nil {
+		t.Fatal(err)
+	}
+	rule, _, errs := freeze.CompileCluster(f, freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	judges.set = judges.set.With(rule)
+	j := judge(t, judges, func(admit.Judgement) {})
+
+	table := rows(section(t, "## What passes"), 3)
+	if len(table) < 16 {
+		t.Fatalf("found only %d rows", len(table))
+	}
+	for _, row := range table {
+		t.Run(row[0], func(t *testing.T) {
+			var e example
+			if err := yaml.UnmarshalStrict([]byte(strings.Trim(row[2], "`")), &e); err != nil {
+				t.Fatalf("%v in %s", err, row[2])
+			}
+			if got := ask(t, j, e.review(t)); !got.Allowed {
+				t.Errorf("refused: %s", got.Result.Message)
+			}
+			other := e.without(t)
+			if got := ask(t, j, other.review(t)); got.Allowed {
+				t.Errorf("passes too: %s", encode(t, other))
+			}
+		})
+	}
+}
+
+// The documentation names every account that is not judged, and no other.
+func TestAccountsThatPass(t *testing.T) {
+	_, text, found := strings.Cut(section(t, "## What passes"), "\nThe accounts of the control plane are ")
+	text, _, _ = strings.Cut(text, ".\n")
+	if !found {
+		t.Fatal("no paragraph of accounts")
+	}
+	var got []string
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
+		switch name := m[1]; {
+		case name == "kube-system":
+		case strings.Contains(name, ":"):
+			got = append(got, name)
+		default:
+			got = append(got, "system:serviceaccount:kube-system:"+name)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(freeze.ControlPlaneUsers(), got); diff != "" {
+		t.Errorf("not judged (-) and documented (+):\n%s", diff)
+	}
+}
+
+// The documentation lists every field that a shipped adapter ignores.
+func TestFieldsThatPass(t *testing.T) {
+	all, err := shipped.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for _, row := range rows(section(t, "### Fields that are nothing"), 2) {
+		got[row[0]] = row[1]
+	}
+	for _, a := range all {
+		if a.Spec.Changes == nil || len(a.Spec.Changes.Ignore) == 0 {
+			continue
+		}
+		var paths []string
+		for _, p := range a.Spec.Changes.Ignore {
+			paths = append(paths, "`"+string(p)+"`")
+		}
+		want[stdcmp.Or(a.Spec.Target.Group, "core")+"/"+a.Spec.Target.Kind] = strings.Join(paths, ", ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ignored (-) and documented (+):\n%s", diff)
+	}
+}
