@@ -52,10 +52,10 @@ func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bou
 	}
 	decisions := v.decideAll(&w, plan)
 	if a.min != nil {
-		b.Min, b.MinFloor = v.boundAfter(a.min, decisions), a.min.minimum
+		b.Min = v.boundAfter(a.min, decisions)
 	}
 	if a.max != nil {
-		b.Max, b.MaxFloor = v.boundAfter(a.max, decisions), a.max.minimum
+		b.Max = v.boundAfter(a.max, decisions)
 	}
 	return b, nil
 }

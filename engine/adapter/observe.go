@@ -19,7 +19,6 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	o := workload.Observed{
 		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
 		Labels: obj.Labels, Annotations: obj.Annotations, Components: v.components(),
-		Ready: v.all(a.ready, v.now),
 	}
 	if obj.Created != 0 {
 		o.Created = time.Unix(obj.Created, 0).UTC()
@@ -30,11 +29,9 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	}
 	o.CanHold = v.holding() != nil
 	if a.min != nil {
-		o.Bounds.MinFloor = a.min.minimum
 		o.Bounds.Min, _ = v.bound(a.min)
 	}
 	if a.max != nil {
-		o.Bounds.MaxFloor = a.max.minimum
 		o.Bounds.Max, _ = v.bound(a.max)
 	}
 	return o

@@ -163,7 +163,7 @@ func (v *view) restartsPods(d *decision) bool {
 	case siteSlot:
 		return v.slotRestartsPods(v.a.projection.slots[d.site.index])
 	case siteUnlisted:
-		t := v.a.projection.template
+		t := v.a.template
 		pointer, err := t.Pointer()
 		written := path.Pointer(d.pointer)
 		return err == nil && t.Len() > 0 && (pointer.IsPrefixOf(written) || written.IsPrefixOf(pointer))

@@ -1,9 +1,7 @@
 package adapter
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"flyball.dev/flyball/engine/path"
@@ -234,9 +232,4 @@ func splice(raw string, tokens []string, level int, e *workload.Entry) string {
 // same compares two JSON texts, of which either may be empty for an absent value.
 func same(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
-}
-
-func sortedPairs(p workload.Pairs) workload.Pairs {
-	slices.SortFunc(p, func(a, b workload.Pair) int { return cmp.Compare(a.Key, b.Key) })
-	return p
 }

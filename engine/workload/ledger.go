@@ -61,17 +61,6 @@ func (l Ledger) Find(pointer string) *Entry {
 	return nil
 }
 
-// HasBy says whether any entry was made on behalf of a policy.
-func (l Ledger) HasBy(p Policy) bool {
-	s := p.String()
-	for i := range l {
-		if l[i].By == s {
-			return true
-		}
-	}
-	return false
-}
-
 // ledgerOf is the key under which the annotation names the object it belongs to; every other key is a JSON pointer.
 const ledgerOf = "of"
 

@@ -1,4 +1,4 @@
-package watch
+package workload
 
 import (
 	"strings"
@@ -7,11 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"flyball.dev/flyball/engine/workload"
 )
 
-func TestMetadataProjector(t *testing.T) {
+func TestMetadata(t *testing.T) {
 	const full = `{"apiVersion":"v1","kind":"Pod","metadata":{
 		"annotations":{"flyball.dev/awake-until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
 		"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":"2026-02-02T03:04:05Z","generation":7,
@@ -23,23 +21,23 @@ func TestMetadataProjector(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw  string
 		keys []string
-		want *workload.Object
+		want *Object
 		err  string
 	}{
 		"everything": {
 			raw: full, keys: []string{"flyball.dev/awake-until", `quo"te`, "missing"},
-			want: &workload.Object{
+			want: &Object{
 				Namespace: "shop", Name: "web-1", UID: "u-1", ResourceVersion: "42", Generation: 7,
 				Created: 1767323045, Deleting: true,
-				Labels:      workload.Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
-				Annotations: workload.Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
-				Owner:       &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
+				Labels:      Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
+				Annotations: Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
+				Owner:       &Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
 			},
 		},
 		"a core owner and no annotations": {
 			raw: `{"metadata":{"name":"a","annotations":{"k":"v"},"labels":null,"creationTimestamp":null,"deletionTimestamp":null,
 				"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","controller":true}]}}`,
-			want: &workload.Object{Name: "a", Owner: &workload.Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
+			want: &Object{Name: "a", Owner: &Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
 		},
 		"no metadata":     {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
 		"not an instant":  {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
@@ -47,7 +45,7 @@ func TestMetadataProjector(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(c.raw)
-			got, err := MetadataProjector(c.keys...).Project(raw)
+			got, err := NewMetadata(NewInterner(), c.keys...).Project(raw)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %q", err, c.err)
@@ -65,9 +63,9 @@ func TestMetadataProjector(t *testing.T) {
 	}
 }
 
-func TestMetadataProjectorSharesTexts(t *testing.T) {
-	p := MetadataProjector("note")
-	project := func(name string) *workload.Object {
+func TestMetadataSharesTexts(t *testing.T) {
+	p := NewMetadata(NewInterner(), "note")
+	project := func(name string) *Object {
 		o, err := p.Project([]byte(`{"metadata":{"name":"` + name + `","labels":{"tier":"front"},"annotations":{"note":"same"}}}`))
 		if err != nil {
 			t.Fatal(err)
