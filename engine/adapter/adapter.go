@@ -31,16 +31,16 @@ type Adapter struct {
 	encoding   v1alpha1.Encoding
 	governs    *governs
 	ready      []predicate
-	annotate   path.Path
-	notes      map[string]*slot // by annotation key
-	pods       v1alpha1.Pods
-	template   path.Path // of pods; empty where the adapter names none
-	// annotations is whether .metadata.annotations exists; nil where no JSON Patch is ever made.
-	annotations *slot
-	changes     *rule
-	uses        []Use
-	projection  *projection
-	interner    *workload.Interner
+	// annotate are the places where annotations go, by key.
+	annotate map[string]*slot
+	pods     v1alpha1.Pods
+	template path.Path // of pods; empty where the adapter names none
+	// annotationsMap keeps whether .metadata.annotations exists; nil where no JSON Patch is ever made.
+	annotationsMap *slot
+	changes        *rule
+	uses           []Use
+	projection     *projection
+	interner       *workload.Interner
 }
 
 // component is one replica count, or one per element where each is set.

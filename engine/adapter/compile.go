@@ -27,7 +27,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 		d: drafts{},
 		a: &Adapter{
 			name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
-			versions: spec.Target.Versions, notes: map[string]*slot{}, interner: workload.NewInterner(),
+			versions: spec.Target.Versions, annotate: map[string]*slot{}, interner: workload.NewInterner(),
 		},
 	}
 	at := field.NewPath("spec")
@@ -229,7 +229,7 @@ func (c *compiler) governs(at *field.Path, spec v1alpha1.AdapterSpec) {
 }
 
 func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []string) {
-	c.a.annotate = path.MustParse(".metadata.annotations")
+	annotations := path.MustParse(".metadata.annotations")
 	if spec != nil {
 		p, ok := c.plain(at.Child("path"), spec.Path)
 		if !ok {
@@ -239,13 +239,13 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 			c.invalid(at.Child("path"), spec.Path, "%s", why)
 			return
 		}
-		c.a.annotate = p
+		annotations = p
 	}
-	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, c.a.annotate})
-	c.use(at.Child("path"), c.a.annotate, true, path.Object)
+	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, annotations})
+	c.use(at.Child("path"), annotations, true, path.Object)
 	for _, key := range keys {
 		if key != v1alpha1.AnnotationLedger {
-			c.a.notes[key] = c.d.write(c.a.annotate.Field(key))
+			c.a.annotate[key] = c.d.write(annotations.Field(key))
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (c *compiler) finish(match []string) {
 		listed = listed || s.written && s.listed
 	}
 	if listed { // a JSON Patch has to know whether the map of the ledger is there
-		a.annotations = c.d.exists(path.MustParse(".metadata.annotations"))
+		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
 	a.changes = c.compileRules(a.template)
 	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each)

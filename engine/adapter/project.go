@@ -245,7 +245,7 @@ func isRepeated(names []member, k int) bool {
 // they too are given back. They come after the adapter's own fields, in the order of the ledger.
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	for i := range obj.Ledger {
-		if a.locate(obj, &obj.Ledger[i]).kind != siteUnlisted {
+		if a.locate(obj, &obj.Ledger[i]).kind != inUnwritten {
 			continue
 		}
 		f, err := fieldAt(raw, obj.Ledger[i].Pointer)
