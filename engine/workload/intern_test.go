@@ -16,6 +16,11 @@ func TestInterner(t *testing.T) {
 	if long := strings.Repeat("x", longest+1); unsafe.StringData(in.String(long)) == unsafe.StringData(long) || in.String(long) != long {
 		t.Error("a long string is not copied")
 	}
+	longestShared := strings.Repeat("y", longest)
+	if unsafe.StringData(in.String(longestShared)) != unsafe.StringData(in.Bytes([]byte(longestShared))) ||
+		unsafe.StringData(in.Bytes([]byte(longestShared))) != unsafe.StringData(in.String(longestShared)) {
+		t.Error("a string of the greatest length is kept twice")
+	}
 	for i := range 3 * generation {
 		in.String(fmt.Sprint(i))
 		if i%generation/2 == 0 {

@@ -114,7 +114,7 @@ func (r *MetadataReading) Take(i int, m path.Match) {
 func (r *MetadataReading) Finish() error {
 	// The strings that are an object's own share one allocation; the namespace is shared with other objects.
 	n, u := len(r.name), len(r.name)+len(r.uid)
-	own := string(append(append(append(make([]byte, 0, u+len(r.version)), r.name...), r.uid...), r.version...))
+	own := string(slices.Concat(r.name, r.uid, r.version))
 	r.Object.Name, r.Object.UID, r.Object.ResourceVersion = own[:n], own[n:u], own[u:]
 	r.Object.Namespace = r.metadata.interner.Bytes(r.namespace)
 	sortPairs(r.Object.Annotations)
@@ -152,8 +152,8 @@ func (r *MetadataReading) controller(raw []byte) *Owner {
 
 // Text is the bytes of a JSON string, without its quotes and escapes. It aliases the document where there is no escape.
 func Text(m path.Match) ([]byte, error) {
-	if n := len(m.Raw); n >= 2 && m.Raw[0] == '"' && bytes.IndexByte(m.Raw, '\\') < 0 {
-		return m.Raw[1 : n-1], nil
+	if m.Type() == path.String && !bytes.ContainsRune(m.Raw, '\\') {
+		return m.Raw[1 : len(m.Raw)-1], nil
 	}
 	s, err := m.Value().Text()
 	return []byte(s), err
