@@ -189,8 +189,6 @@ type projection struct {
 	// Fields are the JSON texts kept, sorted by path; empty for what the object does not have.
 	Fields   []string  `json:"fields"`
 	Elements []element `json:"elements,omitempty"`
-	// TemplateHash changes with the pod template.
-	TemplateHash string `json:"templateHash,omitempty"`
 }
 
 type observed struct {
@@ -222,11 +220,12 @@ func (r *run) projection(t *testing.T) projection {
 		t.Fatal(err)
 	}
 	o := r.adapter.Observe(obj)
-	if r.Ready != nil && o.Ready != *r.Ready {
-		t.Errorf("ready is %t, want %t", o.Ready, *r.Ready)
+	ready, why := r.adapter.Ready(r.object)
+	if r.Ready != nil && ready != *r.Ready {
+		t.Errorf("ready is %t, want %t (%s)", ready, *r.Ready, why)
 	}
 	p := projection{
-		Observed:   observed{CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: o.Ready},
+		Observed:   observed{CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready},
 		Generation: obj.Generation,
 	}
 	for _, c := range o.Components {
@@ -243,9 +242,6 @@ func (r *run) projection(t *testing.T) projection {
 	}
 	for _, e := range obj.Elements {
 		p.Elements = append(p.Elements, element{e.Name, e.Pointer, e.Raw})
-	}
-	if obj.TemplateHash != 0 {
-		p.TemplateHash = fmt.Sprintf("%016x", obj.TemplateHash)
 	}
 	return p
 }

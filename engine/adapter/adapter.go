@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Keys are the annotation keys that policies need of a kind's objects.
@@ -30,18 +31,19 @@ type Adapter struct {
 	encoding   v1alpha1.Encoding
 	governs    *governs
 	ready      []predicate
-	annotate   path.Path
-	notes      map[string]*slot // by annotation key
-	pods       v1alpha1.Pods
-	// annotations is whether .metadata.annotations exists; nil where no JSON Patch is ever made.
-	annotations *slot
-	changes     *rule
+	// annotate are the places where annotations go, by key.
+	annotate map[string]*slot
+	pods     v1alpha1.Pods
+	template path.Path // of pods; empty where the adapter names none
+	// annotationsMap keeps whether .metadata.annotations exists; nil where no JSON Patch is ever made.
+	annotationsMap *slot
+	changes        *rule
 	// lifecycle holds of the objects whose creation and deletion are changes. Its slots are in no projection.
 	lifecycle    []predicate
 	subresources []string
 	uses         []Use
 	projection   *projection
-	interner     *Interner
+	interner     *workload.Interner
 }
 
 // component is one replica count, or one per element where each is set.
@@ -134,9 +136,6 @@ func (a *Adapter) UsesScale() bool {
 	return slices.ContainsFunc(a.components, func(c component) bool { return c.viaScale })
 }
 
-// UsesPods says whether annotations are written to the kind's pods, which needs RBAC on pods.
-func (a *Adapter) UsesPods() bool { return a.pods.DeletionCost }
-
 // Pods says where the pod selector and template are; empty where the adapter names none.
 func (a *Adapter) Pods() v1alpha1.Pods { return a.pods }
 
@@ -148,10 +147,3 @@ func (a *Adapter) ProjectionID() string { return a.projection.id }
 
 // Uses lists every path of the adapter; those of one part of the spec are together.
 func (a *Adapter) Uses() []Use { return slices.Clone(a.uses) }
-
-// WithInterner gives the same adapter, keeping shared strings in the Interner given instead of one of its own.
-func (a *Adapter) WithInterner(in *Interner) *Adapter {
-	shared := *a
-	shared.interner = in
-	return &shared
-}

@@ -21,9 +21,7 @@ func (a *Adapter) Floors() (low, high *int64) {
 }
 
 // IsBound says whether a pointer is that of one of the kind's bounds.
-func (a *Adapter) IsBound(pointer string) bool {
-	return a.min != nil && a.min.slot.pointer == pointer || a.max != nil && a.max.slot.pointer == pointer
-}
+func (a *Adapter) IsBound(pointer string) bool { return a.BoundAt(pointer) != "" }
 
 // BoundAt says which of the kind's bounds a pointer is: min, max or, empty, none.
 func (a *Adapter) BoundAt(pointer string) string {
@@ -46,24 +44,25 @@ func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bou
 	if !v.complete() {
 		return b, fmt.Errorf("read the bounds of %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)
 	}
-	w, err := v.wish(plan)
+	w, err := v.wantsOf(plan)
 	if err != nil {
 		return b, fmt.Errorf("read the bounds of %s: %w", a.refOf(obj), err)
 	}
 	decisions := v.decideAll(&w, plan)
 	if a.min != nil {
-		b.Min, b.MinFloor = v.boundAfter(a.min, decisions), a.min.minimum
+		b.Min = v.boundAfter(a.min, decisions)
 	}
 	if a.max != nil {
-		b.Max, b.MaxFloor = v.boundAfter(a.max, decisions), a.max.minimum
+		b.Max = v.boundAfter(a.max, decisions)
 	}
 	return b, nil
 }
 
+// boundAfter is a bound once the decisions are carried out; nil where there is none or no limit.
 func (v *view) boundAfter(b *bound, decisions []decision) *int64 {
 	raw := v.current(b.slot).Raw
 	for i := range decisions {
-		if d := &decisions[i]; d.write && d.site == (site{siteSlot, b.slot.index}) {
+		if d := &decisions[i]; d.write && d.location == (location{inSlot, b.slot.index}) {
 			raw = d.value
 		}
 	}

@@ -51,14 +51,6 @@ func isWithdrawn(before, after string, rules []*rule) bool {
 	return len(gjson.Parse(after).Array()) < len(old)
 }
 
-// unwatched compiles predicates on whole objects. Their slots go into a set of their own, so that no watch keeps them.
-func (c *compiler) unwatched(at *field.Path, specs []v1alpha1.Predicate) []predicate {
-	watched := c.d
-	c.d = drafts{}
-	defer func() { c.d = watched }()
-	return c.predicates(at, specs)
-}
-
 func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
 	for i, text := range paths {
 		here := at.Index(i)

@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // maxSteps bounds the length of a path; no kind comes near.
@@ -26,25 +27,25 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 		d: drafts{},
 		a: &Adapter{
 			name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
-			versions: spec.Target.Versions, notes: map[string]*slot{}, interner: NewInterner(),
+			versions: spec.Target.Versions, annotate: map[string]*slot{}, interner: workload.NewInterner(),
 		},
 	}
 	at := field.NewPath("spec")
 	c.target(at.Child("target"), spec.Target)
-	template := c.pods(at.Child("pods"), spec.Pods)
+	c.pods(at.Child("pods"), spec.Pods)
 	c.scale(at.Child("scale"), spec.Scale)
 	c.a.suspend = c.variants(at.Child("suspend"), facetSuspend, spec.Suspend)
 	c.a.hold = c.variants(at.Child("hold"), facetHold, spec.Hold)
 	c.bounds(at.Child("bounds"), spec.Bounds)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
-	c.a.ready = c.predicates(at.Child("ready"), spec.Ready)
+	c.a.ready = c.predicates(at.Child("ready"), spec.Ready, drafts{}) // read on demand: nothing of it is kept of an object
 	c.changes(at.Child("changes"), spec.Changes)
 	c.separate()
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil), template)
+	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil))
 	return c.a, nil
 }
 
@@ -183,24 +184,23 @@ func (c *compiler) target(at *field.Path, t v1alpha1.AdapterTarget) {
 	}
 }
 
-func (c *compiler) pods(at *field.Path, p *v1alpha1.Pods) (template path.Path) {
+func (c *compiler) pods(at *field.Path, p *v1alpha1.Pods) {
 	if p == nil {
-		return template
+		return
 	}
 	c.a.pods = *p
-	if p.Selector != "" {
-		if selector, ok := c.plain(at.Child("selector"), p.Selector); ok {
-			c.use(at.Child("selector"), selector, false, path.Object)
+	object := func(name string, text v1alpha1.Path) (found path.Path) {
+		if text == "" {
+			return found
 		}
+		found, ok := c.plain(at.Child(name), text)
+		if ok {
+			c.use(at.Child(name), found, false, path.Object)
+		}
+		return found
 	}
-	if p.Template == "" {
-		return template
-	}
-	template, ok := c.plain(at.Child("template"), p.Template)
-	if ok {
-		c.use(at.Child("template"), template, false, path.Object)
-	}
-	return template
+	object("selector", p.Selector)
+	c.a.template = object("template", p.Template)
 }
 
 func (c *compiler) governs(at *field.Path, spec v1alpha1.AdapterSpec) {
@@ -229,7 +229,7 @@ func (c *compiler) governs(at *field.Path, spec v1alpha1.AdapterSpec) {
 }
 
 func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []string) {
-	c.a.annotate = path.MustParse(".metadata.annotations")
+	annotations := path.MustParse(".metadata.annotations")
 	if spec != nil {
 		p, ok := c.plain(at.Child("path"), spec.Path)
 		if !ok {
@@ -239,13 +239,13 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 			c.invalid(at.Child("path"), spec.Path, "%s", why)
 			return
 		}
-		c.a.annotate = p
+		annotations = p
 	}
-	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, c.a.annotate})
-	c.use(at.Child("path"), c.a.annotate, true, path.Object)
+	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, annotations})
+	c.use(at.Child("path"), annotations, true, path.Object)
 	for _, key := range keys {
 		if key != v1alpha1.AnnotationLedger {
-			c.a.notes[key] = c.d.write(c.a.annotate.Field(key))
+			c.a.annotate[key] = c.d.write(annotations.Field(key))
 		}
 	}
 }
@@ -285,17 +285,17 @@ func (c *compiler) isScaled(p path.Path) bool {
 }
 
 // finish seals what was collected.
-func (c *compiler) finish(match []string, template path.Path) {
+func (c *compiler) finish(match []string) {
 	a, listed := c.a, len(c.each) > 0
 	for _, s := range c.d {
-		s.rollout = s.rollout || s.written && !s.declared && template.Len() > 0 && path.Covers(template, s.path)
+		s.rollout = s.rollout || s.written && !s.declared && a.template.Len() > 0 && path.Covers(a.template, s.path)
 		listed = listed || s.written && s.listed
 	}
 	if listed { // a JSON Patch has to know whether the map of the ledger is there
-		a.annotations = c.d.exists(path.MustParse(".metadata.annotations"))
+		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
-	a.changes = c.compileRules(template)
-	a.projection = c.d.seal(match, c.each, template)
+	a.changes = c.compileRules(a.template)
+	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each)
 }
 
 // compact gives the JSON text without white space; null gives an empty text.

@@ -25,7 +25,7 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 			c.invalid(here.Child("via"), spec.Via, "an object has one /scale subresource, and another component uses it")
 		}
 		part := component{name: spec.Name, absent: spec.Default, minimum: spec.Minimum, viaScale: spec.Via == v1alpha1.ViaScale}
-		part.when = c.predicates(here.Child("when"), spec.When)
+		part.when = c.predicates(here.Child("when"), spec.When, c.d)
 		if spec.Each == "" {
 			c.single(here, spec, &part)
 		} else {
@@ -88,7 +88,7 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 		if len(spec.Set) == 0 {
 			c.required(here.Child("set"), "at least one field to write")
 		}
-		v := variant{when: c.predicates(here.Child("when"), spec.When), rollout: spec.Impact == v1alpha1.ImpactRollout}
+		v := variant{when: c.predicates(here.Child("when"), spec.When, c.d), rollout: spec.Impact == v1alpha1.ImpactRollout}
 		first := len(c.written)
 		for j, w := range spec.Set {
 			if set, ok := c.write(here.Child("set").Index(j), f, first, w); ok {
@@ -189,17 +189,18 @@ type predicate struct {
 	from   *slot
 }
 
-func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate) []predicate {
+// predicates compiles tests whose values are asked for in d.
+func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate, d drafts) []predicate {
 	var all []predicate
 	for i, spec := range specs {
-		if p, ok := c.predicate(at.Index(i), spec); ok {
+		if p, ok := c.predicate(at.Index(i), spec, d); ok {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate) (predicate, bool) {
+func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) (predicate, bool) {
 	known := len(c.errs)
 	p, ok := c.parse(at.Child("path"), spec.Path)
 	q := predicate{op: spec.Op}
@@ -220,12 +221,12 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate) (predicate
 	types := predicateTypes(&q, from)
 	c.use(at.Child("path"), p, false, types...)
 	if spec.Op == v1alpha1.OpExists || spec.Op == v1alpha1.OpNotExists {
-		q.slot = c.d.exists(p)
+		q.slot = d.exists(p)
 		return q, true
 	}
-	q.slot = c.d.read(p)
+	q.slot = d.read(p)
 	if from.Len() > 0 {
-		q.from = c.d.read(from)
+		q.from = d.read(from)
 		c.use(at.Child("valueFrom"), from, false, types...)
 	}
 	return q, true

@@ -155,7 +155,7 @@ func TestAccessors(t *testing.T) {
 		}
 	}
 	d, s := compiled(t, deploymentYAML, Keys{}), compiled(t, scaledYAML, Keys{})
-	if d.UsesScale() || !s.UsesScale() || !d.UsesPods() || s.UsesPods() || d.CanGovern() || !compiled(t, hpaYAML, Keys{}).CanGovern() {
+	if d.UsesScale() || !s.UsesScale() || d.CanGovern() || !compiled(t, hpaYAML, Keys{}).CanGovern() {
 		t.Error("wrong rights")
 	}
 	if d.Name() != "tests" || d.GroupKind().String() != "Deployment.apps" || !slices.Equal(d.Versions(), []string{"v1"}) ||
@@ -217,6 +217,8 @@ func TestProjectionID(t *testing.T) {
 	same := map[string]string{
 		"keys in another order":  id(vmYAML, Keys{Match: []string{"b", "a", "b"}, Set: []string{"c"}}),
 		"another value, impact":  id(strings.NewReplacer("Halted", "Manual", "Rollout", "None").Replace(vmYAML), Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
+		"a template":             id(vmYAML+"pods: {template: .spec.template}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
+		"a condition of ready":   id(vmYAML+"ready: [{path: .status.ready, op: Exists}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"other rules of changes": id(vmYAML+"changes: {ignore: [.spec.x]}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 	}
 	for name, got := range same {
@@ -228,7 +230,6 @@ func TestProjectionID(t *testing.T) {
 		"a key to match":   id(vmYAML, Keys{Match: []string{"a"}, Set: []string{"c"}}),
 		"a key to set":     id(vmYAML, Keys{Match: []string{"a", "b"}}),
 		"a path":           id(strings.ReplaceAll(vmYAML, "runStrategy", "strategy"), Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
-		"a template":       id(vmYAML+"pods: {template: .spec.template}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a condition":      id(vmYAML+"scale: [{name: main, when: [{path: .spec.keep, op: Exists}], replicas: .spec.running}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a list of counts": id(vmYAML+"scale: [{each: '.spec.x[*]', nameFrom: .name, replicas: .n}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 	}

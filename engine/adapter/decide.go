@@ -1,65 +1,96 @@
 package adapter
 
 import (
-	"strings"
 	"time"
 
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// decision is what becomes of one field. The rules are the table in the package's doc comment.
+// decision is what becomes of one field and its ledger entry.
 type decision struct {
-	label   string
-	pointer string
-	site    site
-	field   workload.Field
+	label    string
+	pointer  string
+	location location
+	field    workload.Field
 	// after is the ledger entry that is left; nil: none.
 	after *workload.Entry
-	// by is who is charged with a write.
+	// by is the policy that is charged with a write (Policy.String).
 	by string
-	// write says that value is written; empty removes the field. restore says that it is the original.
-	write, restore bool
-	value          string
-	// made is that of the entry that is given back.
+	// write says that value is written; empty removes the field.
+	write bool
+	value string
+	// made is the Made of the entry whose original is written.
 	made uint8
 	// viaScale says that the write goes through /scale.
 	viaScale bool
-	// overridden: somebody else's value is respected. corrected: it is written over.
+	// overridden says that somebody else's value is respected; corrected, that it is written over.
 	overridden, corrected bool
 	direction             workload.Direction
 }
 
-// decideWant decides a field that is claimed; l is its ledger entry, if any.
-func (v *view) decideWant(w *want, l *listed) decision {
-	if w.once != "" {
+// decide looks up in the decision table what becomes of one field, and works it out. A claimed field has w, one with a
+// ledger entry has l; the other one is nil.
+func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
+	switch outcomeOf(situationOf(w, l, plan)) {
+	case keepEntry:
+		return l.keep()
+	case passOn:
+		return passedOn(w, l)
+	case takeOver:
+		return v.takenOver(w)
+	case replace:
+		return replaced(w, l)
+	case restore:
+		return v.restored(w, l, plan.Within)
+	case respect:
+		return respected(w, l)
+	case correct:
+		return corrected(w, l)
+	case finish:
+		return v.finished(w, l)
+	case setOnce:
 		return v.setOnce(w, l)
+	case rememberOnce:
+		return rememberedOnce(w, l)
 	}
-	if l != nil && l.entry.Once != "" && !l.ours {
-		l = nil // what lasts takes over from what is there, whoever set it
-	}
-	switch {
-	case l == nil && same(w.field.Raw, w.value):
-		return w.decision()
-	case l == nil:
-		return v.take(w)
-	case l.ours:
-		return v.follow(w, l)
-	default:
-		return v.contest(w, l)
-	}
+	return decisionAbout(w, l)
 }
 
-func (w *want) decision() decision {
-	return decision{label: w.label, pointer: w.pointer, site: w.site, field: w.field, by: w.by.String()}
+// decisionAbout is the decision that writes nothing and leaves no entry.
+func decisionAbout(w *want, l *ledgerField) decision {
+	if w != nil {
+		return decision{label: w.label, pointer: w.pointer, location: w.location, field: w.field, by: w.by.String()}
+	}
+	d := decision{label: path.Pointer(l.entry.Pointer).Last(), pointer: l.entry.Pointer, location: l.location, field: l.field, by: l.entry.By}
+	if l.entry.Element != "" {
+		d.label = l.entry.Element + " " + d.label
+	}
+	return d
 }
 
-// take writes the value and remembers what was there.
-func (v *view) take(w *want) decision {
-	d := w.decision()
+// keep leaves the field and its entry as they are.
+func (l *ledgerField) keep() decision {
+	d := decisionAbout(nil, l)
+	d.after = &l.entry
+	return d
+}
+
+// passedOn leaves the field, and gives its entry to the policy that claims it now. The entry takes over a later beginning of
+// the claim, or what somebody changes after that would pass for older than the claim.
+func passedOn(w *want, l *ledgerField) decision {
+	d := decisionAbout(w, l)
+	e := l.settled()
+	e.By, e.Since = w.by.String(), later(e.Since, w.since)
+	d.after = &e
+	return d
+}
+
+// takenOver writes the value and remembers what was there.
+func (v *view) takenOver(w *want) decision {
+	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
-		Pointer: w.pointer, Was: w.field.Raw, Set: w.value, By: w.by.String(), Since: w.since,
+		Pointer: w.pointer, Was: w.field.Raw, Set: w.value, By: d.by, Since: w.since,
 		Made: v.made(w.pointer, w.field), Element: w.element, Pending: w.viaScale,
 	}
 	d.write, d.value, d.viaScale = true, w.value, w.viaScale
@@ -67,60 +98,78 @@ func (v *view) take(w *want) decision {
 	return d
 }
 
-// follow goes from the value that Flyball set to the one wanted now.
-func (v *view) follow(w *want, l *listed) decision {
-	e := l.seen()
-	if same(w.value, e.Was) && !same(w.value, e.Set) {
-		d := v.giveBack(l)
-		d.label, d.by = w.label, w.by.String()
-		return d
-	}
-	d := w.decision()
-	if same(w.value, e.Set) {
-		d.after = hand(e, w, true)
-		return d
-	}
-	d.after = &e
+// replaced writes another value and goes on remembering the original.
+func replaced(w *want, l *ledgerField) decision {
+	d := decisionAbout(w, l)
+	e := l.settled()
 	if w.viaScale {
 		e.Prior, e.Pending = e.Set, true
 	}
-	e.Set, e.By, e.Since = w.value, w.by.String(), w.since
+	e.Set, e.By, e.Since = w.value, d.by, w.since
+	d.after = &e
 	d.write, d.value, d.viaScale = true, w.value, w.viaScale
 	d.direction = towards(l.field.Raw, w.value)
 	return d
 }
 
-// contest decides a field that somebody else has changed.
-func (v *view) contest(w *want, l *listed) decision {
-	e := l.entry
-	if e.Pending {
-		return v.resume(w, l)
+// restored writes the original. Through /scale the entry stays until the original is seen, and says that it may be back. A
+// count that nobody claims comes down inside the bounds of what governs it now.
+func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decision {
+	d := decisionAbout(w, l)
+	d.value, d.made = l.entry.Was, l.entry.Made
+	if w == nil {
+		d.value = v.clampedOriginal(l, within)
 	}
-	fresh := w.since.After(e.Since) || !same(w.before, e.Set)
-	switch {
-	case fresh && same(w.field.Raw, w.value):
-		return w.decision()
-	case fresh:
-		return v.take(w)
+	if same(l.field.Raw, d.value) {
+		return d // it is inside the bounds already
 	}
-	d := w.decision()
-	d.after = hand(e, w, false)
-	if !w.enforce {
-		d.overridden = true
-		return d
+	d.write, d.direction = true, workload.DirectionUp
+	if l.location.kind == inSlot && v.a.projection.slots[l.location.index].viaScale && l.entry.Was != "" {
+		e := l.settled()
+		e.Pending = true
+		d.viaScale, d.after = true, &e
 	}
-	d.write, d.value, d.viaScale, d.corrected = true, e.Set, w.viaScale, true
-	d.direction = towards(l.field.Raw, e.Set)
 	return d
 }
 
-// resume does the /scale write of which only the ledger's half is known to be through. That may have been a write that gave
-// the field back; then it is taken once more. A value that came in between is the new original.
-func (v *view) resume(w *want, l *listed) decision {
-	if same(w.field.Raw, w.value) {
-		return w.decision()
+// clampedOriginal is an entry's original; a count that is not 0 is brought into the bounds, if there are any.
+func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
+	part := v.componentAt(l.location)
+	if within == nil || part == nil {
+		return l.entry.Was
 	}
-	d := v.take(w)
+	n, ok := part.read(l.entry.Was)
+	if clamped := within.Clamp(n); ok && n > 0 && clamped != n {
+		return integer(clamped)
+	}
+	return l.entry.Was
+}
+
+// respected leaves a value that somebody else wrote until the next transition. The entry goes to the policy that claims the
+// field now, since the finalizer of the old one waits for that.
+func respected(w *want, l *ledgerField) decision {
+	d := decisionAbout(w, l)
+	e := l.entry
+	if e.By != d.by {
+		e.By, e.Since = d.by, later(e.Since, w.since)
+	}
+	d.after, d.overridden = &e, true
+	return d
+}
+
+// corrected writes what was set once more, over a value that somebody else wrote.
+func corrected(w *want, l *ledgerField) decision {
+	d := respected(w, l)
+	d.overridden, d.corrected = false, true
+	d.write, d.value, d.viaScale = true, l.entry.Set, w.viaScale
+	d.direction = towards(l.field.Raw, d.value)
+	return d
+}
+
+// finished takes a count over once more, since the write to /scale of the first time did not come, or gave the count back.
+// If the count is the original still, the new entry is the one before as far as it is about the same.
+func (v *view) finished(w *want, l *ledgerField) decision {
+	d := v.takenOver(w)
 	if same(l.entry.Was, w.field.Raw) {
 		d.after.Made = l.entry.Made
 		if same(l.entry.Set, w.value) {
@@ -130,15 +179,41 @@ func (v *view) resume(w *want, l *listed) decision {
 	return d
 }
 
-// hand passes an entry on to the policy that claims it now. The finalizer of the old one waits for that. An entry that is
-// Flyball's own takes over a later beginning of the claim too, or what somebody changes after that would pass for older.
-func hand(e workload.Entry, w *want, ours bool) *workload.Entry {
-	by := w.by.String()
-	if ours || e.By != by {
-		e.Since = later(e.Since, w.since)
+// setOnce writes the size of a claim that comes into force, unless the field has it already, and remembers the claim. Until a
+// write to /scale is through, it remembers the original of a value that lasted as well.
+func (v *view) setOnce(w *want, l *ledgerField) decision {
+	d := v.takenOver(w)
+	d.after.Once = w.once
+	d.direction = towards(w.field.Raw, w.value)
+	switch {
+	case same(w.field.Raw, w.value):
+		d.write, d.viaScale, d.after.Pending, d.direction = false, false, false, workload.DirectionNone
+	case w.viaScale && l != nil && l.state == fieldSet:
+		e := l.settled()
+		d.after.Was, d.after.Made, d.after.Prior = e.Was, e.Made, e.Set
 	}
-	e.By = by
-	return &e
+	if l != nil && l.entry.Once != "" {
+		next := l.entry.HandOnce(w.onceClaim(), !l.isLost())
+		d.after.Since, d.after.Interrupted = next.Since, next.Interrupted
+	}
+	return d
+}
+
+// rememberedOnce leaves a field that was set for the claim before. The entry is the claim's (again).
+func rememberedOnce(w *want, l *ledgerField) decision {
+	d := decisionAbout(w, l)
+	e := l.entry.HandOnce(w.onceClaim(), !l.isLost())
+	if l.entry.By != e.By || l.entry.Once != e.Once {
+		e.Set = w.value // what the field was set to for the other claim says nothing of this one
+	}
+	e.Prior, e.Pending = "", false
+	d.after = &e
+	return d
+}
+
+// onceClaim is the claim of a size that is set once.
+func (w *want) onceClaim() workload.Once {
+	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
 }
 
 func later(a, b time.Time) time.Time {
@@ -154,88 +229,6 @@ func towards(from, to string) workload.Direction {
 		return workload.DirectionUp
 	}
 	return workload.DirectionDown
-}
-
-// release decides a field of the ledger that nobody claims.
-func (v *view) release(l *listed, plan workload.Plan) decision {
-	by := workload.ParsePolicy(l.entry.By)
-	d := l.decision()
-	switch {
-	case l.site.kind == siteGone || plan.Orphan[by]:
-		return d
-	case plan.Keep[by]:
-		return l.kept()
-	case !l.ours:
-		return d
-	}
-	d = v.giveBack(l)
-	if n, ok := v.lands(l, plan.Within); ok && d.restore {
-		if d.value = integer(n); same(l.field.Raw, d.value) {
-			return l.decision() // it is there already
-		}
-	}
-	return d
-}
-
-// lands is where a count that is given back comes down, if that is somewhere else than where it was: inside the bounds of
-// what governs it now. An owner's zero stays.
-func (v *view) lands(l *listed, b *workload.Bounds) (int64, bool) {
-	if b == nil {
-		return 0, false
-	}
-	for i := range v.a.components {
-		part := &v.a.components[i]
-		if l.site.kind == siteElement && int(v.obj.Elements[l.site.index].Component) != i ||
-			l.site.kind == siteSlot && (part.slot == nil || part.slot.index != l.site.index) {
-			continue
-		}
-		n, ok := part.read(l.entry.Was)
-		return b.Clamp(n), ok && n > 0 && b.Clamp(n) != n
-	}
-	return 0, false
-}
-
-func (l *listed) decision() decision {
-	d := decision{label: path.Pointer(l.entry.Pointer).Last(), pointer: l.entry.Pointer, site: l.site, field: l.field, by: l.entry.By}
-	if l.entry.Element != "" {
-		d.label = l.entry.Element + " " + d.label
-	}
-	return d
-}
-
-// giveBack puts the original back. Through /scale the entry stays until the original is seen, and says that it may be back.
-func (v *view) giveBack(l *listed) decision {
-	d := l.decision()
-	if same(l.field.Raw, l.entry.Was) || l.field.Depth == blocked || isForeign(l) {
-		return d
-	}
-	d.write, d.restore, d.value, d.made = true, true, l.entry.Was, l.entry.Made
-	d.direction = workload.DirectionUp
-	if l.site.kind == siteSlot && v.a.projection.slots[l.site.index].viaScale && l.entry.Was != "" {
-		e := l.seen()
-		e.Pending = true
-		d.viaScale, d.after = true, &e
-	}
-	return d
-}
-
-// isForeign says whether an entry speaks of a field that no adapter could have written: somebody edited the ledger, and
-// Flyball does not lend its rights.
-func isForeign(l *listed) bool {
-	if l.site.kind != siteUnlisted {
-		return false
-	}
-	tokens := path.Pointer(l.entry.Pointer).Tokens()
-	if len(tokens) < 2 {
-		return true
-	}
-	switch tokens[0] {
-	case "apiVersion", "kind", "status":
-		return true
-	case "metadata":
-		return len(tokens) != 3 || !isMetadataMap(tokens[:2]) || strings.HasPrefix(tokens[2], v1alpha1.GroupVersion.Group+"/")
-	}
-	return false
 }
 
 // made is, where parents of the field are missing, the number of leading tokens that exist, plus one. Parents that are

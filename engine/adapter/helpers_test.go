@@ -281,7 +281,7 @@ func (s *server) set(pointer, value string) {
 	if err := json.Unmarshal(s.doc, &doc); err != nil {
 		panic(err)
 	}
-	text, err := json.Marshal(replaced(doc, path.Pointer(pointer).Tokens(), value))
+	text, err := json.Marshal(withValue(doc, path.Pointer(pointer).Tokens(), value))
 	if err != nil {
 		panic(err)
 	}
@@ -289,13 +289,13 @@ func (s *server) set(pointer, value string) {
 	s.stamp()
 }
 
-func replaced(in any, tokens []string, value string) any {
+func withValue(in any, tokens []string, value string) any {
 	if len(tokens) == 0 {
 		return json.RawMessage(value)
 	}
 	if list, ok := in.([]any); ok {
 		if i, err := strconv.Atoi(tokens[0]); err == nil && i < len(list) {
-			list[i] = replaced(list[i], tokens[1:], value)
+			list[i] = withValue(list[i], tokens[1:], value)
 		}
 		return list
 	}
@@ -307,7 +307,7 @@ func replaced(in any, tokens []string, value string) any {
 		delete(object, tokens[0])
 		return object
 	}
-	object[tokens[0]] = replaced(object[tokens[0]], tokens[1:], value)
+	object[tokens[0]] = withValue(object[tokens[0]], tokens[1:], value)
 	return object
 }
 

@@ -19,22 +19,19 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	o := workload.Observed{
 		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
 		Labels: obj.Labels, Annotations: obj.Annotations, Components: v.components(),
-		Ready: v.all(a.ready, v.now),
 	}
 	if obj.Created != 0 {
 		o.Created = time.Unix(obj.Created, 0).UTC()
 	}
-	if suspend := v.variant(a.suspend); suspend != nil {
+	if suspend := v.variantOf(a.suspend); suspend != nil {
 		o.CanSuspend = true
 		o.Suspended = v.isSet(suspend)
 	}
-	o.CanHold = v.holding() != nil
+	o.CanHold = v.holdVariant() != nil
 	if a.min != nil {
-		o.Bounds.MinFloor = a.min.minimum
 		o.Bounds.Min, _ = v.bound(a.min)
 	}
 	if a.max != nil {
-		o.Bounds.MaxFloor = a.max.minimum
 		o.Bounds.Max, _ = v.bound(a.max)
 	}
 	return o
@@ -79,7 +76,7 @@ type count struct {
 	// original is the owner's JSON text; empty where the count is absent and the default stands for it.
 	original string
 	// entry is the ledger entry on it, if any.
-	entry *listed
+	entry *ledgerField
 	workload.Component
 }
 
@@ -89,7 +86,7 @@ func (v *view) counts() []count {
 	for i := range v.a.components {
 		part := &v.a.components[i]
 		if part.slot != nil {
-			all = v.addCount(all, part, -1, part.name)
+			all = v.appendCount(all, part, -1, part.name)
 			continue
 		}
 		for k := range v.obj.Elements {
@@ -98,22 +95,23 @@ func (v *view) counts() []count {
 				if part.name != "" {
 					name = part.name + "/" + name
 				}
-				all = v.addCount(all, part, k, name)
+				all = v.appendCount(all, part, k, name)
 			}
 		}
 	}
 	return all
 }
 
-func (v *view) addCount(all []count, part *component, element int, name string) []count {
+// appendCount adds one count, unless it cannot be read or written.
+func (v *view) appendCount(all []count, part *component, element int, name string) []count {
 	c := count{part: part, element: element}
 	var f workload.Field
 	if element < 0 {
 		f, c.original = v.current(part.slot), v.original(part.slot)
-		c.entry = v.entryAt(site{siteSlot, part.slot.index})
+		c.entry = v.entryAt(location{inSlot, part.slot.index})
 	} else {
 		f, c.original = v.obj.Elements[element].Field, v.originalOf(element)
-		c.entry = v.entryAt(site{siteElement, element})
+		c.entry = v.entryAt(location{inElement, element})
 	}
 	n, ok := part.read(c.original)
 	if !ok || f.Depth == blocked {
@@ -123,15 +121,17 @@ func (v *view) addCount(all []count, part *component, element int, name string) 
 	return append(all, c)
 }
 
-func (v *view) entryAt(s site) *listed {
+// entryAt is the ledger entry on the field at a location; nil if there is none.
+func (v *view) entryAt(at location) *ledgerField {
 	for i := range v.entries {
-		if v.entries[i].site == s {
+		if v.entries[i].location == at {
 			return &v.entries[i]
 		}
 	}
 	return nil
 }
 
+// components are the counts as policies see them; nil if there are none.
 func (v *view) components() []workload.Component {
 	counts := v.counts()
 	if len(counts) == 0 {
@@ -160,6 +160,7 @@ func (v *view) bound(b *bound) (*int64, bool) {
 	return v.a.readBound(b, v.original(b.slot))
 }
 
+// readBound reads a bound as the kind has it: nil where there is none. It is false for what is no bound.
 func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
 	if raw == "" {
 		if b.absent == nil {
@@ -212,12 +213,12 @@ func deref(n *int64) (int64, bool) {
 	return *n, true
 }
 
-// variant is the first that fits the object as its owner has it and whose fields can all be written; nil if none.
-func (v *view) variant(all []variant) *variant { return v.fitting(all, v.original) }
+// variantOf is the first that fits the object as its owner has it and whose fields can all be written; nil if none.
+func (v *view) variantOf(all []variant) *variant { return v.fitting(all, v.original) }
 
-// holding is the variant of hold that fits. How an autoscaler is held depends on its bounds, and those count as they are,
+// holdVariant is the variant of hold that fits. How an autoscaler is held depends on its bounds, and those count as they are,
 // whoever set them.
-func (v *view) holding() *variant {
+func (v *view) holdVariant() *variant {
 	return v.fitting(v.a.hold, func(s *slot) string {
 		if v.a.min != nil && v.a.min.slot == s || v.a.max != nil && v.a.max.slot == s {
 			return v.current(s).Raw
@@ -226,6 +227,7 @@ func (v *view) holding() *variant {
 	})
 }
 
+// fitting is the first variant whose conditions hold on the values that read gives, and whose fields can all be written.
 func (v *view) fitting(all []variant, read func(*slot) string) *variant {
 	for i := range all {
 		if v.all(all[i].when, read) && v.isWritable(&all[i]) {
@@ -235,6 +237,7 @@ func (v *view) fitting(all []variant, read func(*slot) string) *variant {
 	return nil
 }
 
+// isWritable says whether every field of a variant can be written.
 func (v *view) isWritable(x *variant) bool {
 	for _, w := range x.set {
 		if v.current(w.slot).Depth == blocked {

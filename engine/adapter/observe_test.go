@@ -36,8 +36,8 @@ func TestObserve(t *testing.T) {
 		{"elements with their minimum", elasticYAML, object(`{"nodeSets":[{"name":"a","count":2},{"name":"b"}]}`),
 			workload.Observed{Components: []workload.Component{{Name: "a", Replicas: 2, Minimum: 1}, {Name: "b", Replicas: 1, Minimum: 1}}, CanHold: true}},
 		{"bounds", hpaYAML, object(`{"minReplicas":2,"maxReplicas":6}`),
-			workload.Observed{Bounds: workload.Bounds{Min: ptr(2), Max: ptr(6), MinFloor: 1, MaxFloor: 1}}},
-		{"a bound by default, another absent", hpaYAML, object(`{}`), workload.Observed{Bounds: workload.Bounds{Min: ptr(1), MinFloor: 1, MaxFloor: 1}}},
+			workload.Observed{Bounds: workload.Bounds{Min: ptr(2), Max: ptr(6)}}},
+		{"a bound by default, another absent", hpaYAML, object(`{}`), workload.Observed{Bounds: workload.Bounds{Min: ptr(1)}}},
 		{"bounds in annotations", knativeYAML,
 			object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"3","autoscaling.knative.dev/max-scale":"3e0"}}}}`),
 			workload.Observed{Bounds: workload.Bounds{Min: ptr(3)}}},
@@ -53,7 +53,6 @@ func TestObserve(t *testing.T) {
 			a := compiled(t, test.adapter, Keys{})
 			got := a.Observe(projected(t, a, test.doc))
 			test.want.Ref = workload.Ref{GroupKind: a.GroupKind(), Namespace: "shop", Name: "web"}
-			test.want.Ready = len(a.ready) == 0
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -69,7 +68,7 @@ func TestObserveIdentity(t *testing.T) {
 		Ref: workload.Ref{GroupKind: a.GroupKind(), Namespace: "s", Name: "n"}, Created: time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC),
 		Labels:      workload.Pairs{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 		Annotations: workload.Pairs{{Key: v1alpha1.AnnotationAwakeUntil, Value: "2026-03-03T00:00:00Z"}, {Key: "team", Value: "x"}},
-		CanSuspend:  true, Ready: true,
+		CanSuspend:  true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -131,6 +130,7 @@ func TestPredicates(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
 ready: [%s]
+suspend: [{when: [%[1]s], set: [{path: .metadata.annotations.off, value: "true"}]}]
 `
 	doc := object(`{"n":3,"f":2.5,"neg":-4,"s":"a","l":["a",3],"o":{"x":1,"k":2},"z":null,"big":9007199254740993,` +
 		`"c":[{"type":"Ready","status":"True"},{"type":"Done"}]}`)
@@ -172,23 +172,51 @@ ready: [%s]
 	}
 	for _, test := range tests {
 		a := compiled(t, sprintf(text, test.predicate), Keys{})
-		if got := a.Observe(projected(t, a, doc)).Ready; got != test.want {
-			t.Errorf("%s: want %t, got %t", test.predicate, test.want, got)
+		if got, why := a.Ready(doc); got != test.want || got != (why == "") {
+			t.Errorf("%s: want %t, got %t, %q", test.predicate, test.want, got, why)
+		}
+		if got := a.Observe(projected(t, a, doc)).CanSuspend; got != test.want {
+			t.Errorf("%s: want %t of what is kept, got %t", test.predicate, test.want, got)
 		}
 	}
 }
 
 func TestReady(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
-	for doc, want := range map[string]bool{
-		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: true,
-		`{"metadata":{"name":"n","generation":3},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: false,
-		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":1}}`: false,
-		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":0},"status":{"observedGeneration":2}}`:                       true,
+	for doc, want := range map[string]string{
+		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: "",
+		`{"metadata":{"name":"n","generation":3},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: ".status.observedGeneration Ge .metadata.generation does not hold: .status.observedGeneration is 2",
+		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":1}}`: ".status.availableReplicas Ge .spec.replicas does not hold: .status.availableReplicas is 1",
+		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2}}`:                       ".status.availableReplicas Ge .spec.replicas does not hold: .status.availableReplicas is absent",
+		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":0},"status":{"observedGeneration":2}}`:                       "",
+		`{"metadata":`: ".status.observedGeneration Ge .metadata.generation does not hold: .status.observedGeneration is absent",
 	} {
-		if got := a.Observe(projected(t, a, []byte(doc))).Ready; got != want {
-			t.Errorf("%s: want %t, got %t", doc, want, got)
+		if got, why := a.Ready([]byte(doc)); got != (want == "") || why != want {
+			t.Errorf("%s: want %q, got %t, %q", doc, want, got, why)
 		}
+	}
+	if ready, why := compiled(t, cronJobYAML, Keys{}).Ready(object(`{}`)); !ready || why != "" {
+		t.Errorf("a kind without ready: %t, %q", ready, why)
+	}
+	named := compiled(t, "target: {kind: K, versions: [v1]}\nready: [{path: .spec.a, op: NotExists}, {path: '.spec.l[*]', op: In, value: [1, 2]}]", Keys{})
+	for spec, want := range map[string]string{
+		`{"a":1}`:            ".spec.a NotExists does not hold: .spec.a exists",
+		`{"l":[null,2]}`:     "",
+		`{"a":null,"l":[3]}`: ".spec.l[*] In [1,2] does not hold: .spec.l[*] is 3",
+	} {
+		if _, why := named.Ready(object(spec)); why != want {
+			t.Errorf("%s: want %q, got %q", spec, want, why)
+		}
+	}
+}
+
+// TestReadyKeepsNothing: what only ready reads costs no memory in an object.
+func TestReadyKeepsNothing(t *testing.T) {
+	spec := specOf(t, deploymentYAML)
+	spec.Ready = nil
+	without, errs := Compile("tests", spec, Keys{})
+	if with := compiled(t, deploymentYAML, Keys{}); len(errs) > 0 || with.ProjectionID() != without.ProjectionID() {
+		t.Errorf("ready changes what is kept of an object; %v", errs)
 	}
 }
 

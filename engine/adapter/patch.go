@@ -25,8 +25,8 @@ type edit struct {
 	element *workload.Element
 }
 
-// note is what becomes of the ledger annotation: nothing, another text, or its removal.
-type note struct {
+// ledgerEdit is what becomes of the ledger annotation: nothing, another text, or its removal.
+type ledgerEdit struct {
 	changed bool
 	text    string // empty: removed
 }
@@ -36,7 +36,7 @@ type note struct {
 func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	edits, scale := v.edits(decisions)
 	after, changed := v.ledgerAfter(decisions)
-	ledger := note{changed: changed}
+	ledger := ledgerEdit{changed: changed}
 	if changed && len(after) > 0 {
 		text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
 		if err != nil {
@@ -50,7 +50,7 @@ func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 		}
 		return scalePatch(scale.value, v.obj.ResourceVersion)
 	}
-	p, err := v.write(v.lift(edits), ledger)
+	p, err := v.write(v.removeEmptied(edits), ledger)
 	if err != nil || scale == nil {
 		return p, err
 	}
@@ -70,11 +70,11 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 			continue
 		}
 		e := edit{tokens: path.Pointer(d.pointer).Tokens(), value: d.value, field: d.field, made: d.made}
-		switch d.site.kind {
-		case siteSlot:
-			e.listed = v.a.projection.slots[d.site.index].listed
-		case siteElement:
-			e.listed, e.element = true, &v.obj.Elements[d.site.index]
+		switch d.location.kind {
+		case inSlot:
+			e.listed = v.a.projection.slots[d.location.index].listed
+		case inElement:
+			e.listed, e.element = true, &v.obj.Elements[d.location.index]
 		default: // whether a number is an index is not known
 			e.listed = slices.ContainsFunc(e.tokens, func(t string) bool { _, ok := natural(t); return ok })
 		}
@@ -83,31 +83,43 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	return edits, scale
 }
 
-// lift replaces the removal of all members of a container that Flyball made by the removal of the container.
-func (v *view) lift(edits []edit) []edit {
+// removeEmptied replaces the removal of all members of a container that Flyball made by the removal of the container, from
+// the inside outwards. It gives the edits that are left.
+func (v *view) removeEmptied(edits []edit) []edit {
 	for i := 0; i < len(edits); i++ {
-		e := edits[i]
-		level := len(e.tokens) - 1
-		if e.value != "" || e.made == 0 || level < int(e.made) {
+		container, ok := v.emptied(edits, &edits[i])
+		if !ok {
 			continue
 		}
-		above := e.tokens[:level]
-		removed, others := 0, false
-		for _, o := range edits {
-			if !startsWith(o.tokens, above) {
-				continue
-			}
-			removed++
-			others = others || o.value != "" || len(o.tokens) != len(e.tokens)
-		}
-		if n, ok := v.members(edits, above); others || !ok || n != removed {
-			continue
-		}
-		e.tokens, e.field = above, workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, 1)}
-		edits = slices.DeleteFunc(edits, func(o edit) bool { return startsWith(o.tokens, above) })
-		edits, i = append(edits, e), -1
+		edits = slices.DeleteFunc(edits, func(e edit) bool { return startsWith(e.tokens, container.tokens) })
+		edits = append(edits, container)
+		i = -1 // the container above may be empty now
 	}
 	return edits
+}
+
+// emptied gives the removal of the container that an edit's field is in. It is false unless Flyball made the container and
+// the edits remove all members of it.
+func (v *view) emptied(edits []edit, e *edit) (edit, bool) {
+	level := len(e.tokens) - 1
+	if e.value != "" || e.made == 0 || level < int(e.made) {
+		return edit{}, false
+	}
+	container, removed := e.tokens[:level], 0
+	for i := range edits {
+		if !startsWith(edits[i].tokens, container) {
+			continue
+		}
+		if edits[i].value != "" || len(edits[i].tokens) != len(e.tokens) {
+			return edit{}, false
+		}
+		removed++
+	}
+	above := *e
+	above.tokens = container
+	above.field = workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, 1)}
+	n, ok := v.members(edits, container)
+	return above, ok && n == removed
 }
 
 // members is the number of members of a container, where it is known.
@@ -132,11 +144,13 @@ func (v *view) members(edits []edit, container []string) (int, bool) {
 	return 0, false
 }
 
+// startsWith says whether the tokens lead into the container at prefix.
 func startsWith(tokens, prefix []string) bool {
 	return len(tokens) > len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-func (v *view) write(edits []edit, ledger note) (*workload.Patch, error) {
+// write makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
+func (v *view) write(edits []edit, ledger ledgerEdit) (*workload.Patch, error) {
 	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
 		body, err := v.jsonPatch(edits, ledger)
 		return &workload.Patch{Type: types.JSONPatchType, Body: body}, err
@@ -159,7 +173,7 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 }
 
 // mergePatch renders RFC 7396.
-func (v *view) mergePatch(edits []edit, ledger note) ([]byte, error) {
+func (v *view) mergePatch(edits []edit, ledger ledgerEdit) ([]byte, error) {
 	root := map[string]any{}
 	put(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
 	if ledger.changed {
@@ -183,6 +197,7 @@ func (v *view) mergePatch(edits []edit, ledger note) ([]byte, error) {
 	return text, nil
 }
 
+// put sets the value at the tokens, in place, and makes the objects on the way.
 func put(root map[string]any, tokens []string, value any) {
 	for _, t := range tokens[:len(tokens)-1] {
 		inner, ok := root[t].(map[string]any)
@@ -225,7 +240,7 @@ type operation struct {
 }
 
 // jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
-func (v *view) jsonPatch(edits []edit, ledger note) ([]byte, error) {
+func (v *view) jsonPatch(edits []edit, ledger ledgerEdit) ([]byte, error) {
 	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
 	for _, e := range edits {
 		if e.element != nil {
@@ -246,7 +261,8 @@ func (v *view) jsonPatch(edits []edit, ledger note) ([]byte, error) {
 	return text, nil
 }
 
-// operations write one place, after its missing parents. made holds the parents that the patch has already made.
+// operations write one place, after its missing parents. made holds the parents that the patch has already made; those of
+// this edit are added to it.
 func (e *edit) operations(made map[string]bool) []operation {
 	pointer := pointerOf(e.tokens)
 	switch {
@@ -265,14 +281,15 @@ func (e *edit) operations(made map[string]bool) []operation {
 	return append(ops, operation{"add", pointer, json.RawMessage(e.value)})
 }
 
-func (v *view) ledgerOperations(ledger note, made map[string]bool) []operation {
+// ledgerOperations write the ledger annotation, after the map of annotations if that is missing.
+func (v *view) ledgerOperations(ledger ledgerEdit, made map[string]bool) []operation {
 	const annotations = "/metadata/annotations"
 	pointer := string(path.Pointer(annotations).Append(v1alpha1.AnnotationLedger))
 	if ledger.text == "" {
 		return []operation{{Op: "remove", Path: pointer}}
 	}
 	var ops []operation
-	there := len(v.obj.Ledger) > 0 || v.a.annotations != nil && v.current(v.a.annotations).Exists() || made[annotations]
+	there := len(v.obj.Ledger) > 0 || v.a.annotationsMap != nil && v.current(v.a.annotationsMap).Exists() || made[annotations]
 	if !there {
 		ops = append(ops, operation{"add", annotations, json.RawMessage("{}")})
 	}

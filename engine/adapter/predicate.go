@@ -8,8 +8,41 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// now is the JSON text of a slot as it is, Flyball's changes included.
-func (v *view) now(s *slot) string { return v.current(s).Raw }
+// Ready says of one whole raw JSON object whether the adapter's ready predicates hold: it has settled, Flyball's changes
+// included. Where they do not, it names the first that fails and what was found. Nothing of this is kept by Project. An
+// object that is not JSON is not ready.
+func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
+	read := func(s *slot) (found string) {
+		err := s.path.All(raw, func(m path.Match) bool {
+			if m.Exists() && m.Type() != path.Null {
+				found = string(m.Raw)
+			}
+			return found == ""
+		})
+		if err != nil {
+			return ""
+		}
+		return found
+	}
+	for i := range a.ready {
+		if p := &a.ready[i]; !p.holds(read) {
+			return false, p.String() + " does not hold: " + p.finding(read)
+		}
+	}
+	return true, ""
+}
+
+// String is the predicate in the words of the spec, without its default.
+func (p *predicate) String() string {
+	text := p.slot.path.String() + " " + string(p.op)
+	switch {
+	case p.from != nil:
+		return text + " " + p.from.path.String()
+	case p.value != "":
+		return text + " " + p.value
+	}
+	return text
+}
 
 // all says whether every predicate holds on the values that read gives.
 func (v *view) all(predicates []predicate, read func(*slot) string) bool {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,22 +92,6 @@ func TestProjectFields(t *testing.T) {
 	}
 }
 
-func TestProjectTemplateHash(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
-	hash := func(spec string) uint64 { return projected(t, a, object(spec)).TemplateHash }
-	one, two := hash(`{"replicas":1,"template":{"a":1}}`), hash(`{"replicas":1,"template":{"a":2}}`)
-	if one == 0 || one == two || one != hash(`{"replicas":2,"template":{"a":1}}`) || hash(`{}`) != 0 {
-		t.Errorf("hashes %x, %x", one, two)
-	}
-	if again := compiled(t, deploymentYAML, Keys{}); projected(t, again, object(`{"template":{"a":1}}`)).TemplateHash != one {
-		t.Error("the hash differs between adapters")
-	}
-	// Other replicas of the operator, and later versions of it, compute the same.
-	if want := uint64(0xca0b885a32fc8b48); one != want {
-		t.Errorf("the hash of {\"a\":1} is %#x, and was %#x", one, want)
-	}
-}
-
 func TestProjectErrors(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for doc, want := range map[string]string{
@@ -180,40 +163,4 @@ func TestProjectConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestInterner(t *testing.T) {
-	in := NewInterner()
-	a, b := in.Bytes([]byte("shop")), in.String(strings.Clone("shop"))
-	if unsafe.StringData(a) != unsafe.StringData(b) {
-		t.Error("two copies of one string")
-	}
-	if long := strings.Repeat("x", longest+1); unsafe.StringData(in.String(long)) == unsafe.StringData(long) || in.String(long) != long {
-		t.Error("a long string is not copied")
-	}
-	for i := range 3 * generation {
-		in.String(fmt.Sprint(i))
-		if i%generation/2 == 0 {
-			in.Bytes([]byte("shop"))
-		}
-	}
-	if len(in.young)+len(in.old) > 2*generation {
-		t.Errorf("%d strings are kept", len(in.young)+len(in.old))
-	}
-	if unsafe.StringData(in.String("shop")) != unsafe.StringData(a) {
-		t.Error("a string in use was forgotten")
-	}
-	if in.Bytes(nil) != "" || in.String("") != "" {
-		t.Error("empty strings")
-	}
-}
-
-func TestWithInterner(t *testing.T) {
-	in := NewInterner()
-	a := compiled(t, deploymentYAML, Keys{}).WithInterner(in)
-	b := compiled(t, cronJobYAML, Keys{}).WithInterner(in)
-	x, y := projected(t, a, object(`{}`)), projected(t, b, object(`{}`))
-	if unsafe.StringData(x.Namespace) != unsafe.StringData(y.Namespace) {
-		t.Error("the namespace is kept twice")
-	}
 }

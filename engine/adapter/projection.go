@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // slot is one value that is kept of every object: its place in Object.Fields is index.
@@ -63,12 +64,13 @@ type projection struct {
 	parents   []*parent
 	counts    map[string]*slot // by pointer of the container
 
-	match    []string // annotation keys
+	metadata *workload.Metadata
 	each     []eachPaths
-	template path.Path
 	set      *path.Set
-	kinds    []extract // what each path of the set is for, in its order
-	id       string
+	// metadataPaths are the first paths of the set; uses is what each of the others is for.
+	metadataPaths []path.Path
+	uses          []pathUse
+	id            string
 }
 
 // eachPaths are the two absolute paths read under `each`.
@@ -111,9 +113,8 @@ func (d drafts) write(p path.Path) *slot {
 }
 
 // seal sorts the slots, so that equal sets of paths give equal projections, and compiles the walk.
-func (d drafts) seal(match []string, each []eachPaths, template path.Path) *projection {
-	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, template: template}
-	pr.match = slices.Compact(slices.Sorted(slices.Values(match)))
+func (d drafts) seal(metadata *workload.Metadata, each []eachPaths) *projection {
+	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, metadata: metadata}
 	for _, text := range slices.Sorted(maps.Keys(d)) {
 		pr.slots = append(pr.slots, d[text])
 	}
@@ -183,13 +184,12 @@ func (pr *projection) fingerprint() string {
 	for _, s := range pr.slots {
 		line("slot %d %t %s", s.mode, s.written, s.path)
 	}
-	for _, key := range pr.match {
+	for _, key := range pr.metadata.Keys() {
 		line("match %s", key)
 	}
 	for _, e := range pr.each {
 		line("each %d %s %s", e.component, e.count, e.named)
 	}
-	line("template %s", pr.template)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -224,7 +224,7 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	// What an owner changed and enforcement wrote over is lost to him, too: his shadow goes back.
 	now := x.a.view(x.object(x.real))
 	for _, l := range x.a.view(old).entries {
-		if now.holds(l.entry) && !l.ours && slices.Contains(r.Changed, l.entry.Pointer) {
+		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
 			x.shadow.set(l.entry.Pointer, l.entry.Was)
 		}
 	}
@@ -232,8 +232,8 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 
 // holds says whether an entry is in the ledger with the same values, and in force.
 func (v *view) holds(e workload.Entry) bool {
-	return slices.ContainsFunc(v.entries, func(l listed) bool {
-		return l.ours && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.Set == e.Set
+	return slices.ContainsFunc(v.entries, func(l ledgerField) bool {
+		return l.state == fieldSet && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.Set == e.Set
 	})
 }
 

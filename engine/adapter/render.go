@@ -55,7 +55,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	if !v.complete() {
 		return result, fmt.Errorf("render %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)
 	}
-	w, err := v.wish(plan)
+	w, err := v.wantsOf(plan)
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
@@ -77,45 +77,39 @@ func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
 
 // decideAll decides the fields that only the ledger lists and then the wanted ones. A write that lies inside another one,
 // or around it, waits until that is through; its entry stays as it is meanwhile.
-func (v *view) decideAll(w *wishes, plan workload.Plan) []decision {
+func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	released := make([]decision, 0, len(v.entries))
 	for i := range v.entries {
 		l := &v.entries[i]
-		if l.site.kind != siteGone && indexOf(w.list, l.site) >= 0 {
+		if l.location.kind != nowhere && w.has(l.location) {
 			continue
 		}
-		d := v.release(l, plan)
-		if d.write && meets(released, d.pointer) {
-			d = l.kept()
+		d := v.decide(nil, l, plan)
+		if d.write && touchesAny(d.pointer, released) {
+			d = l.keep()
 		}
 		released = append(released, d)
 	}
 	decisions := make([]decision, 0, len(w.list)+len(released))
 	for i := range w.list {
 		n := &w.list[i]
-		switch l := v.entryAt(n.site); {
-		case !meets(released, n.pointer):
-			decisions = append(decisions, v.decideWant(n, l))
+		switch l := v.entryAt(n.location); {
+		case !touchesAny(n.pointer, released):
+			decisions = append(decisions, v.decide(n, l, plan))
 		case l != nil:
-			decisions = append(decisions, l.kept())
+			decisions = append(decisions, l.keep())
 		}
 	}
 	return append(decisions, released...)
 }
 
-// kept leaves the field and its entry as they are.
-func (l *listed) kept() decision {
-	d := l.decision()
-	d.after = &l.entry
-	return d
+// has says whether the field at a location is wanted.
+func (w *wants) has(at location) bool {
+	return slices.ContainsFunc(w.list, func(n want) bool { return n.location == at })
 }
 
-func indexOf(list []want, s site) int {
-	return slices.IndexFunc(list, func(n want) bool { return n.site == s })
-}
-
-// meets says whether a field lies inside one that is written or still listed, or around it.
-func meets(decisions []decision, pointer string) bool {
+// touchesAny says whether a field lies inside another one that is written or stays in the ledger, or around it.
+func touchesAny(pointer string, decisions []decision) bool {
 	for i := range decisions {
 		d := &decisions[i]
 		if !d.write && d.after == nil || d.pointer == pointer {
@@ -130,7 +124,7 @@ func meets(decisions []decision, pointer string) bool {
 }
 
 // summarize fills in what the decisions come to.
-func (v *view) summarize(r *Result, w *wishes, decisions []decision) {
+func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 	r.By = w.first
 	charged := false
 	for i := range decisions {
@@ -158,12 +152,13 @@ func (v *view) summarize(r *Result, w *wishes, decisions []decision) {
 	}
 }
 
+// restartsPods says whether a write changes the pod template, or is declared to restart pods.
 func (v *view) restartsPods(d *decision) bool {
-	switch d.site.kind {
-	case siteSlot:
-		return v.slotRestartsPods(v.a.projection.slots[d.site.index])
-	case siteUnlisted:
-		t := v.a.projection.template
+	switch d.location.kind {
+	case inSlot:
+		return v.slotRestartsPods(v.a.projection.slots[d.location.index])
+	case inUnwritten:
+		t := v.a.template
 		pointer, err := t.Pointer()
 		written := path.Pointer(d.pointer)
 		return err == nil && t.Len() > 0 && (pointer.IsPrefixOf(written) || written.IsPrefixOf(pointer))
@@ -177,7 +172,7 @@ func (v *view) slotRestartsPods(s *slot) bool {
 		if !s.declared {
 			break
 		}
-		fits := v.variant(all)
+		fits := v.variantOf(all)
 		if fits != nil && slices.ContainsFunc(fits.set, func(w write) bool { return w.slot == s }) {
 			return fits.rollout
 		}
@@ -186,7 +181,7 @@ func (v *view) slotRestartsPods(s *slot) bool {
 }
 
 // state names what the object is once the decisions are carried out.
-func (v *view) state(w *wishes, decisions []decision, plan workload.Plan) workload.State {
+func (v *view) state(w *wants, decisions []decision, plan workload.Plan) workload.State {
 	overridden := slices.ContainsFunc(decisions, func(d decision) bool { return d.overridden })
 	switch {
 	case w.sized && !w.sizeAble:
@@ -208,7 +203,7 @@ func (v *view) state(w *wishes, decisions []decision, plan workload.Plan) worklo
 }
 
 // leavesSize says whether the size is the owner's already.
-func (w *wishes) leavesSize() bool {
+func (w *wants) leavesSize() bool {
 	return !slices.ContainsFunc(w.list, func(n want) bool { return n.sized && !same(n.value, n.original) })
 }
 
@@ -233,25 +228,21 @@ func (v *view) isReduced(d *decision) bool {
 	if d.after.Once != "" {
 		return false
 	}
-	if d.site.kind == siteSlot {
-		s := v.a.projection.slots[d.site.index]
+	if d.location.kind == inSlot {
+		s := v.a.projection.slots[d.location.index]
 		for _, x := range v.a.suspend {
 			if slices.ContainsFunc(x.set, func(w write) bool { return w.slot == s }) {
 				return true
 			}
 		}
 	}
-	for i := range v.a.components {
-		part := &v.a.components[i]
-		if d.site.kind == siteElement && int(v.obj.Elements[d.site.index].Component) != i ||
-			d.site.kind == siteSlot && (part.slot == nil || part.slot.index != d.site.index) {
-			continue
-		}
-		was, okWas := part.read(d.after.Was)
-		set, okSet := part.read(d.after.Set)
-		return okWas && okSet && set < was
+	part := v.componentAt(d.location)
+	if part == nil {
+		return false
 	}
-	return false
+	was, okWas := part.read(d.after.Was)
+	set, okSet := part.read(d.after.Set)
+	return okWas && okSet && set < was
 }
 
 // message says in one line what is written and what is left alone, or else why nothing is written.

@@ -15,8 +15,8 @@ func entry(pointer, was, set string) workload.Entry {
 	return workload.Entry{Pointer: pointer, Was: was, Set: set, By: nights.String(), Since: monday}
 }
 
-// outcome is a Result, and the object after it.
-type outcome struct {
+// rendering is a Result, and the object after it.
+type rendering struct {
 	Writes     int
 	Spec       string
 	Ledger     workload.Ledger
@@ -28,11 +28,11 @@ type outcome struct {
 	Message    string
 }
 
-func outcomeOf(t *testing.T, a *Adapter, doc []byte, plan workload.Plan) outcome {
+func renderingOf(t *testing.T, a *Adapter, doc []byte, plan workload.Plan) rendering {
 	t.Helper()
 	s := newServer(doc)
 	r := s.settle(t, a, plan)
-	o := outcome{
+	o := rendering{
 		Writes: s.writes, Spec: s.spec(), Ledger: s.ledger(t, a), State: r.State.String(), Direction: r.Direction.String(),
 		By: r.By, Overridden: r.Overridden, Corrected: r.Corrected, Message: r.Message,
 	}
@@ -51,121 +51,121 @@ func TestRenderRules(t *testing.T) {
 		spec string
 		was  []workload.Entry
 		plan workload.Plan
-		want outcome
+		want rendering
 	}{
-		{"1: no entry, other value: written with the original", `{"replicas":3}`, nil, sleep(), outcome{
+		{"1: no entry, other value: written with the original", `{"replicas":3}`, nil, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
 			Message: "replicas 3 -> 0",
 		}},
-		{"1: absent is remembered apart from a value", `{}`, nil, sleep(), outcome{
+		{"1: absent is remembered apart from a value", `{}`, nil, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",
 			Direction: "down", By: nights, Message: "replicas absent -> 0",
 		}},
-		{"1: no entry, same value: the owner's own zero is left alone", `{"replicas":0}`, nil, sleep(), outcome{
+		{"1: no entry, same value: the owner's own zero is left alone", `{"replicas":0}`, nil, sleep(), rendering{
 			Spec: `{"replicas":0}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
 		}},
-		{"2: as set: nothing", `{"replicas":0}`, []workload.Entry{replicas}, sleep(), outcome{
+		{"2: as set: nothing", `{"replicas":0}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
 		{"2: as set, the claim begins later: noted, so that a later change is told from an earlier one", `{"replicas":0}`, []workload.Entry{replicas},
-			at(sleep(), tuesday), outcome{
+			at(sleep(), tuesday), rendering{
 				Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "asleep", Direction: "ledger", By: nights,
 			}},
-		{"2: as set, the claim began earlier: nothing", `{"replicas":0}`, []workload.Entry{replicas}, at(sleep(), monday.Add(-time.Hour)), outcome{
+		{"2: as set, the claim began earlier: nothing", `{"replicas":0}`, []workload.Entry{replicas}, at(sleep(), monday.Add(-time.Hour)), rendering{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
 		{"2: as set, another value wanted: the original stays", `{"replicas":0}`, []workload.Entry{replicas},
-			at(size(workload.SizeAtMost, 1), tuesday), outcome{
+			at(size(workload.SizeAtMost, 1), tuesday), rendering{
 				Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "3", "1"), nights, tuesday)},
 				State: "asleep", Direction: "up", By: nights, Message: "replicas 0 -> 1",
 			}},
-		{"2: as set, less wanted: down", `{"replicas":2}`, []workload.Entry{entry("/spec/replicas", "3", "2")}, sleep(), outcome{
+		{"2: as set, less wanted: down", `{"replicas":2}`, []workload.Entry{entry("/spec/replicas", "3", "2")}, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
 			Message: "replicas 2 -> 0",
 		}},
-		{"2: as set, the original wanted: given back", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 9), outcome{
+		{"2: as set, the original wanted: given back", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 9), rendering{
 			Writes: 1, Spec: `{"replicas":3}`, State: "already_asleep", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
-		{"3: changed by somebody else in the same transition: respected", `{"replicas":5}`, []workload.Entry{replicas}, sleep(), outcome{
+		{"3: changed by somebody else in the same transition: respected", `{"replicas":5}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":5}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
 			Overridden: []string{"/spec/replicas"}, Message: "replicas is 5, changed by somebody else: left until the next transition",
 		}},
-		{"3: changed back to the original: respected", `{"replicas":3}`, []workload.Entry{replicas}, sleep(), outcome{
+		{"3: changed back to the original: respected", `{"replicas":3}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":3}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
 			Overridden: []string{"/spec/replicas"}, Message: "replicas is 3, changed by somebody else: left until the next transition",
 		}},
 		{"3: percent of another original is the same transition", `{"replicas":8}`, []workload.Entry{entry("/spec/replicas", "10", "5")},
-			size(workload.SizePercent, 50), outcome{
+			size(workload.SizePercent, 50), rendering{
 				Spec: `{"replicas":8}`, Ledger: workload.Ledger{entry("/spec/replicas", "10", "5")}, State: "overridden", Direction: "ledger",
 				By: nights, Overridden: []string{"/spec/replicas"},
 				Message: "replicas is 8, changed by somebody else: left until the next transition",
 			}},
-		{"3: enforced: written again, the original stays", `{"replicas":5}`, []workload.Entry{replicas}, enforced(sleep()), outcome{
+		{"3: enforced: written again, the original stays", `{"replicas":5}`, []workload.Entry{replicas}, enforced(sleep()), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
 			Corrected: true, Message: "replicas 5 -> 0",
 		}},
-		{"3: a later transition takes their value as the original", `{"replicas":5}`, []workload.Entry{replicas}, at(sleep(), tuesday), outcome{
+		{"3: a later transition takes their value as the original", `{"replicas":5}`, []workload.Entry{replicas}, at(sleep(), tuesday), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "5", "0"), nights, tuesday)},
 			State: "asleep", Direction: "down", By: nights, Message: "replicas 5 -> 0",
 		}},
-		{"3: another wish is a new transition", `{"replicas":5}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), outcome{
+		{"3: another wish is a new transition", `{"replicas":5}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), rendering{
 			Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{entry("/spec/replicas", "5", "1")}, State: "asleep",
 			Direction: "down", By: nights, Message: "replicas 5 -> 1",
 		}},
-		{"3: their value is what is wanted: the entry goes", `{"replicas":1}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), outcome{
+		{"3: their value is what is wanted: the entry goes", `{"replicas":1}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), rendering{
 			Writes: 1, Spec: `{"replicas":1}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
 		}},
-		{"4: unclaimed: given back", `{"replicas":0}`, []workload.Entry{replicas}, workload.Plan{}, outcome{
+		{"4: unclaimed: given back", `{"replicas":0}`, []workload.Entry{replicas}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
-		{"4: unclaimed, absent before: removed", `{"replicas":0}`, []workload.Entry{entry("/spec/replicas", "", "0")}, workload.Plan{}, outcome{
+		{"4: unclaimed, absent before: removed", `{"replicas":0}`, []workload.Entry{entry("/spec/replicas", "", "0")}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> absent",
 		}},
-		{"4: unclaimed, changed by somebody else: their value stands", `{"replicas":5}`, []workload.Entry{replicas}, workload.Plan{}, outcome{
+		{"4: unclaimed, changed by somebody else: their value stands", `{"replicas":5}`, []workload.Entry{replicas}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{"replicas":5}`, State: "awake", Direction: "ledger", By: nights,
 		}},
 		{"4: orphaned: the entry goes, the value stays", `{"replicas":0}`, []workload.Entry{replicas},
-			workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}, outcome{
+			workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}, rendering{
 				Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
 			}},
 		{"4: kept: both stay", `{"replicas":0}`, []workload.Entry{replicas},
-			workload.Plan{Keep: map[workload.Policy]bool{nights: true}}, outcome{
+			workload.Plan{Keep: map[workload.Policy]bool{nights: true}}, rendering{
 				Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 			}},
 		{"4: kept by one, not by another", `{"replicas":0}`, []workload.Entry{replicas},
-			workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, outcome{
+			workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, rendering{
 				Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 			}},
-		{"6: the entry passes to who claims it now", `{"replicas":0}`, []workload.Entry{by(replicas, peaks, monday.Add(-time.Hour))}, sleep(), outcome{
+		{"6: the entry passes to who claims it now", `{"replicas":0}`, []workload.Entry{by(replicas, peaks, monday.Add(-time.Hour))}, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
-		{"6: overridden or not", `{"replicas":5}`, []workload.Entry{by(replicas, peaks, tuesday)}, sleep(), outcome{
+		{"6: overridden or not", `{"replicas":5}`, []workload.Entry{by(replicas, peaks, tuesday)}, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "overridden", Direction: "ledger",
 			By: nights, Overridden: []string{"/spec/replicas"},
 			Message: "replicas is 5, changed by somebody else: left until the next transition",
 		}},
-		{"9: exactly raises", `{"replicas":3}`, nil, size(workload.SizeExactly, 6), outcome{
+		{"9: exactly raises", `{"replicas":3}`, nil, size(workload.SizeExactly, 6), rendering{
 			Writes: 1, Spec: `{"replicas":6}`, Ledger: workload.Ledger{entry("/spec/replicas", "3", "6")}, State: "set", Direction: "down",
 			By: nights, Message: "replicas 3 -> 6",
 		}},
-		{"9: exactly the default is what absent means already", `{}`, nil, size(workload.SizeExactly, 1), outcome{
+		{"9: exactly the default is what absent means already", `{}`, nil, size(workload.SizeExactly, 1), rendering{
 			Spec: `{}`, State: "set", Direction: "ledger", By: nights,
 		}},
-		{"9: percent, rounded up", `{"replicas":5}`, nil, size(workload.SizePercent, 50), outcome{
+		{"9: percent, rounded up", `{"replicas":5}`, nil, size(workload.SizePercent, 50), rendering{
 			Writes: 1, Spec: `{"replicas":3}`, Ledger: workload.Ledger{entry("/spec/replicas", "5", "3")}, State: "asleep", Direction: "down",
 			By: nights, Message: "replicas 5 -> 3",
 		}},
-		{"9: own is no claim", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeOwn, 0), outcome{
+		{"9: own is no claim", `{"replicas":0}`, []workload.Entry{replicas}, size(workload.SizeOwn, 0), rendering{
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
-		{"an ill-typed count is never guessed at", `{"replicas":"three"}`, nil, sleep(), outcome{
+		{"an ill-typed count is never guessed at", `{"replicas":"three"}`, nil, sleep(), rendering{
 			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights, Message: "nothing on this object can be set that way",
 		}},
-		{"an explicit null is none", `{"replicas":null}`, nil, sleep(), outcome{
+		{"an explicit null is none", `{"replicas":null}`, nil, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",
 			Direction: "down", By: nights, Message: "replicas absent -> 0",
 		}},
-		{"numbers are equal by value", `{"replicas":0.0}`, []workload.Entry{replicas}, sleep(), outcome{
+		{"numbers are equal by value", `{"replicas":0.0}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":0.0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
 	}
@@ -176,7 +176,7 @@ func TestRenderRules(t *testing.T) {
 			if test.was != nil {
 				doc = withLedger(t, test.spec, test.was...)
 			}
-			got := outcomeOf(t, a, doc, test.plan)
+			got := renderingOf(t, a, doc, test.plan)
 			if path.Equal(got.Spec, test.want.Spec) {
 				got.Spec = test.want.Spec
 			}

@@ -122,7 +122,7 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 		}
 	}
 	c.requests(at.Child("requests"), spec.Requests)
-	c.a.lifecycle = c.unwatched(at.Child("createDeleteWhen"), spec.CreateDeleteWhen)
+	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{}) // judged on whole objects: no watch keeps it
 	c.subresources(at.Child("subresources"), spec.Subresources)
 }
 

@@ -241,7 +241,7 @@ func (m *scaleModel) run(writes int) {
 	m.server.play(m.tb, m.a, m.plan, writes, func() {
 		switch now := m.count(); {
 		case m.plan.Size != nil && m.plan.Size.Once:
-			if now == integer(within(m.plan.Size.Value, m.plan.Within).Replicas) {
+			if now == integer(clamped(m.plan.Size.Value, m.plan.Within).Replicas) {
 				m.owner = now
 			}
 		case m.plan.Size == nil && m.plan.Within != nil && m.replicas() > 0:

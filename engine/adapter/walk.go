@@ -5,65 +5,40 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// role says what a path of the walk is for.
-type role uint8
-
-const (
-	roleName role = iota
-	roleNamespace
-	roleUID
-	roleResourceVersion
-	roleGeneration
-	roleCreated
-	roleDeleting
-	roleLabels
-	roleOwners
-	roleLedger
-	roleAnnotation // index: of match
-	roleTemplate
-	roleSlot   // index: of slots
-	roleParent // index: of parents
-	roleCount  // index: of each
-	roleNamed  // index: of each
-)
-
-type extract struct {
-	role  role
-	index int
+// pathUse says what the match of a path of the walk is kept for.
+type pathUse struct {
+	of    pathUseOf
+	index int // of slots, parents or each
 }
 
-// compileWalk makes the one set of paths that a whole object is read with.
+type pathUseOf uint8
+
+const (
+	ofLedger pathUseOf = iota
+	ofSlot
+	ofParent
+	ofCount
+	ofName
+)
+
+// compileWalk makes the one set of paths that a whole object is read with: those of the metadata, then the others.
 func (pr *projection) compileWalk() {
-	var paths []path.Path
-	add := func(p path.Path, r role, index int) {
+	pr.metadataPaths = pr.metadata.Paths()
+	paths := pr.metadataPaths
+	add := func(p path.Path, of pathUseOf, index int) {
 		paths = append(paths, p)
-		pr.kinds = append(pr.kinds, extract{r, index})
+		pr.uses = append(pr.uses, pathUse{of, index})
 	}
-	metadata := path.Path{}.Field("metadata")
-	annotations := metadata.Field("annotations")
-	for r, name := range [...]string{
-		roleName: "name", roleNamespace: "namespace", roleUID: "uid", roleResourceVersion: "resourceVersion",
-		roleGeneration: "generation", roleCreated: "creationTimestamp", roleDeleting: "deletionTimestamp",
-		roleLabels: "labels", roleOwners: "ownerReferences",
-	} {
-		add(metadata.Field(name), role(r), 0)
-	}
-	add(annotations.Field(v1alpha1.AnnotationLedger), roleLedger, 0)
-	for i, key := range pr.match {
-		add(annotations.Field(key), roleAnnotation, i)
-	}
-	if pr.template.Len() > 0 {
-		add(pr.template, roleTemplate, 0)
-	}
+	add(path.Path{}.Field("metadata").Field("annotations").Field(v1alpha1.AnnotationLedger), ofLedger, 0)
 	for i, s := range pr.slots {
-		add(s.path, roleSlot, i)
+		add(s.path, ofSlot, i)
 	}
 	for i, p := range pr.parents {
-		add(p.path, roleParent, i)
+		add(p.path, ofParent, i)
 	}
 	for i, e := range pr.each {
-		add(e.count, roleCount, i)
-		add(e.named, roleNamed, i)
+		add(e.count, ofCount, i)
+		add(e.named, ofName, i)
 	}
 	pr.set = path.NewSet(paths...)
 }

@@ -13,12 +13,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// want is one field's wish with the claim behind it.
+// want is one field with the value that a claim asks for.
 type want struct {
 	// label names the field in messages: replicas, hot count.
 	label    string
 	pointer  string
-	site     site
+	location location
 	field    workload.Field
 	viaScale bool
 	// element is the name of the list element, empty for plain fields.
@@ -41,12 +41,12 @@ type want struct {
 	resumed bool
 }
 
-// wishes is all that a plan wants of one object.
-type wishes struct {
+// wants is everything that a plan asks for on one object.
+type wants struct {
 	list []want
-	// values are the wishes by facet, for status.
+	// values are the values asked for by facet, for status.
 	values map[string]string
-	// sized and sizeAble say whether a size is asked for, and whether the object can do it; facets likewise.
+	// sized says whether a size is asked for, sizeAble whether the object can do it; the others say so of all other facets.
 	sized, sizeAble   bool
 	facets, facetAble bool
 	// first is who asks first: for size, else for the first facet.
@@ -55,133 +55,134 @@ type wishes struct {
 	fixed []string
 }
 
-// wish turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds,
+// wantsOf turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds,
 // annotations.
-func (v *view) wish(plan workload.Plan) (wishes, error) {
-	var w wishes
-	v.wishSize(&w, plan)
-	v.wishHold(&w, plan.Hold)
-	v.wishBounds(&w, plan)
-	err := v.wishNotes(&w, plan.Annotations)
+func (v *view) wantsOf(plan workload.Plan) (wants, error) {
+	var w wants
+	v.addSize(&w, plan)
+	v.addHold(&w, plan.Hold)
+	v.addBounds(&w, plan)
+	err := v.addAnnotations(&w, plan.Annotations)
 	return w, err
 }
 
-func (w *wishes) asked(by workload.Policy) {
+// setFirst remembers a policy if it is the first that asks.
+func (w *wants) setFirst(by workload.Policy) {
 	if w.first == (workload.Policy{}) {
 		w.first = by
 	}
 }
 
-// note remembers a wish by its facet.
-func (w *wishes) note(facet, value string) {
+// setValue remembers the value that a facet is to have, for status.
+func (w *wants) setValue(facet, value string) {
 	if w.values == nil {
 		w.values = map[string]string{}
 	}
 	w.values[facet] = value
 }
 
-func (w *wishes) add(n want) {
+// add adds a field, unless it is there already.
+func (w *wants) add(n want) {
 	if !slices.ContainsFunc(w.list, func(o want) bool { return o.pointer == n.pointer }) {
 		w.list = append(w.list, n)
 	}
 }
 
-// wanted is a want on a plain field.
-func (v *view) wanted(s *slot, value string) want {
+// wantSlot is the want of a value on a plain field.
+func (v *view) wantSlot(s *slot, value string) want {
 	return want{
-		label: s.tokens[len(s.tokens)-1], pointer: s.pointer, site: site{siteSlot, s.index}, field: v.current(s),
+		label: s.tokens[len(s.tokens)-1], pointer: s.pointer, location: location{inSlot, s.index}, field: v.current(s),
 		viaScale: s.viaScale, value: value, before: value, original: v.original(s),
 	}
 }
 
-func claimed[T any](n want, c *workload.Claim[T]) want {
+// claimedBy gives a want the claim that it comes from.
+func claimedBy[T any](n want, c *workload.Claim[T]) want {
 	n.by, n.since, n.enforce = c.By, c.Since, c.Enforce
 	return n
 }
 
-func (v *view) wishSize(w *wishes, plan workload.Plan) {
+// addSize adds the fields of a size: those of suspend where the target is to sleep and can be suspended, else the counts.
+func (v *view) addSize(w *wants, plan workload.Plan) {
 	if plan.Size == nil || plan.Size.Value.Mode == workload.SizeOwn {
 		return
 	}
 	w.sized = true
-	w.asked(plan.Size.By)
-	suspend := v.variant(v.a.suspend)
+	w.setFirst(plan.Size.By)
+	suspend := v.variantOf(v.a.suspend)
 	if suspend != nil && plan.Asleep() && v.isSet(suspend) {
 		w.sizeAble = true // the owner has it suspended: left alone
 		return
 	}
 	if suspend != nil && plan.Size.Value.Mode == workload.SizeSleep {
 		w.sizeAble = true
-		w.note("suspend", "true")
+		w.setValue("suspend", "true")
 		for _, set := range suspend.set {
-			n := claimed(v.wanted(set.slot, set.value), plan.Size)
+			n := claimedBy(v.wantSlot(set.slot, set.value), plan.Size)
 			n.sized = true
 			w.add(n)
 		}
 		return
 	}
-	v.wishCounts(w, plan)
+	v.addCounts(w, plan)
 }
 
-func (v *view) wishCounts(w *wishes, plan workload.Plan) {
+// addCounts adds the counts that a size changes or leaves.
+func (v *view) addCounts(w *wants, plan workload.Plan) {
 	size, once := plan.Size.Value, ""
 	if plan.Size.Once {
-		once, size = integer(size.Replicas), within(size, plan.Within)
+		once, size = integer(size.Replicas), clamped(size, plan.Within)
 	}
 	counts, scaled := v.counts(), 0
 	for i := range counts {
 		if counts[i].Fixed {
-			w.leave(v, &counts[i], size)
+			v.addFixed(w, &counts[i], size)
 			continue
 		}
 		scaled++
-		if plan.Size.Resumed && !counts[i].isSetOnce() {
-			continue // given back, if it was taken
+		if plan.Size.Resumed && !(counts[i].entry != nil && counts[i].entry.state == fieldSetOnce) {
+			continue // it has not been set: nothing is claimed, and an original comes back
 		}
-		n := claimed(v.wantedCount(&counts[i], size), plan.Size)
+		n := claimedBy(v.wantCount(&counts[i], size), plan.Size)
 		n.once, n.resumed = once, plan.Size.Resumed
 		if len(v.a.components) > 1 && n.element == "" {
 			n.label = counts[i].Name + " " + n.label
 		}
 		w.add(n)
-		w.note("replicas/"+counts[i].Name, integer(size.Of(counts[i].Component)))
+		w.setValue("replicas/"+counts[i].Name, integer(size.Of(counts[i].Component)))
 	}
 	w.sizeAble = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
 }
 
-// isSetOnce says whether the count was set once, for whomever.
-func (c *count) isSetOnce() bool {
-	return c.entry != nil && c.entry.entry.Once != "" && !c.entry.ours
-}
-
-// leave passes over a count that must stay as it is, and remembers why if the size would change it.
-func (w *wishes) leave(v *view, c *count, size workload.Size) {
+// addFixed passes over a count that must stay as it is, and adds the reason if the size would change it.
+func (v *view) addFixed(w *wants, c *count, size workload.Size) {
 	free := c.Component
 	free.Fixed = false
 	if n := size.Of(free); n == c.Replicas {
-		w.note("replicas/"+c.Name, integer(n))
+		w.setValue("replicas/"+c.Name, integer(n))
 		return
 	}
 	why := v.failing(c.part.when, v.original)
 	w.fixed = append(w.fixed, c.Name+" must not be scaled: "+why.finding(v.original))
 }
 
-// within brings a size into bounds.
-func within(size workload.Size, b *workload.Bounds) workload.Size {
+// clamped brings a size into bounds, if there are any.
+func clamped(size workload.Size, b *workload.Bounds) workload.Size {
 	if b != nil {
 		size.Replicas = b.Clamp(size.Replicas)
 	}
 	return size
 }
 
-func (v *view) wantedCount(c *count, size workload.Size) want {
+// wantCount is the want of a size on one count.
+func (v *view) wantCount(c *count, size workload.Size) want {
 	var n want
 	if c.element < 0 {
-		n = v.wanted(c.part.slot, "")
+		n = v.wantSlot(c.part.slot, "")
 	} else {
 		e := &v.obj.Elements[c.element]
 		n = want{label: e.Name + " " + path.Pointer(e.Pointer).Last(), pointer: e.Pointer,
-			site: site{siteElement, c.element}, field: e.Field, element: e.Name, original: c.original}
+			location: location{inElement, c.element}, field: e.Field, element: e.Name, original: c.original}
 	}
 	n.sized = true
 	n.value = c.part.text(size, c.original)
@@ -206,13 +207,13 @@ func (c *component) text(size workload.Size, own string) string {
 	return integer(want)
 }
 
-// wishBounds keeps the lower end at or below the upper one: an end that nobody claims is the owner's and limits the other.
-func (v *view) wishBounds(w *wishes, plan workload.Plan) {
+// addBounds adds the two ends of a range. It keeps the lower end at or below the upper one: an end that nobody claims is the owner's and limits the other.
+func (v *view) addBounds(w *wants, plan workload.Plan) {
 	lo, hi := v.end(v.a.min, plan.Min), v.end(v.a.max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {
 		if c != nil {
 			w.facets = true
-			w.asked(c.By)
+			w.setFirst(c.By)
 		}
 	}
 	switch {
@@ -230,8 +231,8 @@ func (v *view) wishBounds(w *wishes, plan workload.Plan) {
 		}
 		hi.value = max(hi.value, least) // a small number that would be read as no limit
 	}
-	v.wishBound(w, "min", v.a.min, lo, plan.Min)
-	v.wishBound(w, "max", v.a.max, hi, plan.Max)
+	v.addBound(w, "min", v.a.min, lo, plan.Min)
+	v.addBound(w, "max", v.a.max, hi, plan.Max)
 }
 
 // end is one end of a range: the number claimed, or else the owner's if there is one that limits.
@@ -240,6 +241,7 @@ type end struct {
 	claimed, known bool
 }
 
+// end finds one end of the range.
 func (v *view) end(b *bound, c *workload.Claim[int64]) end {
 	if b == nil {
 		return end{}
@@ -254,14 +256,15 @@ func (v *view) end(b *bound, c *workload.Claim[int64]) end {
 	return end{value: *own, known: true}
 }
 
-func (v *view) wishBound(w *wishes, facet string, b *bound, e end, c *workload.Claim[int64]) {
+// addBound adds one end of a range, if it is claimed.
+func (v *view) addBound(w *wants, facet string, b *bound, e end, c *workload.Claim[int64]) {
 	if !e.claimed {
 		return
 	}
 	w.facetAble = true
-	w.note(facet, integer(e.value))
-	n := claimed(v.wanted(b.slot, v.a.boundText(b, e.value, v.original(b.slot))), c)
-	if l := v.entryAt(n.site); l != nil {
+	w.setValue(facet, integer(e.value))
+	n := claimedBy(v.wantSlot(b.slot, v.a.boundText(b, e.value, v.original(b.slot))), c)
+	if l := v.entryAt(n.location); l != nil {
 		n.before = v.a.boundText(b, e.value, l.entry.Was)
 	}
 	w.add(n)
@@ -275,27 +278,29 @@ func (a *Adapter) boundText(b *bound, n int64, own string) string {
 	return a.encode(n)
 }
 
-func (v *view) wishHold(w *wishes, c *workload.Claim[bool]) {
+// addHold adds the fields of the hold variant that fits.
+func (v *view) addHold(w *wants, c *workload.Claim[bool]) {
 	if c == nil || !c.Value {
 		return
 	}
 	w.facets = true
-	w.asked(c.By)
-	hold := v.holding()
+	w.setFirst(c.By)
+	hold := v.holdVariant()
 	if hold == nil {
 		return
 	}
 	w.facetAble = true
-	w.note("hold", "true")
+	w.setValue("hold", "true")
 	for _, set := range hold.set {
-		w.add(claimed(v.wanted(set.slot, set.value), c))
+		w.add(claimedBy(v.wantSlot(set.slot, set.value), c))
 	}
 }
 
-func (v *view) wishNotes(w *wishes, notes map[string]workload.Claim[string]) error {
-	for _, key := range slices.Sorted(maps.Keys(notes)) {
-		c := notes[key]
-		s := v.a.notes[key]
+// addAnnotations adds annotations where the adapter says they go.
+func (v *view) addAnnotations(w *wants, annotations map[string]workload.Claim[string]) error {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		c := annotations[key]
+		s := v.a.annotate[key]
 		if key == v1alpha1.AnnotationLedger {
 			return fmt.Errorf("annotation %s is Flyball's own and cannot be set by %s", key, c.By)
 		}
@@ -303,13 +308,13 @@ func (v *view) wishNotes(w *wishes, notes map[string]workload.Claim[string]) err
 			return fmt.Errorf("annotation %s, which %s sets, is not part of the projection of adapter %s", key, c.By, v.a.name)
 		}
 		w.facets = true
-		w.asked(c.By)
+		w.setFirst(c.By)
 		if v.current(s).Depth == blocked {
 			continue
 		}
 		w.facetAble = true
-		w.note(key, c.Value)
-		w.add(claimed(v.wanted(s, quoted(c.Value)), &c))
+		w.setValue(key, c.Value)
+		w.add(claimedBy(v.wantSlot(s, quoted(c.Value)), &c))
 	}
 	return nil
 }

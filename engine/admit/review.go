@@ -106,46 +106,15 @@ type metadata struct {
 
 // readMetadata reads the metadata of an object, with those annotations only that are wanted.
 func readMetadata(object gjson.Result, wanted []string) metadata {
-	var m metadata
-	object.Get("metadata").ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
-		case "name":
-			m.name = value.String()
-		case "uid":
-			m.uid = value.String()
-		case "generateName":
-			m.generateName = value.String()
-		case "deletionTimestamp":
-			m.deleting = value.Type != gjson.Null
-		case "labels":
-			m.labels = readPairs(value, nil)
-		case "annotations":
-			if len(wanted) > 0 {
-				m.annotations = readPairs(value, wanted)
-			}
-		}
-		return true
-	})
-	return m
-}
-
-// readPairs reads a map of texts; wanted limits it to some keys, nil takes all.
-func readPairs(value gjson.Result, wanted []string) workload.Pairs {
-	found := map[string]string{}
-	value.ForEach(func(key, v gjson.Result) bool {
-		found[key.String()] = v.String()
-		return true
-	})
-	if wanted == nil {
-		return workload.NewPairs(found)
+	if !object.Exists() {
+		return metadata{}
 	}
-	some := map[string]string{}
-	for _, key := range wanted {
-		if v, ok := found[key]; ok {
-			some[key] = v
-		}
+	// What could be read stands beside an error: the API server has checked the types before.
+	kept, _ := workload.NewMetadata(workload.NewInterner(), wanted...).Project([]byte(object.Raw))
+	return metadata{
+		name: kept.Name, generateName: object.Get("metadata.generateName").String(), uid: kept.UID,
+		deleting: kept.Deleting, labels: kept.Labels, annotations: kept.Annotations,
 	}
-	return workload.NewPairs(some)
 }
 
 // answer is what goes back to the API server.

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"cmp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -77,9 +78,12 @@ func NewPairs(m map[string]string) Pairs {
 	for k, v := range m {
 		p = append(p, Pair{k, v})
 	}
-	sort.Slice(p, func(i, j int) bool { return p[i].Key < p[j].Key })
+	sortPairs(p)
 	return p
 }
+
+// sortPairs sorts pairs by key, in place.
+func sortPairs(p Pairs) { slices.SortFunc(p, func(a, b Pair) int { return cmp.Compare(a.Key, b.Key) }) }
 
 // Lookup gives the value under a key and whether there is one.
 func (p Pairs) Lookup(key string) (string, bool) {
@@ -118,15 +122,11 @@ type Object struct {
 	Annotations Pairs
 	// Owner is the controlling owner, nil if there is none.
 	Owner *Owner
-	// Fields are the values the adapter reads, in the order of its projection.
+	// Fields are the values the adapter reads, in the order of its projection. After them come the values at ledger pointers
+	// that the adapter does not write (any more), so that an original is given back even after an edit of the adapter.
 	Fields []Field
 	// Elements are the values read under `each`, one per element and path, in the order met.
 	Elements []Element
-	// Extra are the current values at ledger pointers that the adapter does not read (any more), so that an original is
-	// given back even after the adapter has changed its mind about paths.
-	Extra []Extra
-	// TemplateHash is a hash of the pod template; zero where the adapter names none.
-	TemplateHash uint64
 	// Ledger is what Flyball changed on the object; nil if nothing.
 	Ledger Ledger
 	// LedgerError says why the ledger annotation could not be read; such an object is never written.
@@ -145,12 +145,6 @@ type Field struct {
 
 // Exists says whether there is a value.
 func (f Field) Exists() bool { return f.Raw != "" }
-
-// Extra is the value found at a pointer of the ledger that no path of the adapter covers.
-type Extra struct {
-	Pointer string
-	Field
-}
 
 // Element is one value found under `each`.
 type Element struct {
@@ -181,8 +175,6 @@ type Component struct {
 // Bounds are an autoscaler's limits as its owner has them; nil where the kind has no such limit or the object none.
 type Bounds struct {
 	Min, Max *int64
-	// MinFloor and MaxFloor are the lowest values that the kind accepts.
-	MinFloor, MaxFloor int64
 }
 
 // Clamp brings a count into the bounds. Where they contradict each other, the lower one counts.
@@ -214,8 +206,6 @@ type Observed struct {
 	Governed bool
 	// Governs is true when the object owns the replicas of another one.
 	Governs bool
-	// Ready is true when the adapter's ready predicates hold.
-	Ready bool
 	// Created is the creation time.
 	Created time.Time
 }

@@ -2,8 +2,10 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
@@ -61,17 +63,6 @@ func (l Ledger) Find(pointer string) *Entry {
 	return nil
 }
 
-// HasBy says whether any entry was made on behalf of a policy.
-func (l Ledger) HasBy(p Policy) bool {
-	s := p.String()
-	for i := range l {
-		if l[i].By == s {
-			return true
-		}
-	}
-	return false
-}
-
 // ledgerOf is the key under which the annotation names the object it belongs to; every other key is a JSON pointer.
 const ledgerOf = "of"
 
@@ -81,8 +72,7 @@ func LedgerOf(kind, name string) string { return kind + "/" + name }
 
 // Encode renders the annotation's value for the object that of names; equal ledgers give equal texts.
 func (l Ledger) Encode(of string) (string, error) {
-	m := make(map[string]any, len(l)+1)
-	m[ledgerOf] = of
+	m := map[string]any{ledgerOf: of}
 	for _, e := range l {
 		e.Since = e.Since.UTC()
 		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
@@ -122,6 +112,6 @@ func ParseLedger(text string) (l Ledger, of string, err error) {
 		e.Pointer, e.Was, e.Set, e.Prior, e.Interrupted = pointer, string(j.Was), string(j.Set), string(j.Prior), string(j.Interrupted)
 		l = append(l, e)
 	}
-	sort.Slice(l, func(i, j int) bool { return l[i].Pointer < l[j].Pointer })
+	slices.SortFunc(l, func(a, b Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return l, of, nil
 }

@@ -160,8 +160,11 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Eventually(targetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
 		clock.SetTime(dusk)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(2))
-		u := stored(Default, h)
-		Expect([]string{fieldOf(u, "spec", "minReplicas"), fieldOf(u, "spec", "maxReplicas")}).To(Equal([]string{"2", "2"}))
+		// The bounds come once the Deployment has its ledger.
+		Eventually(func(g Gomega) []string {
+			u := stored(g, h)
+			return []string{fieldOf(u, "spec", "minReplicas"), fieldOf(u, "spec", "maxReplicas")}
+		}).Should(Equal([]string{"2", "2"}))
 		clock.SetTime(dawn)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(5))
 		Eventually(func(g Gomega) map[string]any { return asIs(stored(g, h)) }).Should(Equal(asIs(before)))

@@ -1,4 +1,4 @@
-package watch
+package workload
 
 import (
 	"strings"
@@ -7,11 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"flyball.dev/flyball/engine/workload"
 )
 
-func TestMetadataProjector(t *testing.T) {
+func TestMetadata(t *testing.T) {
 	const full = `{"apiVersion":"v1","kind":"Pod","metadata":{
 		"annotations":{"flyball.dev/awake-until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
 		"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":"2026-02-02T03:04:05Z","generation":7,
@@ -23,31 +21,38 @@ func TestMetadataProjector(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw  string
 		keys []string
-		want *workload.Object
+		want *Object
 		err  string
 	}{
 		"everything": {
 			raw: full, keys: []string{"flyball.dev/awake-until", `quo"te`, "missing"},
-			want: &workload.Object{
+			want: &Object{
 				Namespace: "shop", Name: "web-1", UID: "u-1", ResourceVersion: "42", Generation: 7,
 				Created: 1767323045, Deleting: true,
-				Labels:      workload.Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
-				Annotations: workload.Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
-				Owner:       &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
+				Labels:      Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
+				Annotations: Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
+				Owner:       &Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
 			},
 		},
 		"a core owner and no annotations": {
 			raw: `{"metadata":{"name":"a","annotations":{"k":"v"},"labels":null,"creationTimestamp":null,"deletionTimestamp":null,
 				"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","controller":true}]}}`,
-			want: &workload.Object{Name: "a", Owner: &workload.Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
+			want: &Object{Name: "a", Owner: &Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
 		},
-		"no metadata":     {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
-		"not an instant":  {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
-		"metadata a text": {raw: `{"metadata":"x"}`, err: "there is no .metadata object"},
+		"escapes": {
+			raw: `{"metadata":{"name":"w\u0065b","namespace":"a\/b","uid":"\"","resourceVersion":"1","annotations":{"k":"a\nb"}}}`, keys: []string{"k"},
+			want: &Object{Name: "web", Namespace: "a/b", UID: `"`, ResourceVersion: "1", Annotations: Pairs{{Key: "k", Value: "a\nb"}}},
+		},
+		"a number for a text":     {raw: `{"metadata":{"name":"a","uid":5,"generation":"x"}}`, err: "read .metadata.uid: want a string, got 5"},
+		"a number for an instant": {raw: `{"metadata":{"name":"a","creationTimestamp":5}}`, err: "read .metadata.creationTimestamp: want a string, got 5"},
+		"not JSON":                {raw: `{"metadata":`, err: "project the metadata: "},
+		"no metadata":             {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
+		"not an instant":          {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
+		"metadata a text":         {raw: `{"metadata":"x"}`, err: "there is no .metadata object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(c.raw)
-			got, err := MetadataProjector(c.keys...).Project(raw)
+			got, err := NewMetadata(NewInterner(), c.keys...).Project(raw)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %q", err, c.err)
@@ -65,9 +70,9 @@ func TestMetadataProjector(t *testing.T) {
 	}
 }
 
-func TestMetadataProjectorSharesTexts(t *testing.T) {
-	p := MetadataProjector("note")
-	project := func(name string) *workload.Object {
+func TestMetadataSharesTexts(t *testing.T) {
+	p := NewMetadata(NewInterner(), "note")
+	project := func(name string) *Object {
 		o, err := p.Project([]byte(`{"metadata":{"name":"` + name + `","labels":{"tier":"front"},"annotations":{"note":"same"}}}`))
 		if err != nil {
 			t.Fatal(err)
@@ -83,5 +88,16 @@ func TestMetadataProjectorSharesTexts(t *testing.T) {
 		if unsafe.StringData(pair[0]) != unsafe.StringData(pair[1]) {
 			t.Errorf("each object has its own %s", what)
 		}
+	}
+}
+
+func TestMetadataPaths(t *testing.T) {
+	m := NewMetadata(NewInterner(), "b", "a", "b")
+	if got := m.Keys(); len(got) != 2 || got[0] != "a" || got[1] != "b" {
+		t.Errorf("keys %v", got)
+	}
+	paths := m.Paths()
+	if n := len(paths); n != len(metadataFields)+2 || paths[0].String() != ".metadata.name" || paths[n-1].String() != ".metadata.annotations.b" {
+		t.Errorf("paths %v", paths)
 	}
 }

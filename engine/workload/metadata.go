@@ -1,0 +1,173 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/path"
+)
+
+// Metadata reads the .metadata of objects: identity, labels, the controlling owner, and the annotations of some keys. It
+// does not change and may be used concurrently.
+type Metadata struct {
+	keys     []string
+	interner *Interner
+	paths    []path.Path
+	set      *path.Set
+}
+
+// metadataFields are the members of .metadata that are read, and how each is read.
+var metadataFields = []struct {
+	name string
+	read func(*MetadataReading, path.Match) error
+}{
+	{"name", func(r *MetadataReading, m path.Match) (err error) { r.name, err = Text(m); return err }},
+	{"namespace", func(r *MetadataReading, m path.Match) (err error) { r.namespace, err = Text(m); return err }},
+	{"uid", func(r *MetadataReading, m path.Match) (err error) { r.uid, err = Text(m); return err }},
+	{"resourceVersion", func(r *MetadataReading, m path.Match) (err error) { r.version, err = Text(m); return err }},
+	{"generation", func(r *MetadataReading, m path.Match) (err error) {
+		r.Object.Generation, err = m.Value().Int64()
+		return err
+	}},
+	{"creationTimestamp", func(r *MetadataReading, m path.Match) (err error) { r.Object.Created, err = seconds(m); return err }},
+	{"deletionTimestamp", func(r *MetadataReading, _ path.Match) error { r.Object.Deleting = true; return nil }},
+	{"labels", func(r *MetadataReading, m path.Match) error { r.Object.Labels = r.pairs(m.Raw); return nil }},
+	{"ownerReferences", func(r *MetadataReading, m path.Match) error { r.Object.Owner = r.controller(m.Raw); return nil }},
+}
+
+// NewMetadata makes a reader that keeps the annotations of the keys given, and shares texts through the Interner.
+func NewMetadata(interner *Interner, annotationKeys ...string) *Metadata {
+	keys := slices.Compact(slices.Sorted(slices.Values(annotationKeys)))
+	m := &Metadata{keys: keys, interner: interner}
+	metadata := path.Path{}.Field("metadata")
+	for _, f := range metadataFields {
+		m.paths = append(m.paths, metadata.Field(f.name))
+	}
+	for _, key := range keys {
+		m.paths = append(m.paths, metadata.Field("annotations").Field(key))
+	}
+	m.set = path.NewSet(m.paths...)
+	return m
+}
+
+// Keys are the annotation keys that are kept, sorted.
+func (m *Metadata) Keys() []string { return slices.Clone(m.keys) }
+
+// Paths are the paths that a reading needs the matches of. A caller who reads more of an object adds them to a set of paths of
+// its own, so that the object is walked once.
+func (m *Metadata) Paths() []path.Path { return slices.Clone(m.paths) }
+
+// Project reads the metadata of one raw JSON object and nothing else of it. With an error it gives what could be read.
+// Nothing of the result aliases raw.
+func (m *Metadata) Project(raw []byte) (*Object, error) {
+	r := m.Read()
+	if err := m.set.Extract(raw, r.Take); err != nil {
+		return r.Object, fmt.Errorf("project the metadata: %w", err)
+	}
+	err := r.Finish()
+	if err == nil && r.Object.Name == "" {
+		err = errors.New("there is no .metadata object with a name")
+	}
+	if err != nil {
+		return r.Object, fmt.Errorf("project the metadata: %w", err)
+	}
+	return r.Object, nil
+}
+
+// MetadataReading is the metadata of one object while the object is walked.
+type MetadataReading struct {
+	// Object is what is read. Its identity is there after Finish.
+	Object *Object
+
+	metadata                      *Metadata
+	name, namespace, uid, version []byte // alias the document
+	err                           error
+}
+
+// Read begins to read one object.
+func (m *Metadata) Read() MetadataReading { return MetadataReading{Object: &Object{}, metadata: m} }
+
+// Take reads the match of one of Paths, which is named by its index. An absent value and null are passed over.
+func (r *MetadataReading) Take(i int, m path.Match) {
+	if !m.Exists() || m.Type() == path.Null {
+		return
+	}
+	var err error
+	if i < len(metadataFields) {
+		err = metadataFields[i].read(r, m)
+	} else {
+		var value []byte
+		value, err = Text(m)
+		r.Object.Annotations = append(r.Object.Annotations, Pair{r.metadata.keys[i-len(metadataFields)], r.metadata.interner.Bytes(value)})
+	}
+	r.err = cmp.Or(r.err, err)
+}
+
+// Finish copies the identity out of the document. It gives the error of the first value that is not of its type.
+func (r *MetadataReading) Finish() error {
+	// The strings that are an object's own share one allocation; the namespace is shared with other objects.
+	n, u := len(r.name), len(r.name)+len(r.uid)
+	own := string(slices.Concat(r.name, r.uid, r.version))
+	r.Object.Name, r.Object.UID, r.Object.ResourceVersion = own[:n], own[n:u], own[u:]
+	r.Object.Namespace = r.metadata.interner.Bytes(r.namespace)
+	sortPairs(r.Object.Annotations)
+	return r.err
+}
+
+// pairs reads a JSON object of texts.
+func (r *MetadataReading) pairs(raw []byte) Pairs {
+	object := gjson.ParseBytes(raw)
+	n := 0
+	object.ForEach(func(_, _ gjson.Result) bool { n++; return true })
+	pairs := make(Pairs, 0, n)
+	object.ForEach(func(k, v gjson.Result) bool {
+		pairs = append(pairs, Pair{r.metadata.interner.String(k.Str), r.metadata.interner.String(v.Str)})
+		return true
+	})
+	sortPairs(pairs)
+	return pairs
+}
+
+// controller is the owner reference that has controller: true; nil if none has.
+func (r *MetadataReading) controller(raw []byte) *Owner {
+	var owner *Owner
+	in := r.metadata.interner
+	gjson.ParseBytes(raw).ForEach(func(_, ref gjson.Result) bool {
+		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
+		if ref.Get("controller").Type != gjson.True || err != nil {
+			return true
+		}
+		owner = &Owner{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)}, Name: in.String(ref.Get("name").Str)}
+		return false
+	})
+	return owner
+}
+
+// Text is the bytes of a JSON string, without its quotes and escapes. It aliases the document where there is no escape.
+func Text(m path.Match) ([]byte, error) {
+	if m.Type() == path.String && !bytes.ContainsRune(m.Raw, '\\') {
+		return m.Raw[1 : len(m.Raw)-1], nil
+	}
+	s, err := m.Value().Text()
+	return []byte(s), err
+}
+
+// seconds reads an RFC 3339 instant as seconds since 1970.
+func seconds(m path.Match) (int64, error) {
+	value, err := Text(m)
+	if err != nil {
+		return 0, err
+	}
+	t, err := time.Parse(time.RFC3339, string(value))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", m.Path(), err)
+	}
+	return t.Unix(), nil
+}
