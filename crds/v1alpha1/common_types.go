@@ -35,9 +35,9 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Exclude takes out objects by their labels. Default: flyball.dev/exclude=true.
+	// Exclude takes out objects by their labels. An empty one ({}) takes out nothing. Default: flyball.dev/exclude=true;
+	// of freezes, maintenance windows and exceptions: nothing, since whoever may set a label would be free of every freeze.
 	// +optional
-	// +kubebuilder:default={matchLabels: {"flyball.dev/exclude": "true"}}
 	Exclude *metav1.LabelSelector `json:"exclude,omitempty"`
 }
 

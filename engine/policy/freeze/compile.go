@@ -42,7 +42,7 @@ func Compile(f *v1alpha1.ChangeFreeze, ctx Context) (*Rule, *policy.Policy, fiel
 func CompileCluster(f *v1alpha1.ClusterChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	return compile(draft{
 		id:     workload.Policy{Kind: ClusterKind, Name: f.Name},
-		target: selection{spec: f.Spec.Target}, rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
+		target: inCluster(f.Spec.Target), rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
 	}, ctx)
 }
 
@@ -58,7 +58,7 @@ func CompileWindow(w *v1alpha1.MaintenanceWindow, ctx Context) (*Rule, *policy.P
 func CompileClusterWindow(w *v1alpha1.ClusterMaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	return compile(draft{
 		id:     workload.Policy{Kind: ClusterWindowKind, Name: w.Name},
-		target: selection{spec: w.Spec.Target}, rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
+		target: inCluster(w.Spec.Target), rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
 	}, ctx)
 }
 
@@ -163,7 +163,7 @@ func CompileException(e *v1alpha1.FreezeException, ctx Context) (*Exception, fie
 // CompileClusterException compiles a ClusterFreezeException, as CompileException does.
 func CompileClusterException(e *v1alpha1.ClusterFreezeException, ctx Context) (*Exception, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterExceptionKind, Name: e.Name}
-	return compileException(id, selection{spec: e.Spec.Target}, e.Spec.ExceptionRules, ctx)
+	return compileException(id, inCluster(e.Spec.Target), e.Spec.ExceptionRules, ctx)
 }
 
 func compileException(id workload.Policy, selects selection, rules v1alpha1.ExceptionRules, ctx Context) (*Exception, field.ErrorList) {

@@ -50,6 +50,10 @@ func TestVerdict(t *testing.T) {
 		{"another namespace", []string{yearEnd}, change(scale, nsLabels(pairs("env", "dev"))), 0},
 		{"a namespace being relabelled away is frozen still", []string{yearEnd}, change(scale, nsLabels(pairs("env", "prod"), pairs("env", "dev"))), scale},
 		{"protected namespaces are not selected by labels", []string{yearEnd}, change(scale, func(r *freeze.Request) { r.Namespace = "kube-system" }), 0},
+		{"the label of other policies excludes nothing from a freeze", []string{plain}, change(scale, facts(excluded, excluded)), scale},
+		{"nor from the creation on", []string{plain}, change(create, facts(nil, excluded)), create},
+		{"nor from a freeze by name", []string{named}, change(scale, facts(excluded, excluded)), scale},
+		{"nor from a maintenance window", []string{weekly}, change(rollOut, facts(excluded, excluded)), rollOut},
 		{"excluded objects pass", []string{yearEnd}, change(scale, facts(labelled("flyball.dev/exclude", "true"), labelled("flyball.dev/exclude", "true"))), 0},
 		{"an edit cannot exclude itself", []string{yearEnd}, change(scale, facts(labelled(), labelled("flyball.dev/exclude", "true"))), scale},
 		{"an edit cannot drop the label that selects it", []string{selected}, change(scale, facts(labelled("tier", "front"), labelled())), scale},
@@ -94,6 +98,11 @@ func TestVerdict(t *testing.T) {
 		})
 	}
 }
+
+var excluded = labelled("tier", "front", v1alpha1.LabelExclude, "true")
+
+// plain is yearEnd without an exclude.
+var plain = edited(yearEnd, `, exclude: {matchLabels: {flyball.dev/exclude: "true"}}`, "")
 
 const (
 	selected  = `{kind: ChangeFreeze, metadata: {name: a, namespace: shop}, spec: {target: {selector: {matchLabels: {tier: front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Scale]}}`
@@ -155,6 +164,7 @@ func TestExceptions(t *testing.T) {
 		{"a namespaced one lifts a namespaced policy", []string{weekly, local}, change(rollOut), 0},
 		{"a namespaced one never lifts a cluster policy", []string{yearEnd, local}, change(rollOut), rollOut},
 		{"a namespaced one of another namespace", []string{weekly, edited(local, "shop", "bank")}, change(rollOut), rollOut},
+		{"the label of other policies excludes nothing from an exception", []string{yearEnd, fix}, change(rollOut, facts(excluded, labelled("tier", "front"))), 0},
 		{"alone it changes nothing", []string{fix}, change(rollOut), 0},
 	}
 	for _, test := range tests {

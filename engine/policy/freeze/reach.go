@@ -18,7 +18,17 @@ type selection struct {
 }
 
 func inNamespace(spec v1alpha1.TargetSelector, namespace string) selection {
-	return selection{spec: v1alpha1.ClusterTargetSelector{TargetSelector: spec}, namespace: namespace}
+	s := inCluster(v1alpha1.ClusterTargetSelector{TargetSelector: spec})
+	s.namespace = namespace
+	return s
+}
+
+// inCluster takes away the default of exclude: with it, whoever may set a label on an object could free it of every freeze.
+func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
+	if spec.Exclude == nil {
+		spec.Exclude = &metav1.LabelSelector{}
+	}
+	return selection{spec: spec}
 }
 
 func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.ErrorList) {

@@ -45,14 +45,15 @@ type Selector struct {
 // Nothing is a Selector that selects no object.
 func Nothing() *Selector { return &Selector{nothing: true} }
 
-// Namespaced compiles the target of a policy that lives in a namespace.
+// Namespaced compiles the target of a policy that lives in a namespace. An exclude that is not given is the label
+// flyball.dev/exclude=true; an empty one excludes nothing.
 func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec, scope, at)
 	s.namespace = namespace
 	return s, errs
 }
 
-// Cluster compiles the target of a cluster-scoped policy. It must say which namespaces it means, unless every kind it
+// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must say which namespaces it means, unless every kind it
 // lists is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
@@ -88,7 +89,11 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 		s.names = sets.New(spec.Names...)
 	}
 	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
-	s.exclude, errs = selector(spec.Exclude, at.Child("exclude"), errs)
+	exclude := spec.Exclude
+	if exclude == nil {
+		exclude = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelExclude: "true"}}
+	}
+	s.exclude, errs = selector(exclude, at.Child("exclude"), errs)
 	return s, errs
 }
 

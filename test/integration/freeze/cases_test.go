@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 const everything = "Create, Delete, RollOut, Scale"
@@ -265,6 +267,18 @@ spec: {activeFrom: 2026-03-02T11:00:00Z, activeTo: 2026-03-02T13:00:00Z, allow: 
 		Expect(patch(alice, front, `{"metadata":{"labels":{"fast":"lane"}}}`)).To(Succeed())
 		Eventually(func() error { return patch(alice, front, toTwo, client.DryRunAll) }).Should(Succeed())
 		Expect(patchScale(alice, front, toTwo)).To(Succeed(), "the labels of the object count for /scale too")
+	})
+
+	It("of other policies free nothing of a freeze that does not ask for them", func() {
+		ns, alice := newNamespace(), as("alice")
+		out := deployment(ns, "out")
+		out.SetLabels(map[string]string{v1alpha1.LabelExclude: "true"})
+		Expect(env.Client.Create(ctx, out)).To(Succeed())
+		freezing(ns, "inventory", everything)
+		eventuallyRefused(func() error { return patch(alice, out, toTwo, client.DryRunAll) })
+		made := deployment(ns, "made")
+		made.SetLabels(out.GetLabels())
+		Expect(alice.Create(ctx, made)).To(BeRefused("denies Create"))
 	})
 
 	It("of a namespace count at once, and take it out of a freeze only with the right to override", func() {
