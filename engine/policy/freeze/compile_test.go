@@ -29,6 +29,7 @@ func TestCompileErrors(t *testing.T) {
 			[]string{`spec.deny[1]: Unsupported value: "Restart"`, `spec.deny[2]: Duplicate value: "Scale"`}},
 		{"no action", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[]"), []string{`spec.deny: Required value`}},
 		{"an unknown enforcement", edited(yearEnd, "enforcement: Deny", "enforcement: Hope"), []string{`spec.enforcement: Unsupported value: "Hope"`}},
+		{"an unknown answer to edits of labels", edited(yearEnd, "enforcement: Deny", "labelChanges: Hope"), []string{`spec.labelChanges: Unsupported value: "Hope"`}},
 		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "), []string{`spec.target.selector: Invalid value`}},
 		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"), []string{`spec.windows: Required value`}},
 		{"a broken window", edited(weekly, `from: "10:00"`, `from: "25:00"`), []string{`spec.windows[0].from: Invalid value: "25:00"`}},
@@ -82,6 +83,9 @@ func TestWeakens(t *testing.T) {
 		{"milder", yearEnd, edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), []string{"spec.enforcement"}},
 		{"milder still", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "enforcement: Deny", "enforcement: Audit"), []string{"spec.enforcement"}},
 		{"stricter", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), yearEnd, nil},
+		{"edits of labels that are refused no more", byLabel, edited(byLabel, "deny:", "labelChanges: Warn, deny:"), []string{"spec.labelChanges"}},
+		{"edits of labels that are refused now", edited(byLabel, "deny:", "labelChanges: Warn, deny:"), byLabel, nil},
+		{"edits of labels that nothing depends on", named, edited(named, "deny:", "labelChanges: Warn, deny:"), nil},
 		{"other windows in another zone", weekly, edited(weekly, "10:00", "09:00", "Europe/Berlin", "UTC"), []string{"spec.windows", "spec.timeZone"}},
 		{"a kind to suspend less", edited(weekly, "deny:", "suspend: [{kind: A}]\n  deny:"), weekly, []string{"spec.suspend"}},
 	}
@@ -155,6 +159,8 @@ func TestInUse(t *testing.T) {
 		{"kinds that only a freeze without kinds reaches", s.InUse(cronJobs, false, after), 0},
 		{"a kind outside namespaces has to be listed", s.InUse(nodePools, true, during), scale},
 		{"not listed", set(t, yearEnd).InUse(nodePools, true, during), 0},
+		{"every update where objects may not leave by their labels", set(t, edited(byLabel, "[Scale]", "[Create]")).InUse(deployments, false, during), create | rollOut},
+		{"nothing more where they may", set(t, edited(byLabel, "deny: [Scale]", "labelChanges: Warn, deny: [Create]")).InUse(deployments, false, during), create},
 		{"nothing", (&freeze.Set{}).InUse(deployments, false, during), 0},
 	} {
 		if test.got != test.want {

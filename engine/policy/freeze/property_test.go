@@ -84,8 +84,9 @@ func clock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minut
 
 func drawRules(t *rapid.T) v1alpha1.FreezeRules {
 	return v1alpha1.FreezeRules{
-		Deny:        drawSome(t, allActions, 1, "deny"),
-		Enforcement: rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
+		LabelChanges: rapid.SampledFrom([]v1alpha1.LabelChanges{"", v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn}).Draw(t, "label changes"),
+		Deny:         drawSome(t, allActions, 1, "deny"),
+		Enforcement:  rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
 	}
 }
 
@@ -134,7 +135,7 @@ func drawPolicies(t *rapid.T) []any {
 func drawRequest(t *rapid.T) freeze.Request {
 	kind := rapid.SampledFrom(kindsDrawn).Draw(t, "of kind")
 	req := freeze.Request{
-		Actions: workload.Change(rapid.IntRange(1, 15).Draw(t, "actions")),
+		Actions: workload.Change(rapid.IntRange(0, 15).Draw(t, "actions")),
 		Kind:    schema.GroupKind{Group: kind.Group, Kind: kind.Kind},
 		Name:    rapid.SampledFrom([]string{"web", "api", "db"}).Draw(t, "name"), Namespace: rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "in"),
 		User: "alice",
@@ -183,7 +184,7 @@ func TestIndexAndOrder(t *testing.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
 		s := compileAll(t, objs)
 		v := s.Decide(req)
-		if want := reference(objs, req); want != denied(v) {
+		if want := reference(objs, req); want != denied(v) || v.Allowed != (refusedActions(objs, req) == 0) {
 			t.Fatalf("want %v denied, got %v: %+v", want.Names(), denied(v).Names(), v)
 		}
 		if diff := cmp.Diff(v, compileAll(t, rapid.Permutation(objs).Draw(t, "order")).Decide(req)); diff != "" {
@@ -281,9 +282,17 @@ func denied(v freeze.Verdict) workload.Change {
 	var all workload.Change
 	for _, d := range v.Denials {
 		all |= d.Actions
+		if d.Leaves {
+			all |= relabelled
+		}
 	}
 	return all
 }
+
+// relabelled stands for an edit of labels by which the object would leave a rule that refuses this.
+const relabelled = everyChange + 1
+
+const everyChange = create | remove | rollOut | scale
 
 // reference gives what all policies together have against a request, by looking at each of them alone: a rule alone denies
 // what it denies, and an exception lifts what it lifts from that rule alone.
@@ -314,6 +323,9 @@ func deniedBy(objs []any, req freeze.Request, enforced bool) workload.Change {
 			}
 		}
 		all |= left
+		if refusesLeaving(obj, rules) && leaves(spec, req) {
+			all |= relabelled
+		}
 	}
 	return all
 }

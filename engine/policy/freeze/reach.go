@@ -31,6 +31,12 @@ func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
 	return selection{spec: spec}
 }
 
+// byObjectMetadata says whether the labels or annotations of an object decide whether it is selected.
+func (s selection) byObjectMetadata() bool {
+	given := func(l *metav1.LabelSelector) bool { return l != nil && len(l.MatchLabels)+len(l.MatchExpressions) > 0 }
+	return given(s.spec.Selector) || given(s.spec.Exclude) || len(s.spec.Annotations) > 0
+}
+
 func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.ErrorList) {
 	var r reach
 	var errs field.ErrorList
@@ -132,7 +138,7 @@ func labelFacets(s *metav1.LabelSelector) []facet {
 // subject is what is asked about: one object before and after a change, and its namespace.
 type subject struct {
 	kind schema.GroupKind
-	// sides are the object before and after; one where it comes or goes, or where both are the same.
+	// sides are the object before and after, in this order; one where it comes or goes, or where both are the same.
 	sides []workload.Object
 	// spaces are the label sets that the namespace has, or may have: a relabelled one has two for a moment.
 	spaces []workload.Pairs
@@ -141,10 +147,23 @@ type subject struct {
 // anySelected says whether the policy selects the object before or after, under any of the namespace's labels.
 func (r *reach) anySelected(s *subject) bool {
 	for i := range s.sides {
-		for _, labels := range s.spaces {
-			if r.selector.Matches(s.kind, &s.sides[i], labels) {
-				return true
-			}
+		if r.selects(s, &s.sides[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeftBy says whether the policy selects the object before the change and not after it.
+func (r *reach) isLeftBy(s *subject) bool {
+	return len(s.sides) == 2 && r.selects(s, &s.sides[0]) && !r.selects(s, &s.sides[1])
+}
+
+// selects says whether the policy selects one side of the subject, under any of the namespace's labels.
+func (r *reach) selects(s *subject, side *workload.Object) bool {
+	for _, labels := range s.spaces {
+		if r.selector.Matches(s.kind, side, labels) {
+			return true
 		}
 	}
 	return false

@@ -30,7 +30,9 @@ type Rule struct {
 	reach       reach
 	deny        workload.Change
 	enforcement v1alpha1.Enforcement
-	message     v1alpha1.FreezeMessage
+	// refusesLeaving says that an edit of labels by which an object leaves the rule is refused.
+	refusesLeaving bool
+	message        v1alpha1.FreezeMessage
 	// why is the message in words; empty if there is none.
 	why  string
 	zone *time.Location

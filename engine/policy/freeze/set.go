@@ -142,18 +142,22 @@ func (s *Set) Reaching(kind schema.GroupKind, now time.Time) []*Rule {
 	return out
 }
 
-// InUse is the set of actions that some rule that is not over denies on objects of a kind. Objects outside namespaces are
-// reached only by cluster policies that list their kind.
+// InUse is the set of actions that some rule that is not over has to judge on objects of a kind: those that it denies, and
+// RollOut, which stands for every update, where it refuses that objects leave it by their labels. Objects outside namespaces
+// are reached only by cluster policies that list their kind.
 func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) workload.Change {
 	var all workload.Change
 	for _, r := range s.rules {
-		if r.Over(now) || all.Has(r.deny) || !r.reach.selector.MatchesKind(kind) {
+		if r.Over(now) || !r.reach.selector.MatchesKind(kind) {
 			continue
 		}
 		if clusterScoped && (r.id.Namespace != "" || !r.reach.selector.ListsKind(kind)) {
 			continue
 		}
 		all |= r.deny
+		if r.refusesLeaving {
+			all |= workload.ChangeRollOut
+		}
 	}
 	return all
 }
