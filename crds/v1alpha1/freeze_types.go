@@ -98,6 +98,11 @@ type FreezePeriod struct {
 	StartTime metav1.Time `json:"startTime"`
 	// EndTime is the first instant after the freeze.
 	EndTime metav1.Time `json:"endTime"`
+	// GuardAhead is how long before startTime the freeze is guarded already: from then on whoever deletes or weakens it needs
+	// the verb override on it, as while it is active. 0s: not before it begins.
+	// +optional
+	// +kubebuilder:default="24h"
+	GuardAhead *metav1.Duration `json:"guardAhead,omitempty"`
 }
 
 // ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.

@@ -24,7 +24,7 @@ import (
 
 // The virtual RBAC verbs that guard freezes.
 const (
-	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active.
+	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active, or about to be.
 	VerbOverride = "override"
 	// VerbExcept on a freeze exception, or on every policy that it names, lets its holder make it.
 	VerbExcept = "except"
@@ -101,7 +101,7 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 	return append(warnings, more...), errs, err
 }
 
-// weakened refuses to weaken or delete an active rule, unless the user may override it.
+// weakened refuses to weaken or delete a rule that is active or begins soon, unless the user may override it.
 func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	what := "deleted"
 	if req.New != nil {
@@ -115,10 +115,15 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 	if len(oldErrs) > 0 {
 		return nil, nil, nil // what cannot be read freezes nothing
 	}
-	if active, _, _ := old.Active(g.Clock.Now()); !active {
+	guarded, begins := old.Guarded(g.Clock.Now())
+	if !guarded {
 		return nil, nil, nil
 	}
-	return g.mayOverride(ctx, req, old.ID(), "it is active and would be "+what, what)
+	because := "it is active and would be " + what
+	if !begins.IsZero() {
+		because = fmt.Sprintf("it begins %s (spec.guardAhead) and would be %s", begins.UTC().Format(time.RFC3339), what)
+	}
+	return g.mayOverride(ctx, req, old.ID(), because, what)
 }
 
 // mayOverride refuses who lacks the verb override on a policy, and otherwise notes what they do and warns them.

@@ -20,6 +20,9 @@ type Context struct {
 	Scope target.Scope
 }
 
+// defaultGuardAhead is that of the CRD, for objects that did not come from an API server.
+const defaultGuardAhead = 24 * time.Hour
+
 // draft is what the four kinds of rules have in common before compiling.
 type draft struct {
 	id      workload.Policy
@@ -99,6 +102,9 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	}
 	r.denies, r.end, es = d.times(loc, at)
 	errs = append(errs, es...)
+	if r.guardAhead = d.guardAhead(); r.guardAhead < 0 {
+		errs = append(errs, field.Invalid(at.Child("guardAhead"), r.guardAhead.String(), "must not be negative"))
+	}
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
@@ -128,6 +134,19 @@ func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorL
 func (d draft) refusesLeaving() bool {
 	changes, _ := d.labelChanges(nil)
 	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
+}
+
+// guardAhead is how long before its beginning a freeze is guarded. The times between the closings of a maintenance window are
+// no beginning of anything: it is guarded only while it denies.
+func (d draft) guardAhead() time.Duration {
+	switch {
+	case d.period == nil:
+		return 0
+	case d.period.GuardAhead == nil:
+		return defaultGuardAhead
+	default:
+		return d.period.GuardAhead.Duration
+	}
 }
 
 // times says when the rule denies and from which second on it never does again.

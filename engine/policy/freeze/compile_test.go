@@ -29,6 +29,7 @@ func TestCompileErrors(t *testing.T) {
 			[]string{`spec.deny[1]: Unsupported value: "Restart"`, `spec.deny[2]: Duplicate value: "Scale"`}},
 		{"no action", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[]"), []string{`spec.deny: Required value`}},
 		{"an unknown enforcement", edited(yearEnd, "enforcement: Deny", "enforcement: Hope"), []string{`spec.enforcement: Unsupported value: "Hope"`}},
+		{"a guard that begins after the freeze", edited(yearEnd, "enforcement: Deny", "guardAhead: -1s"), []string{`spec.guardAhead: Invalid value: "-1s": must not be negative`}},
 		{"an unknown answer to edits of labels", edited(yearEnd, "enforcement: Deny", "labelChanges: Hope"), []string{`spec.labelChanges: Unsupported value: "Hope"`}},
 		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "), []string{`spec.target.selector: Invalid value`}},
 		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"), []string{`spec.windows: Required value`}},
@@ -83,6 +84,9 @@ func TestWeakens(t *testing.T) {
 		{"milder", yearEnd, edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), []string{"spec.enforcement"}},
 		{"milder still", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "enforcement: Deny", "enforcement: Audit"), []string{"spec.enforcement"}},
 		{"stricter", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), yearEnd, nil},
+		{"a shorter guard", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 23h59m59s"), []string{"spec.guardAhead"}},
+		{"the default guard in so many words", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 24h"), nil},
+		{"a longer guard", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 48h"), nil},
 		{"edits of labels that are refused no more", byLabel, edited(byLabel, "deny:", "labelChanges: Warn, deny:"), []string{"spec.labelChanges"}},
 		{"edits of labels that are refused now", edited(byLabel, "deny:", "labelChanges: Warn, deny:"), byLabel, nil},
 		{"edits of labels that nothing depends on", named, edited(named, "deny:", "labelChanges: Warn, deny:"), nil},
@@ -143,6 +147,34 @@ func TestGuards(t *testing.T) {
 	}
 	if got := s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "prod", "a", "b"), during); len(got) > 0 {
 		t.Errorf("a namespace with one label more: %v", names(got))
+	}
+}
+
+// A freeze is guarded before it begins, a maintenance window only while it denies.
+func TestGuardAhead(t *testing.T) {
+	hour := edited(yearEnd, "enforcement: Deny", "guardAhead: 1h")
+	never := edited(yearEnd, "enforcement: Deny", "guardAhead: 0s")
+	start := "2026-12-20T00:00:00Z"
+	for _, test := range []struct {
+		reason, policy, now string
+		guarded             bool
+		begins              string
+	}{
+		{"a day ahead by default", yearEnd, "2026-12-19T00:00:00Z", true, start},
+		{"not earlier", yearEnd, "2026-12-18T23:59:59Z", false, ""},
+		{"as long as asked", hour, "2026-12-19T23:00:00Z", true, start},
+		{"not longer", hour, "2026-12-19T22:59:59Z", false, ""},
+		{"not ahead at all", never, "2026-12-19T23:59:59Z", false, ""},
+		{"while it is active", never, start, true, ""},
+		{"until its end", yearEnd, "2027-01-02T23:59:59Z", true, ""},
+		{"not once it is over", yearEnd, "2027-01-03T00:00:00Z", false, ""},
+		{"a window that is open, and closes soon", weekly, "2026-12-22T10:59:59Z", false, ""},
+		{"a window that is closed", weekly, "2026-12-22T11:00:00Z", true, ""},
+	} {
+		guarded, begins := set(t, test.policy).Rules()[0].Guarded(at(test.now))
+		if guarded != test.guarded || (test.begins == "") != begins.IsZero() || test.begins != "" && !begins.Equal(at(test.begins)) {
+			t.Errorf("%s: guarded %t, begins %s", test.reason, guarded, begins)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Weakens lists the fields by which an edit of a change freeze or maintenance window (pointers to the API types) may let
-// through what the old one denies: another target, an earlier end, a later start, other windows or their zone, an action or a
+// through what the old one denies: another target, an earlier end, a later start, a shorter guard before it, other windows or their zone, an action or a
 // kind to suspend less, a milder enforcement, labels that may be edited freely. Another message or a later end weakens nothing. It does not ask whether the
 // rule is active.
 func Weakens(old, edited any) ([]string, error) {
@@ -30,6 +30,7 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.target", !equality.Semantic.DeepEqual(before.target.spec, after.target.spec)},
 		{"spec.startTime", before.startsBefore(after)},
 		{"spec.endTime", after.endsBefore(before)},
+		{"spec.guardAhead", after.guardAhead() < before.guardAhead()},
 		{"spec.windows", !equality.Semantic.DeepEqual(before.windows, after.windows)},
 		{"spec.timeZone", len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
 		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},

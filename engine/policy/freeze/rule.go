@@ -38,6 +38,8 @@ type Rule struct {
 	zone *time.Location
 	// denies is on while changes are denied.
 	denies timeline.Timeline
+	// guardAhead is how long before it begins a freeze is guarded; 0 for maintenance windows.
+	guardAhead time.Duration
 	// windows is how many windows it has.
 	windows int
 	// end is the first second from which nothing is denied ever again; forever: there is none.
@@ -58,6 +60,19 @@ func (r *Rule) Denies() workload.Change { return r.deny }
 func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 	st := r.denies.At(at)
 	return st.Active, st.Since, st.Until
+}
+
+// Guarded says whether deleting or weakening the rule at an instant needs a right: while it is active, and before it begins for
+// as long as spec.guardAhead says. begins is when it begins; zero where it is active.
+func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
+	st := r.denies.At(at)
+	if st.Active {
+		return true, time.Time{}
+	}
+	if st.Until.IsZero() || r.guardAhead == 0 || at.Before(st.Until.Add(-r.guardAhead)) {
+		return false, time.Time{}
+	}
+	return true, st.Until
 }
 
 // Over says whether the rule never denies again from an instant on.

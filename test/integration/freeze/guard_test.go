@@ -119,8 +119,21 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Expect(out).To(ContainSubstring("Warning: nothing in namespace kube-system is ever frozen"))
 	})
 
-	It("is no matter of rights before it begins and after it has ended", func() {
-		clock.SetTime(noon.Add(-time.Hour))
+	It("is guarded from guardAhead before it begins", func() {
+		clock.SetTime(noon.Add(-24 * time.Hour))
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(MatchError(ContainSubstring(
+			`it begins 2026-03-02T12:00:00Z (spec.guardAhead) and would be deleted; user "alice" needs the verb "override"`)))
+		for _, body := range []string{`{"spec":{"endTime":"2026-03-02T13:00:00Z"}}`, `{"spec":{"startTime":"2026-03-02T18:00:00Z"}}`, `{"spec":{"guardAhead":"1h"}}`} {
+			Expect(patch(alice, frz, body, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), body)
+		}
+		clock.SetTime(noon.Add(-24*time.Hour - time.Second))
+		Expect(patch(alice, frz, `{"spec":{"guardAhead":"0s"}}`)).To(Succeed())
+		clock.SetTime(noon.Add(-time.Second))
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
+	})
+
+	It("is no matter of rights long before it begins and after it has ended", func() {
+		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(patch(alice, frz, `{"spec":{"endTime":"2026-03-02T14:00:00Z"}}`)).To(Succeed())
 		clock.SetTime(noon.Add(48 * time.Hour))
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
