@@ -223,9 +223,12 @@ func CompileClusterException(e *v1alpha1.ClusterFreezeException, ctx Context) (*
 
 func compileException(id workload.Policy, selects selection, rules v1alpha1.ExceptionRules, ctx Context) (*Exception, field.ErrorList) {
 	at := field.NewPath("spec")
-	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), policies: setOf(rules.Policies), reason: rules.Reason, ticket: rules.TicketURL}
+	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), reason: rules.Reason, ticket: rules.TicketURL}
 	var errs field.ErrorList
 	e.reach, errs = selects.compile(ctx.Scope, at.Child("target"))
+	var es field.ErrorList
+	e.entries, es = entries(rules.Policies, id.Namespace, at.Child("policies"))
+	errs = append(errs, es...)
 	allow, es := actions(rules.Allow, at.Child("allow"))
 	e.allow, errs = allow, append(errs, es...)
 	if e.to <= e.from {

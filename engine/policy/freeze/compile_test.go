@@ -234,15 +234,6 @@ func TestSetLookups(t *testing.T) {
 			t.Errorf("%s: %s until %s", test.now, name, next)
 		}
 	}
-	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end"}, names(s.Named(exception))); diff != "" {
-		t.Error(diff)
-	}
-	for _, other := range []string{"[year-end, weekly]", "[]"} {
-		e := set(t, edited(fix, "[year-end]", other)).Exception(exception.ID())
-		if got := s.Named(e); len(got) > 0 {
-			t.Errorf("an exception of %s names %v", other, names(got))
-		}
-	}
 	gone := s.Without(year, exception.ID(), workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "b2"})
 	if diff := cmp.Diff([]string{"team"}, gone.AnnotationKeys()); diff != "" || gone.Rule(year) != nil || gone.Exception(exception.ID()) != nil {
 		t.Error("something is left of what was removed", diff)

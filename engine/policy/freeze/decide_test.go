@@ -160,6 +160,15 @@ func TestExceptions(t *testing.T) {
 			change(rollOut, nsLabels(pairs("env", "prod", "fast", "lane"))), 0},
 		{"of other policies", []string{yearEnd, edited(fix, "[year-end]", "[weekly]")}, change(rollOut), rollOut},
 		{"of all policies", []string{yearEnd, weekly, edited(fix, "policies: [year-end]", "policies: []")}, change(rollOut), 0},
+		{"a bare name of a cluster exception is never a namespaced policy", []string{weekly, edited(fix, "[year-end]", "[weekly]")}, change(rollOut), rollOut},
+		{"one with kind and namespace is", []string{weekly, edited(fix, "[year-end]", "[MaintenanceWindow/shop/weekly]")}, change(rollOut), 0},
+		{"one of the same name in another namespace is not", []string{weekly, edited(fix, "[year-end]", "[MaintenanceWindow/bank/weekly]")}, change(rollOut), rollOut},
+		{"nor one of the same name and another kind", []string{weekly, edited(fix, "[year-end]", "[ChangeFreeze/shop/weekly]")}, change(rollOut), rollOut},
+		{"a cluster policy by kind and name", []string{yearEnd, edited(fix, "[year-end]", "[ClusterChangeFreeze/year-end]")}, change(rollOut), 0},
+		{"a cluster policy of another kind", []string{yearEnd, edited(fix, "[year-end]", "[ClusterMaintenanceWindow/year-end]")}, change(rollOut), rollOut},
+		{"a bare name in a namespace", []string{weekly, edited(local, "reason:", "policies: [weekly], reason:")}, change(rollOut), 0},
+		{"kind and name in a namespace", []string{weekly, edited(local, "reason:", "policies: [MaintenanceWindow/weekly], reason:")}, change(rollOut), 0},
+		{"another kind and name in a namespace", []string{weekly, edited(local, "reason:", "policies: [ChangeFreeze/weekly], reason:")}, change(rollOut), rollOut},
 		{"of one of two policies", []string{yearEnd, weekly, fix}, change(rollOut), rollOut},
 		{"a namespaced one lifts a namespaced policy", []string{weekly, local}, change(rollOut), 0},
 		{"a namespaced one never lifts a cluster policy", []string{yearEnd, local}, change(rollOut), rollOut},
@@ -186,7 +195,7 @@ const local = `{kind: FreezeException, metadata: {name: local, namespace: shop},
 // The whole verdict, with what exceptions took off, what only warns or is written down, and the words.
 func TestWholeVerdict(t *testing.T) {
 	s := set(t, yearEnd, weekly,
-		edited(fix, "policies: [year-end]", "policies: [weekly]"),
+		edited(fix, "policies: [year-end]", "policies: [MaintenanceWindow/shop/weekly]"),
 		edited(named, "name: c", "name: softly", "deny: [Scale]", "deny: [Scale, RollOut], enforcement: Warn, message: {reason: sale}"),
 		edited(annotated, "name: b", "name: quiet", "annotations: {team: a}", "names: [web]", "deny: [Scale]", "deny: [RollOut], enforcement: Audit"))
 	got := s.Decide(change(rollOut))

@@ -3,6 +3,7 @@ package freeze_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,7 +107,6 @@ func drawPolicy(t *rapid.T, i int) any {
 	exception := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: drawSome(t, allActions, 1, "allow"), Reason: "x"}
 	if rapid.Bool().Draw(t, "constrained") {
 		exception.Constraints = &v1alpha1.ExceptionConstraints{RequireLabels: drawLabels(t, "required")}
-		exception.Policies = drawSome(t, []string{"p0", "p1", "p2"}, 0, "policies")
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
@@ -118,8 +118,10 @@ func drawPolicy(t *rapid.T, i int) any {
 	case 3:
 		return &v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta, Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: drawClusterTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
 	case 4:
+		exception.Policies = drawSome(t, []string{"p0", "p1", "p2", "ChangeFreeze/p3", "MaintenanceWindow/" + inside.Namespace + "/p4"}, 0, "policies")
 		return &v1alpha1.FreezeException{ObjectMeta: inside, Spec: v1alpha1.FreezeExceptionSpec{Target: drawTarget(t), ExceptionRules: exception}}
 	default:
+		exception.Policies = drawSome(t, []string{"p0", "p1", "ClusterChangeFreeze/p2", "ChangeFreeze/shop/p3", "MaintenanceWindow/bank/p4"}, 0, "policies")
 		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta, Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: drawClusterTarget(t), ExceptionRules: exception}}
 	}
 }
@@ -336,6 +338,13 @@ func changeOf(a v1alpha1.Action) workload.Change {
 
 func speaksOf(exception any, rules v1alpha1.ExceptionRules, rule any) bool {
 	e, r := exception.(metav1.Object), rule.(metav1.Object)
-	return (e.GetNamespace() == "" || e.GetNamespace() == r.GetNamespace()) &&
-		(len(rules.Policies) == 0 || slices.Contains(rules.Policies, r.GetName()))
+	if e.GetNamespace() != "" && e.GetNamespace() != r.GetNamespace() {
+		return false
+	}
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", rule), "*v1alpha1.")
+	names := []string{kind + "/" + r.GetName(), kind + "/" + r.GetNamespace() + "/" + r.GetName()}
+	if e.GetNamespace() == r.GetNamespace() {
+		names = append(names, r.GetName())
+	}
+	return len(rules.Policies) == 0 || slices.ContainsFunc(rules.Policies, func(p string) bool { return slices.Contains(names, p) })
 }

@@ -121,12 +121,13 @@ type Exception struct {
 	reach    reach
 	allow    workload.Change
 	from, to int64
-	policies map[string]struct{}
-	labels   workload.Pairs
-	users    map[string]struct{}
-	groups   map[string]struct{}
-	reason   string
-	ticket   string
+	// entries name the policies that it lifts; none: all that it can.
+	entries []entry
+	labels  workload.Pairs
+	users   map[string]struct{}
+	groups  map[string]struct{}
+	reason  string
+	ticket  string
 }
 
 // ID names the policy object.
@@ -161,11 +162,7 @@ func (e *Exception) covers(r *Rule) bool {
 	if e.id.Namespace != "" && e.id.Namespace != r.id.Namespace {
 		return false
 	}
-	if len(e.policies) == 0 {
-		return true
-	}
-	_, named := e.policies[r.id.Name]
-	return named
+	return len(e.entries) == 0 || slices.ContainsFunc(e.entries, func(entry entry) bool { return slices.Contains(entry.policies, r.id) })
 }
 
 // admits says whether whoever asks may use the exception: one of the users and in one of the groups, where they are given.

@@ -101,20 +101,9 @@ func (s *Set) Rule(id workload.Policy) *Rule { return s.rules[id] }
 // Exception finds an exception by its name; nil if there is none.
 func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id] }
 
-// Named lists the rules that an exception names and may lift; none if it names none, or one that is not there.
-func (s *Set) Named(e *Exception) []*Rule {
-	var out []*Rule
-	found := map[string]bool{}
-	for _, r := range s.Rules() {
-		if _, named := e.policies[r.id.Name]; named && e.covers(r) {
-			out = append(out, r)
-			found[r.id.Name] = true
-		}
-	}
-	if len(found) < len(e.policies) {
-		return nil
-	}
-	return out
+// Lifting lists the exceptions, in order of their names, that are not over and lift something off a rule.
+func (s *Set) Lifting(r *Rule, now time.Time) []*Exception {
+	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.to <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
 }
 
 // Rules lists the rules, in order of their names.
