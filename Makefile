@@ -29,6 +29,13 @@ test: ## Run every test: unit, property, integration on a real API server, sampl
 unit: ## Run the tests that need no server.
 	$(GO) test ./engine ./engine/path ./engine/timeline ./engine/workload ./engine/adapter ./engine/pipeline ./engine/policy/... ./engine/apply ./engine/reconcile ./adapters ./schemas/... ./deploy/...
 
+# Packages that touch no cluster and no clock, so that their tests alone must notice every change of their code.
+PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter engine/pipeline engine/policy/... $(wildcard engine/decide)
+
+.PHONY: mutate
+mutate: ## Count the mutations that the tests of PACKAGES do not notice; the survivors go to bin/mutate/.
+	@.ci/mutate $(PACKAGES)
+
 .PHONY: bench
 bench: ## Print one line a figure, each measured against a baseline in the same run.
 	@$(GO) run ./test/bench
