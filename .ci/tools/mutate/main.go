@@ -207,7 +207,7 @@ func (s session) command(ctx context.Context, out io.Writer, name string, args .
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.snapshot, out, out
-	shim := filepath.Join(s.root, ".ci/tools/mutate/shim")
+	shim := filepath.Join(s.snapshot, ".ci/tools/mutate/shim")
 	cmd.Env = append(os.Environ(),
 		"PATH="+shim+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+s.temp,
 		"GOFLAGS=-vet=off -count=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true")
