@@ -76,7 +76,7 @@ type Day string
 // +kubebuilder:validation:XValidation:rule="has(self.cron) == has(self.duration)",message="cron and duration go together"
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
 type Window struct {
-	// Name is used in messages.
+	// Name is used in messages. No two windows of one list have the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
