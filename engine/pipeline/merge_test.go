@@ -157,7 +157,7 @@ func intents(t *rapid.T) []workload.Intent {
 		priority := rapid.Int32Range(0, 2).Draw(t, "priority")
 		n := rapid.Int64Range(0, 3).Draw(t, "n")
 		var in workload.Intent
-		switch rapid.IntRange(0, 7).Draw(t, "kind") {
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
 		case 0:
 			in = sleep(name, priority)
 		case 1:
@@ -176,7 +176,20 @@ func intents(t *rapid.T) []workload.Intent {
 		case 7:
 			in = workload.Intent{By: policy(name), Class: workload.ClassSleep, Priority: priority, Hold: true,
 				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+		case 8:
+			in = workload.Intent{By: policy(name), Class: workload.ClassSet, Priority: priority, Hold: rapid.Bool().Draw(t, "hold"),
+				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+		case 9:
+			in = sleep(name, priority)
+			in.Size = &workload.Size{Mode: workload.SizePercent, Percent: rapid.Int32Range(0, 2).Draw(t, "percent"), Capacity: n}
 		}
+		if in.Min != nil && rapid.IntRange(0, 3).Draw(t, "one bound") == 0 {
+			in.Max = nil
+		}
+		if in.Max != nil && rapid.IntRange(0, 3).Draw(t, "other bound") == 0 {
+			in.Min = nil
+		}
+		in.Resumed = in.Class == workload.ClassSet && in.Size != nil && rapid.Bool().Draw(t, "resumed")
 		in.Once = in.Class == workload.ClassSet && in.Size != nil && rapid.Bool().Draw(t, "once")
 		in.Override = in.Class == workload.ClassAwake && rapid.Bool().Draw(t, "override")
 		in.Mandatory = in.Class == workload.ClassSleep && rapid.IntRange(0, 3).Draw(t, "mandatory") == 0
