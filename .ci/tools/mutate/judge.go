@@ -123,7 +123,7 @@ func (r result) count(status string) int {
 }
 
 // efficacy is the share of the covered mutants that were killed, in percent. A mutant that ran out of time counts on
-// neither side: it may be an endless loop or a busy machine.
+// neither side: the machine was too busy to tell.
 func (r result) efficacy() float64 {
 	k, l := r.count(killed), r.count(lived)
 	if k+l == 0 {

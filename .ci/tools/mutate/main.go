@@ -38,6 +38,13 @@ func efficacyFloor(pkg string) float64 {
 }
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "cases" { // from the shim
+		if err := coverCases(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "mutate:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) < 4 {
 		fmt.Fprintln(os.Stderr, "usage: mutate ROOT GREMLINS PACKAGE...")
 		os.Exit(2)
@@ -163,7 +170,7 @@ func (s session) mutate(ctx context.Context, pkg string, equivalents []equivalen
 	defer log.Close()
 	found := filepath.Join(s.temp, "found.json")
 	// Files of packages below this one have a slash in their name; they get a run of their own.
-	args := []string{"unleash", "--exclude-files", "/", "--timeout-coefficient", "5", "--output", found}
+	args := []string{"unleash", "--exclude-files", "/", "--timeout-coefficient", "30", "--output", found}
 	if workers := os.Getenv("MUTATE_WORKERS"); workers != "" {
 		args = append(args, "--workers", workers)
 	}
@@ -209,7 +216,7 @@ func (s session) command(ctx context.Context, out io.Writer, name string, args .
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.snapshot, out, out
 	shim := filepath.Join(s.snapshot, ".ci/tools/mutate/shim")
 	cmd.Env = append(os.Environ(),
-		"PATH="+shim+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+s.temp,
+		"MUTATE="+os.Args[0], "PATH="+shim+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+s.temp,
 		"GOFLAGS=-vet=off -count=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true")
 	return cmd
 }
