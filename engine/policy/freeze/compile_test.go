@@ -39,6 +39,7 @@ func TestCompileErrors(t *testing.T) {
 		{"kinds to suspend that nothing reaches", edited(pools, "deny:", "suspend: [{group: batch, kind: CronJob}], deny:"),
 			[]string{`spec.suspend: Invalid value: "": kinds that live in namespaces need`}},
 		{"an exception that ends before it begins", edited(fix, "2026-12-20T14", "2026-12-20T09"), []string{`spec.activeTo: Invalid value: "2026-12-20T09:00:00Z"`}},
+		{"an exception that ends as it begins", edited(fix, "2026-12-20T14", "2026-12-20T10"), []string{`spec.activeTo: Invalid value: "2026-12-20T10:00:00Z"`}},
 		{"an exception without a reason", edited(fix, "reason: CVE fix", `reason: ""`), []string{`spec.reason: Required value`}},
 		{"an exception of nothing", edited(fix, "[RollOut]", "[]"), []string{`spec.allow: Required value`}},
 	}

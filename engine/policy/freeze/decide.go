@@ -272,7 +272,7 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 		step += r.windows + 1
 	}
 	at := q.req.Now
-	for work := 0; work <= maxWork; work += step {
+	for range 1 + maxWork/step {
 		next, by := q.released(at)
 		if by == nil {
 			return at, time.Time{}, last

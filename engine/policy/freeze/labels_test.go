@@ -37,6 +37,7 @@ func TestLabelChanges(t *testing.T) {
 		{"the way in", []string{byLabel}, change(0, facts(labelled(), labelled("tier", "front"))), nil},
 		{"a creation and a deletion", []string{byLabel}, change(0, facts(nil, labelled())), nil},
 		{"an exclude of the freeze's own", []string{edited(byLabel, "selector: {", "exclude: {")}, change(0, facts(labelled(), labelled("tier", "front"))), []string{"Relabel"}},
+		{"a label and an expression", []string{edited(byLabel, "matchLabels: {tier: front}", "matchLabels: {tier: front}, matchExpressions: [{key: a, operator: DoesNotExist}]")}, change(0, out), []string{"Relabel"}},
 		{"an annotation", []string{edited(byLabel, "selector: {matchLabels: {tier: front}}", "annotations: {team: a}")},
 			change(0, facts(&freeze.Facts{Annotations: pairs("team", "a")}, labelled())), []string{"Relabel"}},
 		{"a freeze by name cannot be left", []string{edited(named, "deny:", "labelChanges: Deny, deny:")}, change(0, out), nil},

@@ -14,7 +14,6 @@ import (
 func refusal(req *Request, v *Verdict, last *Rule) string {
 	denials := v.Denials
 	var text strings.Builder
-	text.Grow(128 * (1 + len(denials)))
 	text.WriteString("change of " + objectText(req) + " refused: ")
 	separator := ""
 	for i := range denials {

@@ -185,9 +185,7 @@ type index[T indexed] struct {
 func (x index[T]) find(s *subject, now int64) []T {
 	var out []T
 	for _, kind := range [...]schema.GroupKind{s.kind, anyKind} {
-		if spaces := x.kinds[kind]; len(spaces) > 0 {
-			out = searchSpaces(out, spaces, s, now)
-		}
+		out = searchSpaces(out, x.kinds[kind], s, now)
 	}
 	slices.SortFunc(out, func(a, b T) int { return a.identity().Compare(b.identity()) })
 	return slices.Compact(out) // one that is filed under several keys
