@@ -141,7 +141,7 @@ func byRank(a, b *workload.Intent) int {
 func bySize(a, b *workload.Intent) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Size.Capacity, b.Size.Capacity),
-		// Of two that leave as much, suspending is the stronger wish to be asleep and gives way.
+		// If two leave the same capacity, the one that suspends loses: it is the stronger wish to be asleep.
 		cmp.Compare(a.Size.Mode, b.Size.Mode),
 		cmp.Compare(a.Size.Replicas, b.Size.Replicas), cmp.Compare(a.Size.Percent, b.Size.Percent),
 		byIdentity(a, b))

@@ -155,10 +155,10 @@ func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int
 		if !d.period.EndTime.After(d.period.StartTime.Time) {
 			return timeline.Timeline{}, 0, field.ErrorList{field.Invalid(at.Child("endTime"), d.period.EndTime.Format(time.RFC3339), "must be after startTime")}
 		}
-		frozen, errs := timeline.ParseWindow(timeline.WindowSpec{
+		during, errs := timeline.ParseWindow(timeline.WindowSpec{
 			Start: d.period.StartTime.UTC().Format(time.RFC3339), End: d.period.EndTime.UTC().Format(time.RFC3339),
 		}, time.UTC, at)
-		return frozen.Timeline, d.period.EndTime.Unix(), errs
+		return during.Timeline, d.period.EndTime.Unix(), errs
 	}
 	if len(d.windows) == 0 {
 		return timeline.Timeline{}, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}

@@ -126,7 +126,7 @@ func (s *Set) Decide(req Request) Verdict {
 		if !st.Active {
 			continue
 		}
-		left, leaves := q.left(r, req.Now, &v.Lifts), q.leaves(r)
+		left, leaves := q.denied(r, req.Now, &v.Lifts), q.leaves(r)
 		if left == 0 && !leaves {
 			continue
 		}
@@ -213,9 +213,9 @@ func (req *Request) subject() subject {
 	return s
 }
 
-// left gives the actions that a rule denies at an instant at which it is active, less what exceptions lift. What they lift
+// denied gives the actions that a rule denies at an instant at which it is active, less what exceptions lift. What they lift
 // is added to lifts, if that is not nil.
-func (q *inquiry) left(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
+func (q *inquiry) denied(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
 	left := r.deny & q.req.Actions
 	for _, e := range q.usable() {
 		lifted := e.allow & left
@@ -273,7 +273,7 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	}
 	at := q.req.Now
 	for range 1 + maxWork/step {
-		next, by := q.released(at)
+		next, by := q.longestDenial(at)
 		if by == nil {
 			return at, time.Time{}, last
 		}
@@ -285,18 +285,18 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	return time.Time{}, at, last
 }
 
-// released gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;
+// longestDenial gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;
 // zero: for ever. No rule: nothing denies at the instant.
-func (q *inquiry) released(at time.Time) (until time.Time, by *Rule) {
+func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	for _, r := range q.rules {
 		if r.enforcement != v1alpha1.EnforcementDeny {
 			continue
 		}
 		st := r.denies.At(at)
-		if !st.Active || q.left(r, at, nil) == 0 && !q.leaves(r) {
+		if !st.Active || q.denied(r, at, nil) == 0 && !q.leaves(r) {
 			continue
 		}
-		end := q.relief(r, at, st.Until)
+		end := q.mayEnd(r, at, st.Until)
 		if by == nil || end.IsZero() || !until.IsZero() && end.After(until) {
 			until, by = end, r
 		}
@@ -307,9 +307,9 @@ func (q *inquiry) released(at time.Time) (until time.Time, by *Rule) {
 	return until, by
 }
 
-// relief is the first instant after at when a rule that denies now may not any more: its own end, or the beginning of an
+// mayEnd is the first instant after at when a rule that denies now may not any more: its own end, or the beginning of an
 // exception that lifts some of it.
-func (q *inquiry) relief(r *Rule, at, end time.Time) time.Time {
+func (q *inquiry) mayEnd(r *Rule, at, end time.Time) time.Time {
 	now := at.Unix()
 	for _, e := range q.usable() {
 		if e.from <= now || e.allow&r.deny&q.req.Actions == 0 || !e.covers(r) {

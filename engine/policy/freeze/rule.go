@@ -42,7 +42,7 @@ type Rule struct {
 	guardAhead time.Duration
 	// windows is how many windows it has.
 	windows int
-	// end is the first second from which nothing is denied ever again; forever: there is none.
+	// end is the first second after which the rule denies nothing any more; forever: it has no such second.
 	end    int64
 	engine *policy.Policy
 }
@@ -78,7 +78,7 @@ func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 // Over says whether the rule never denies again from an instant on.
 func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
 
-// Names says whether the rule names a namespace, be it by being in it.
+// Names says whether the rule names a namespace, or lives in it.
 func (r *Rule) Names(namespace string) bool {
 	listed, _ := r.reach.selector.Namespaces()
 	return slices.Contains(listed, namespace)

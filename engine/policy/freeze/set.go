@@ -174,10 +174,10 @@ type indexed interface {
 	reaches() *reach
 }
 
-// index files policies by kind, by a facet of the namespace and by a facet of the object. Lists are ordered by ending, the
+// index files policies by kind, by a key of the namespace and by a key of the object. Lists are ordered by ending, the
 // last first, so that a search stops at the first that is over.
 type index[T indexed] struct {
-	kinds map[schema.GroupKind]map[facet]map[facet][]T
+	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
 }
 
 // find gives the policies that may select the subject and are not over, in order of their names: every one that does
@@ -191,31 +191,31 @@ func (x index[T]) find(s *subject, now int64) []T {
 	return slices.Compact(out) // one that is filed under several keys
 }
 
-func searchSpaces[T indexed](out []T, spaces map[facet]map[facet][]T, s *subject, now int64) []T {
+func searchSpaces[T indexed](out []T, spaces map[indexKey]map[indexKey][]T, s *subject, now int64) []T {
 	namespace := s.sides[0].Namespace
 	if namespace == "" {
 		out = searchObjects(out, spaces[outside], s, now)
 		return searchObjects(out, spaces[anything], s, now)
 	}
-	out = searchObjects(out, spaces[facet{value: namespace}], s, now)
+	out = searchObjects(out, spaces[indexKey{value: namespace}], s, now)
 	out = searchObjects(out, spaces[anything], s, now)
 	for _, labels := range s.spaces {
 		for _, l := range labels {
-			out = searchObjects(out, spaces[facet{l.Key, l.Value}], s, now)
+			out = searchObjects(out, spaces[indexKey{l.Key, l.Value}], s, now)
 		}
 	}
 	return out
 }
 
-func searchObjects[T indexed](out []T, objects map[facet][]T, s *subject, now int64) []T {
+func searchObjects[T indexed](out []T, objects map[indexKey][]T, s *subject, now int64) []T {
 	if len(objects) == 0 {
 		return out
 	}
 	out = take(out, objects[anything], now)
 	for i := range s.sides {
-		out = take(out, objects[facet{value: s.sides[i].Name}], now)
+		out = take(out, objects[indexKey{value: s.sides[i].Name}], now)
 		for _, l := range s.sides[i].Labels {
-			out = take(out, objects[facet{l.Key, l.Value}], now)
+			out = take(out, objects[indexKey{l.Key, l.Value}], now)
 		}
 	}
 	return out
@@ -233,13 +233,13 @@ func take[T indexed](out, list []T, now int64) []T {
 
 // edit begins a change of the index that leaves the original as it is.
 func (x index[T]) edit() *editor[T] {
-	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[facet]bool{}}
+	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[indexKey]bool{}}
 }
 
 // editor copies each map of the index before its first change, and lists at every change.
 type editor[T indexed] struct {
-	kinds map[schema.GroupKind]map[facet]map[facet][]T
-	own   map[schema.GroupKind]map[facet]bool
+	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
+	own   map[schema.GroupKind]map[indexKey]bool
 }
 
 func (e *editor[T]) done() index[T] { return index[T]{kinds: e.kinds} }
@@ -266,7 +266,7 @@ func (e *editor[T]) each(t T, change func([]T) []T) {
 	r := t.reaches()
 	for _, kind := range r.kinds {
 		if e.own[kind] == nil {
-			e.own[kind] = map[facet]bool{}
+			e.own[kind] = map[indexKey]bool{}
 			e.kinds[kind] = cloneOrMake(e.kinds[kind])
 		}
 		for _, space := range r.spaces {
@@ -279,7 +279,7 @@ func (e *editor[T]) each(t T, change func([]T) []T) {
 	}
 }
 
-func (e *editor[T]) changeObjects(kind schema.GroupKind, space facet, objects []facet, change func([]T) []T) {
+func (e *editor[T]) changeObjects(kind schema.GroupKind, space indexKey, objects []indexKey, change func([]T) []T) {
 	spaces := e.kinds[kind]
 	if !e.own[kind][space] {
 		e.own[kind][space] = true

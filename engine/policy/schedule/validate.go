@@ -50,7 +50,7 @@ func sleeping(rules v1alpha1.ScheduleRules, calendars when.Calendars, at *field.
 	if len(effects) == 0 {
 		return base, nil
 	}
-	// Where calendars disagree, awake wins: so the override is laid over the awake timeline, on which "on" wins.
+	// If calendars disagree, awake wins. An override keeps what is on, so it is applied to the timeline of being awake.
 	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
 }
 
