@@ -35,9 +35,9 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Exclude takes out objects by their labels. Default: flyball.dev/exclude=true.
+	// Exclude takes out objects by their labels. An empty one ({}) takes out nothing. Default: flyball.dev/exclude=true;
+	// of freezes, maintenance windows and exceptions: nothing, since whoever may set a label would be free of every freeze.
 	// +optional
-	// +kubebuilder:default={matchLabels: {"flyball.dev/exclude": "true"}}
 	Exclude *metav1.LabelSelector `json:"exclude,omitempty"`
 }
 
@@ -76,7 +76,7 @@ type Day string
 // +kubebuilder:validation:XValidation:rule="has(self.cron) == has(self.duration)",message="cron and duration go together"
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
 type Window struct {
-	// Name is used in messages.
+	// Name is used in messages. No two windows of one list have the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`

@@ -42,7 +42,8 @@ const (
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
 	// FinalizerRestore keeps a policy or an adapter until everything it changed is given back.
 	FinalizerRestore = "flyball.dev/restore"
-	// LabelExclude on an object takes it out of every selection that leaves `exclude` at its default.
+	// LabelExclude on an object, with the value true, takes it out of every policy that leaves `exclude` at its default. Freezes,
+	// maintenance windows and exceptions have no such default.
 	LabelExclude = "flyball.dev/exclude"
 )
 

@@ -35,11 +35,16 @@ type ExceptionRules struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Allow []Action `json:"allow"`
-	// Policies names the freezes and maintenance windows that the exception lifts. Empty: all.
+	// Policies names the freezes and maintenance windows that the exception lifts, as Kind/namespace/name, Kind/name or name.
+	// Kind/name of a namespaced kind is in the exception's own namespace, which only a FreezeException has. A bare name is a
+	// freeze or a maintenance window of that name: of the exception's own namespace, or of a ClusterFreezeException a Cluster
+	// kind. Whoever edits the exception needs the verb except on each policy that an entry can stand for, there or not, or on
+	// the exception. Empty: all policies that the exception can lift.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:MaxLength=342
+	// +kubebuilder:validation:items:Pattern=`^([A-Za-z]+/([a-z0-9-]+/)?)?[a-z0-9.-]+$`
 	// +listType=set
 	Policies []string `json:"policies,omitempty"`
 	// Constraints narrow the exception.

@@ -29,6 +29,18 @@ const (
 	EnforcementAudit Enforcement = "Audit"
 )
 
+// LabelChanges is what happens to an edit of labels or annotations by which an object leaves what a policy selects.
+// +kubebuilder:validation:Enum=Deny;Warn
+type LabelChanges string
+
+// Answers to an edit of labels.
+const (
+	// LabelChangesDeny refuses it.
+	LabelChangesDeny LabelChanges = "Deny"
+	// LabelChangesWarn lets it through with a warning; the next edit of the object is free of the policy.
+	LabelChangesWarn LabelChanges = "Warn"
+)
+
 // FreezeMessage is what somebody who is refused is told.
 type FreezeMessage struct {
 	// Reason says why changes are frozen.
@@ -64,6 +76,11 @@ type FreezeRules struct {
 	// +optional
 	// +kubebuilder:default=Deny
 	Enforcement Enforcement `json:"enforcement,omitempty"`
+	// LabelChanges says what happens, while changes are denied, to an edit of labels or annotations by which an object leaves
+	// the selection of target. Only enforcement Deny refuses such an edit. Default: Deny for Cluster kinds whose target selects
+	// by the labels or annotations of objects, Warn for all others.
+	// +optional
+	LabelChanges LabelChanges `json:"labelChanges,omitempty"`
 	// Message is told to whoever is refused.
 	// +optional
 	Message *FreezeMessage `json:"message,omitempty"`
@@ -81,6 +98,11 @@ type FreezePeriod struct {
 	StartTime metav1.Time `json:"startTime"`
 	// EndTime is the first instant after the freeze.
 	EndTime metav1.Time `json:"endTime"`
+	// GuardAhead is how long before startTime the freeze is guarded already: from then on whoever deletes or weakens it needs
+	// the verb override on it, as while it is active. 0s: not before it begins.
+	// +optional
+	// +kubebuilder:default="24h"
+	GuardAhead *metav1.Duration `json:"guardAhead,omitempty"`
 }
 
 // ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.
@@ -158,9 +180,10 @@ type LastDenial struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Actions that were denied.
+	// Actions that were denied. None: it was an edit of labels by which the object would have left the policy.
+	// +optional
 	// +listType=atomic
-	Actions []Action `json:"actions"`
+	Actions []Action `json:"actions,omitempty"`
 }
 
 // FreezeStatus is what change freezes and maintenance windows report. Its state is one of Frozen, Open, Scheduled (a freeze

@@ -74,7 +74,8 @@ type TriggerRules struct {
 	// +optional
 	// +kubebuilder:default=Priority
 	Overlap Overlap `json:"overlap,omitempty"`
-	// Triggers by name. An empty list sets nothing.
+	// Triggers by name.
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name

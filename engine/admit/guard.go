@@ -24,9 +24,9 @@ import (
 
 // The virtual RBAC verbs that guard freezes.
 const (
-	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active.
+	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active, or about to be.
 	VerbOverride = "override"
-	// VerbExcept on a freeze exception, or on every policy that it names, lets its holder make it.
+	// VerbExcept on a freeze exception, or on every policy that it can stand for, lets its holder make it.
 	VerbExcept = "except"
 )
 
@@ -93,6 +93,11 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 				warnings = append(warnings, fmt.Sprintf("nothing in namespace %s is ever frozen, so that the cluster and Flyball can be repaired", ns))
 			}
 		}
+		if req.Old == nil {
+			for _, e := range g.Freezes.Set().Lifting(r, g.Clock.Now()) {
+				warnings = append(warnings, fmt.Sprintf("%s can let changes through that this policy denies", e.ID()))
+			}
+		}
 	}
 	if req.Old == nil || isDeleting(req.Old) || freeze.ControlPlane(req.User.Username) {
 		return warnings, nil, nil
@@ -101,7 +106,7 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 	return append(warnings, more...), errs, err
 }
 
-// weakened refuses to weaken or delete an active rule, unless the user may override it.
+// weakened refuses to weaken or delete a rule that is active or begins soon, unless the user may override it.
 func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	what := "deleted"
 	if req.New != nil {
@@ -115,10 +120,15 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 	if len(oldErrs) > 0 {
 		return nil, nil, nil // what cannot be read freezes nothing
 	}
-	if active, _, _ := old.Active(g.Clock.Now()); !active {
+	guarded, begins := old.Guarded(g.Clock.Now())
+	if !guarded {
 		return nil, nil, nil
 	}
-	return g.mayOverride(ctx, req, old.ID(), "it is active and would be "+what, what)
+	because := "it is active and would be " + what
+	if !begins.IsZero() {
+		because = fmt.Sprintf("it begins %s (spec.guardAhead) and would be %s", begins.UTC().Format(time.RFC3339), what)
+	}
+	return g.mayOverride(ctx, req, old.ID(), because, what)
 }
 
 // mayOverride refuses who lacks the verb override on a policy, and otherwise notes what they do and warns them.
@@ -147,37 +157,45 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 	if len(errs) > 0 || req.Operation == admissionv1.Update && !req.SpecChanged {
 		return nil, errs, nil
 	}
-	held, err := holds(ctx, g.Rights, req.User, VerbExcept, compiled.ID())
-	if err == nil && !held {
-		held, err = g.exceptsEach(ctx, req, compiled)
-	}
+	lacking, err := g.lacking(ctx, req, compiled)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !held {
+	if lacking != "" {
 		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, compiled.ID().Name, fmt.Errorf(
-			"user %q needs the verb %q on it, or on every policy that spec.policies names", req.User.Username, VerbExcept))
+			"user %q needs the verb %q on it, or on every policy that spec.policies names%s", req.User.Username, VerbExcept, lacking))
+	}
+	for _, text := range g.Freezes.Set().Missing(compiled) {
+		warnings = append(warnings, fmt.Sprintf("spec.policies: there is no policy %s", text))
 	}
 	object := req.New.(metav1.Object)
 	g.note(req, Guarded{Verb: VerbExcept, Policy: compiled.ID(), UID: string(object.GetUID()), User: req.User.Username,
 		What: strings.ToLower(string(req.Operation)), At: g.Clock.Now()})
-	return nil, nil, nil
+	return warnings, nil, nil
 }
 
-// exceptsEach says whether the user holds the verb except on every policy that the exception names; one that does not exist
-// counts as not held, and an exception from all policies needs the right on itself.
-func (g *Guard) exceptsEach(ctx context.Context, req Request, e *freeze.Exception) (bool, error) {
-	rules := g.Freezes.Set().Named(e)
-	if len(rules) == 0 {
-		return false, nil
+// lacking says what the user may not make an exception from; empty: nothing. They hold the verb except on the exception itself,
+// or on every policy that its spec can stand for, whether that exists or not: so no policy that is made later is lifted by
+// somebody who did not hold the right on its name.
+func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (string, error) {
+	held, err := holds(ctx, g.Rights, req.User, VerbExcept, e.ID())
+	if err != nil || held {
+		return "", err
 	}
-	for _, r := range rules {
-		held, err := holds(ctx, g.Rights, req.User, VerbExcept, r.ID())
-		if err != nil || !held {
-			return false, err
+	policies := e.Policies()
+	if len(policies) == 0 {
+		return "; it names none and so lifts all", nil
+	}
+	for _, p := range policies {
+		held, err := holds(ctx, g.Rights, req.User, VerbExcept, p)
+		if err != nil {
+			return "", err
+		}
+		if !held {
+			return fmt.Sprintf(", and does not hold it on %s", p), nil
 		}
 	}
-	return true, nil
+	return "", nil
 }
 
 // Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze judges by it

@@ -241,7 +241,7 @@ func annotations(v *freeze.Verdict) map[string]string {
 	for _, e := range []v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit} {
 		var texts []string
 		for _, d := range v.Of(e) {
-			texts = append(texts, d.Policy.String()+": "+strings.Join(d.Actions.Names(), ","))
+			texts = append(texts, d.Policy.String()+": "+strings.Join(d.Names(), ","))
 		}
 		key := map[v1alpha1.Enforcement]string{
 			v1alpha1.EnforcementDeny: "denied", v1alpha1.EnforcementWarn: "warned", v1alpha1.EnforcementAudit: "would-deny",

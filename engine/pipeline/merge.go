@@ -13,12 +13,12 @@ type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is what they disagree on: size, min, max, hold or an annotation key.
 	Facet string
-	// Reason is why the winner won: awake-until, priority or capacity.
+	// Reason is why the winner won: mandatory, awake-until, priority or capacity.
 	Reason string
 }
 
-// Merge agrees on one plan. Higher priority wins; at equal priority more capacity wins; awake-until beats every schedule. A
-// tie of both is settled by the names of the policies. The result does not depend on the order of the intents, nor on
+// Merge agrees on one plan. What is mandatory (a freeze's suspend) beats everything else, awake-until beats every priority, the
+// higher priority wins, and at equal priority more capacity wins. A tie is settled by the names of the policies. The result does not depend on the order of the intents, nor on
 // how often one is given (Agreement is a semilattice).
 func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 	var a Agreement
@@ -32,14 +32,14 @@ func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 // Agreement is the running best of each facet. Adding is commutative, associative and idempotent, since each facet keeps
 // the greatest under a total order; Plan resolves sleeping against staying awake at the end.
 type Agreement struct {
-	awake                *workload.Intent
-	sleep, exactly       *workload.Intent
-	once                 *workload.Intent
-	sleepMin, sleepMax   *workload.Intent
-	setMin, setMax       *workload.Intent
-	sleepHold, setHold   *workload.Intent
-	sleepNotes, setNotes map[string]*workload.Intent
-	keep, orphan         map[workload.Policy]bool
+	awake                            *workload.Intent
+	sleep, exactly                   *workload.Intent
+	once                             *workload.Intent
+	sleepMin, sleepMax               *workload.Intent
+	setMin, setMax                   *workload.Intent
+	sleepHold, setHold               *workload.Intent
+	sleepAnnotations, setAnnotations map[string]*workload.Intent
+	keep, orphan                     map[workload.Policy]bool
 }
 
 // Add takes one more intent into account and gives the new agreement; the old one stays as it was. The intent is kept, not
@@ -57,14 +57,14 @@ func (a Agreement) Add(in *workload.Intent) Agreement {
 		a.sleepMin = bestIf(in.Min != nil, a.sleepMin, in, byMin)
 		a.sleepMax = bestIf(in.Max != nil, a.sleepMax, in, byMax)
 		a.sleepHold = bestIf(in.Hold, a.sleepHold, in, byRank)
-		a.sleepNotes = notes(a.sleepNotes, in)
+		a.sleepAnnotations = withAnnotations(a.sleepAnnotations, in)
 	default:
 		a.exactly = bestIf(in.Size != nil && !in.Once, a.exactly, in, bySize)
 		a.once = bestIf(in.Size != nil && in.Once, a.once, in, bySize)
 		a.setMin = bestIf(in.Min != nil, a.setMin, in, byMin)
 		a.setMax = bestIf(in.Max != nil, a.setMax, in, byMax)
 		a.setHold = bestIf(in.Hold, a.setHold, in, byRank)
-		a.setNotes = notes(a.setNotes, in)
+		a.setAnnotations = withAnnotations(a.setAnnotations, in)
 	}
 	return a
 }
@@ -88,12 +88,12 @@ func (a Agreement) Plan() workload.Plan {
 	if in := winner(a.heard(a.sleepHold), a.setHold, byRank); in != nil {
 		p.Hold = claim(in, true)
 	}
-	for key, in := range a.setNotes {
+	for key, in := range a.setAnnotations {
 		p.Annotations = annotate(p.Annotations, key, in)
 	}
-	for key, in := range a.sleepNotes {
+	for key, in := range a.sleepAnnotations {
 		if in = a.heard(in); in != nil {
-			p.Annotations = annotate(p.Annotations, key, winner(in, a.setNotes[key], byNote(key)))
+			p.Annotations = annotate(p.Annotations, key, winner(in, a.setAnnotations[key], byAnnotation(key)))
 		}
 	}
 	if p.Min != nil && p.Max != nil && p.Min.Value > p.Max.Value {
@@ -114,12 +114,22 @@ func overruled(in, awake *workload.Intent) bool {
 	return awake != nil && rank(awake) >= rank(in)
 }
 
-// rank orders by override, then priority.
+// Ranks above every priority, which has 32 bits.
+const (
+	overrideRank  int64 = 1 << 40
+	mandatoryRank int64 = 1 << 41
+)
+
+// rank orders what is mandatory above what overrides, and both above every priority.
 func rank(in *workload.Intent) int64 {
-	if in.Override {
-		return int64(1) << 40
+	switch {
+	case in.Mandatory:
+		return mandatoryRank
+	case in.Override:
+		return overrideRank
+	default:
+		return int64(in.Priority)
 	}
-	return int64(in.Priority)
 }
 
 type order func(a, b *workload.Intent) int
@@ -131,7 +141,7 @@ func byRank(a, b *workload.Intent) int {
 func bySize(a, b *workload.Intent) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Size.Capacity, b.Size.Capacity),
-		// Of two that leave as much, suspending is the stronger wish to be asleep and gives way.
+		// If two leave the same capacity, the one that suspends loses: it is the stronger wish to be asleep.
 		cmp.Compare(a.Size.Mode, b.Size.Mode),
 		cmp.Compare(a.Size.Replicas, b.Size.Replicas), cmp.Compare(a.Size.Percent, b.Size.Percent),
 		byIdentity(a, b))
@@ -145,7 +155,7 @@ func byMax(a, b *workload.Intent) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(*a.Max, *b.Max), byIdentity(a, b))
 }
 
-func byNote(key string) order {
+func byAnnotation(key string) order {
 	return func(a, b *workload.Intent) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Annotations[key], b.Annotations[key]), byIdentity(a, b))
 	}
@@ -200,7 +210,7 @@ func with(set map[workload.Policy]bool, p workload.Policy) map[workload.Policy]b
 	return grown
 }
 
-func notes(old map[string]*workload.Intent, in *workload.Intent) map[string]*workload.Intent {
+func withAnnotations(old map[string]*workload.Intent, in *workload.Intent) map[string]*workload.Intent {
 	if len(in.Annotations) == 0 {
 		return old
 	}
@@ -209,7 +219,7 @@ func notes(old map[string]*workload.Intent, in *workload.Intent) map[string]*wor
 		grown = map[string]*workload.Intent{}
 	}
 	for key := range in.Annotations {
-		grown[key] = best(grown[key], in, byNote(key))
+		grown[key] = best(grown[key], in, byAnnotation(key))
 	}
 	return grown
 }
@@ -257,8 +267,8 @@ func (a Agreement) heardSleeps() []heardSleep {
 	add("min", a.sleepMin, a.setMin, byMin)
 	add("max", a.sleepMax, a.setMax, byMax)
 	add("hold", a.sleepHold, a.setHold, byRank)
-	for key, in := range a.sleepNotes {
-		add(key, in, a.setNotes[key], byNote(key))
+	for key, in := range a.sleepAnnotations {
+		add(key, in, a.setAnnotations[key], byAnnotation(key))
 	}
 	return all
 }
@@ -314,6 +324,8 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 
 func why(winner, loser *workload.Intent) string {
 	switch {
+	case winner.Mandatory:
+		return "mandatory"
 	case winner.Override:
 		return "awake-until"
 	case winner.Priority != loser.Priority:

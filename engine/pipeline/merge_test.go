@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -56,6 +57,8 @@ func sleepBounds(name string, priority int32, low, high int64) workload.Intent {
 func TestMerge(t *testing.T) {
 	until := awake("target", 0)
 	until.Override = true
+	frozen := sleep("freeze", 0)
+	frozen.Mandatory = true
 	tests := []struct {
 		reason    string
 		intents   []workload.Intent
@@ -71,6 +74,17 @@ func TestMerge(t *testing.T) {
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "a",
 			conflicts: []pipeline.Conflict{{Winner: policy("a"), Loser: policy("b"), Facet: "size", Reason: "priority"}}},
 		{reason: "awake-until beats any priority", intents: []workload.Intent{sleep("a", 1<<30), until},
+			conflicts: []pipeline.Conflict{{Winner: policy("target"), Loser: policy("a"), Facet: "size", Reason: "awake-until"}}},
+		{reason: "awake-until does not wake what a freeze suspends", intents: []workload.Intent{frozen, until},
+			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
+			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("target"), Facet: "size", Reason: "mandatory"}}},
+		{reason: "nor does the highest priority", intents: []workload.Intent{frozen, awake("a", math.MaxInt32)},
+			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
+			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("a"), Facet: "size", Reason: "mandatory"}}},
+		{reason: "nor a size of the highest priority", intents: []workload.Intent{frozen, exactly("t", math.MaxInt32, 6)},
+			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
+			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("t"), Facet: "size", Reason: "priority or capacity"}}},
+		{reason: "awake-until still wakes what schedules put to sleep beside a freeze of something else", intents: []workload.Intent{sleep("a", 1), until},
 			conflicts: []pipeline.Conflict{{Winner: policy("target"), Loser: policy("a"), Facet: "size", Reason: "awake-until"}}},
 		{reason: "more capacity wins between two that sleep", intents: []workload.Intent{sleep("a", 0), atMost("b", 0, 2)},
 			size: &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}, by: "b",
@@ -143,7 +157,7 @@ func intents(t *rapid.T) []workload.Intent {
 		priority := rapid.Int32Range(0, 2).Draw(t, "priority")
 		n := rapid.Int64Range(0, 3).Draw(t, "n")
 		var in workload.Intent
-		switch rapid.IntRange(0, 7).Draw(t, "kind") {
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
 		case 0:
 			in = sleep(name, priority)
 		case 1:
@@ -162,9 +176,23 @@ func intents(t *rapid.T) []workload.Intent {
 		case 7:
 			in = workload.Intent{By: policy(name), Class: workload.ClassSleep, Priority: priority, Hold: true,
 				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+		case 8:
+			in = workload.Intent{By: policy(name), Class: workload.ClassSet, Priority: priority, Hold: rapid.Bool().Draw(t, "hold"),
+				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+		case 9:
+			in = sleep(name, priority)
+			in.Size = &workload.Size{Mode: workload.SizePercent, Percent: rapid.Int32Range(0, 2).Draw(t, "percent"), Capacity: n}
 		}
+		if in.Min != nil && rapid.IntRange(0, 3).Draw(t, "one bound") == 0 {
+			in.Max = nil
+		}
+		if in.Max != nil && rapid.IntRange(0, 3).Draw(t, "other bound") == 0 {
+			in.Min = nil
+		}
+		in.Resumed = in.Class == workload.ClassSet && in.Size != nil && rapid.Bool().Draw(t, "resumed")
 		in.Once = in.Class == workload.ClassSet && in.Size != nil && rapid.Bool().Draw(t, "once")
 		in.Override = in.Class == workload.ClassAwake && rapid.Bool().Draw(t, "override")
+		in.Mandatory = in.Class == workload.ClassSleep && rapid.IntRange(0, 3).Draw(t, "mandatory") == 0
 		in.Enforce = rapid.Bool().Draw(t, "enforce")
 		in.Since = start.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "since")) * time.Hour)
 		return in

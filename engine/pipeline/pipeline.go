@@ -38,7 +38,7 @@ func (d *Decision) WakeAt(t time.Time) {
 // Line is what one step has to say.
 type Line struct{ Step, Text string }
 
-// Trace is the story of a decision, a line a step. A nil Trace takes no notes, which costs nothing.
+// Trace is the story of a decision, a line a step. Nothing is written into a nil Trace, which costs nothing.
 type Trace struct{ Lines []Line }
 
 // String joins the lines as "step: text; step: text".
@@ -65,7 +65,7 @@ type Frame struct {
 	step string
 }
 
-// Tracing says whether notes are taken; a step asks before it computes what only a note needs.
+// Tracing says whether a trace is written; a step asks before it computes what only the trace needs.
 func (f *Frame) Tracing() bool { return f.Trace != nil }
 
 // Sayf adds the running step's line to the trace.

@@ -74,6 +74,8 @@ type Intent struct {
 	Priority int32
 	// Override beats every priority: flyball.dev/awake-until.
 	Override bool
+	// Mandatory beats every priority and Override too: what a freeze suspends, nobody else wakes.
+	Mandatory bool
 	// Since is the instant from which this is asked; a later Since than the ledger's is a new transition.
 	Since time.Time
 	// Enforce corrects changes that others make to the fields; otherwise they are respected until the next transition.

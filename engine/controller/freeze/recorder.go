@@ -118,7 +118,7 @@ func (n *Recorder) Judged(j admit.Judgement) {
 	defer n.mu.Unlock()
 	for _, d := range j.Verdict.Denials {
 		n.count(&j, d)
-		text := fmt.Sprintf("%s of %s by %s", strings.Join(d.Actions.Names(), " and "), nameOf(&j.Request), j.Request.User)
+		text := fmt.Sprintf("%s of %s by %s", strings.Join(d.Names(), " and "), nameOf(&j.Request), j.Request.User)
 		n.queue = append(n.queue, announcement{policy: d.Policy, object: j.Object, kind: corev1.EventTypeWarning,
 			reason: map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned", v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement], text: text})
 	}

@@ -16,6 +16,9 @@ import (
 // Context is what compiling needs to know besides the spec.
 type Context = policy.Context
 
+// defaultGuardAhead is that of the CRD, for objects that did not come from an API server.
+const defaultGuardAhead = 24 * time.Hour
+
 // draft is what the four kinds of rules have in common before compiling.
 type draft struct {
 	id      workload.Policy
@@ -25,37 +28,48 @@ type draft struct {
 	windows []v1alpha1.Window
 }
 
+// draftOf takes a change freeze or maintenance window (a pointer to the API type) apart; false: it is neither.
+func draftOf(obj any) (draft, bool) {
+	switch o := obj.(type) {
+	case *v1alpha1.ChangeFreeze:
+		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name},
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
+	case *v1alpha1.ClusterChangeFreeze:
+		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name},
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
+	case *v1alpha1.MaintenanceWindow:
+		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name},
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
+	case *v1alpha1.ClusterMaintenanceWindow:
+		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name},
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
+	}
+	return draft{}, false
+}
+
 // Compile compiles a ChangeFreeze. With errors there is no rule: a freeze that cannot be read denies nothing, and the
 // engine's part is policy.Broken.
 func Compile(f *v1alpha1.ChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	return compile(draft{
-		id:     workload.Policy{Kind: Kind, Namespace: f.Namespace, Name: f.Name},
-		target: inNamespace(f.Spec.Target, f.Namespace), rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
-	}, ctx)
+	d, _ := draftOf(f)
+	return compile(d, ctx)
 }
 
 // CompileCluster compiles a ClusterChangeFreeze, as Compile does.
 func CompileCluster(f *v1alpha1.ClusterChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	return compile(draft{
-		id:     workload.Policy{Kind: ClusterKind, Name: f.Name},
-		target: selection{spec: f.Spec.Target}, rules: f.Spec.FreezeRules, period: &f.Spec.FreezePeriod,
-	}, ctx)
+	d, _ := draftOf(f)
+	return compile(d, ctx)
 }
 
 // CompileWindow compiles a MaintenanceWindow, as Compile does.
 func CompileWindow(w *v1alpha1.MaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	return compile(draft{
-		id:     workload.Policy{Kind: WindowKind, Namespace: w.Namespace, Name: w.Name},
-		target: inNamespace(w.Spec.Target, w.Namespace), rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
-	}, ctx)
+	d, _ := draftOf(w)
+	return compile(d, ctx)
 }
 
 // CompileClusterWindow compiles a ClusterMaintenanceWindow, as Compile does.
 func CompileClusterWindow(w *v1alpha1.ClusterMaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	return compile(draft{
-		id:     workload.Policy{Kind: ClusterWindowKind, Name: w.Name},
-		target: selection{spec: w.Spec.Target}, rules: w.Spec.FreezeRules, windows: w.Spec.Windows,
-	}, ctx)
+	d, _ := draftOf(w)
+	return compile(d, ctx)
 }
 
 func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
@@ -75,12 +89,18 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 		errs = append(errs, field.NotSupported(at.Child("enforcement"), r.enforcement,
 			[]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}))
 	}
+	_, es = d.labelChanges(at)
+	errs = append(errs, es...)
+	r.refusesLeaving = d.refusesLeaving() && r.enforcement == v1alpha1.EnforcementDeny
 	if d.rules.Message != nil {
 		r.message = *d.rules.Message
 		r.why = messageText(r.message)
 	}
 	r.denies, r.end, es = d.times(loc, at)
 	errs = append(errs, es...)
+	if r.guardAhead = d.guardAhead(); r.guardAhead < 0 {
+		errs = append(errs, field.Invalid(at.Child("guardAhead"), r.guardAhead.String(), "must not be negative"))
+	}
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
@@ -92,16 +112,51 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	return r, r.engine, nil
 }
 
+// labelChanges is what happens to an edit of labels by which an object leaves the target: what the spec says, or the default.
+func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorList) {
+	switch given := d.rules.LabelChanges; given {
+	case v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn:
+		return given, nil
+	case "":
+		if d.target.namespace == "" && d.target.byObjectMetadata() {
+			return v1alpha1.LabelChangesDeny, nil
+		}
+		return v1alpha1.LabelChangesWarn, nil
+	default:
+		return given, field.ErrorList{field.NotSupported(at.Child("labelChanges"), given,
+			[]v1alpha1.LabelChanges{v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn})}
+	}
+}
+
+// refusesLeaving says whether an object may not leave the target by an edit of its labels or annotations.
+func (d draft) refusesLeaving() bool {
+	changes, _ := d.labelChanges(nil)
+	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
+}
+
+// guardAhead is how long before its beginning a freeze is guarded. The times between the closings of a maintenance window are
+// no beginning of anything: it is guarded only while it denies.
+func (d draft) guardAhead() time.Duration {
+	switch {
+	case d.period == nil:
+		return 0
+	case d.period.GuardAhead == nil:
+		return defaultGuardAhead
+	default:
+		return d.period.GuardAhead.Duration
+	}
+}
+
 // times says when the rule denies and from which second on it never does again.
 func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int64, field.ErrorList) {
 	if d.period != nil {
 		if !d.period.EndTime.After(d.period.StartTime.Time) {
 			return timeline.Timeline{}, 0, field.ErrorList{field.Invalid(at.Child("endTime"), d.period.EndTime.Format(time.RFC3339), "must be after startTime")}
 		}
-		frozen, errs := timeline.ParseWindow(timeline.WindowSpec{
+		during, errs := timeline.ParseWindow(timeline.WindowSpec{
 			Start: d.period.StartTime.UTC().Format(time.RFC3339), End: d.period.EndTime.UTC().Format(time.RFC3339),
 		}, time.UTC, at)
-		return frozen.Timeline, d.period.EndTime.Unix(), errs
+		return during.Timeline, d.period.EndTime.Unix(), errs
 	}
 	if len(d.windows) == 0 {
 		return timeline.Timeline{}, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}
@@ -161,14 +216,17 @@ func CompileException(e *v1alpha1.FreezeException, ctx Context) (*Exception, fie
 // CompileClusterException compiles a ClusterFreezeException, as CompileException does.
 func CompileClusterException(e *v1alpha1.ClusterFreezeException, ctx Context) (*Exception, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterExceptionKind, Name: e.Name}
-	return compileException(id, selection{spec: e.Spec.Target}, e.Spec.ExceptionRules, ctx)
+	return compileException(id, inCluster(e.Spec.Target), e.Spec.ExceptionRules, ctx)
 }
 
 func compileException(id workload.Policy, selects selection, rules v1alpha1.ExceptionRules, ctx Context) (*Exception, field.ErrorList) {
 	at := field.NewPath("spec")
-	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), policies: setOf(rules.Policies), reason: rules.Reason, ticket: rules.TicketURL}
+	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), reason: rules.Reason, ticket: rules.TicketURL}
 	var errs field.ErrorList
 	e.reach, errs = selects.compile(ctx.Scope, at.Child("target"))
+	var es field.ErrorList
+	e.entries, es = entries(rules.Policies, id.Namespace, at.Child("policies"))
+	errs = append(errs, es...)
 	allow, es := actions(rules.Allow, at.Child("allow"))
 	e.allow, errs = allow, append(errs, es...)
 	if e.to <= e.from {
@@ -199,18 +257,13 @@ func setOf(list []string) map[string]struct{} {
 
 // CompileObject compiles an object of any of the six kinds; an object of another kind is an error of the caller.
 func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
-	var rule *Rule
+	if d, ok := draftOf(obj); ok {
+		rule, _, errs := compile(d, ctx)
+		return rule, nil, errs
+	}
 	var exception *Exception
 	var errs field.ErrorList
 	switch o := obj.(type) {
-	case *v1alpha1.ChangeFreeze:
-		rule, _, errs = Compile(o, ctx)
-	case *v1alpha1.ClusterChangeFreeze:
-		rule, _, errs = CompileCluster(o, ctx)
-	case *v1alpha1.MaintenanceWindow:
-		rule, _, errs = CompileWindow(o, ctx)
-	case *v1alpha1.ClusterMaintenanceWindow:
-		rule, _, errs = CompileClusterWindow(o, ctx)
 	case *v1alpha1.FreezeException:
 		exception, errs = CompileException(o, ctx)
 	case *v1alpha1.ClusterFreezeException:
@@ -218,5 +271,5 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 	default:
 		errs = field.ErrorList{field.InternalError(nil, fmt.Errorf("%T is no freeze, window or exception", obj))}
 	}
-	return rule, exception, errs
+	return nil, exception, errs
 }

@@ -24,7 +24,7 @@ func (f *Facts) same(other *Facts) bool {
 
 // Request is one change that somebody asks for.
 type Request struct {
-	// Actions are what the change is, as the adapter classifies it; none: the change is none of a freeze's business.
+	// Actions are what the change is, as the adapter classifies it. None: only what it does to labels and annotations counts.
 	Actions workload.Change
 	// Kind, Namespace and Name are those of the object; Namespace is empty for one outside namespaces.
 	Kind            schema.GroupKind
@@ -54,10 +54,21 @@ type Denial struct {
 	Enforcement v1alpha1.Enforcement
 	// Actions of the request that the rule denies, less those that exceptions lift.
 	Actions workload.Change
+	// Leaves says that the object would leave the rule by an edit of its labels or annotations, which the rule refuses.
+	Leaves bool
 	// Until is when the rule stops denying by itself; zero: never.
 	Until time.Time
 	// Reason is the rule's reason, contact and documentation in words; it may be empty.
 	Reason string
+}
+
+// Names lists what is denied: actions, and Relabel for an edit of labels by which the object would leave the rule.
+func (d *Denial) Names() []string {
+	names := d.Actions.Names()
+	if d.Leaves {
+		names = append(names, "Relabel")
+	}
+	return names
 }
 
 // Lift is what one exception takes off one rule.
@@ -106,7 +117,7 @@ func (s *Set) Decide(req Request) Verdict {
 	if req.Deleting {
 		req.Actions &^= workload.ChangeDelete
 	}
-	if req.Actions == 0 || req.Terminating || len(s.rules) == 0 || ControlPlane(req.User) {
+	if req.Actions == 0 && !req.relabels() || req.Terminating || len(s.rules) == 0 || ControlPlane(req.User) {
 		return v
 	}
 	q := s.inquire(&req)
@@ -115,14 +126,14 @@ func (s *Set) Decide(req Request) Verdict {
 		if !st.Active {
 			continue
 		}
-		left := q.left(r, req.Now, &v.Lifts)
-		if left == 0 {
+		left, leaves := q.denied(r, req.Now, &v.Lifts), q.leaves(r)
+		if left == 0 && !leaves {
 			continue
 		}
 		if v.Denials == nil {
 			v.Denials = make([]Denial, 0, len(q.rules))
 		}
-		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Until: st.Until, Reason: r.why})
+		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves, Until: st.Until, Reason: r.why})
 		v.Enforcement = stricter(v.Enforcement, r.enforcement)
 		if r.enforcement == v1alpha1.EnforcementWarn {
 			v.Warnings = append(v.Warnings, warning(&req, r, left, st.Until))
@@ -152,8 +163,10 @@ type inquiry struct {
 	set     *Set
 	req     *Request
 	subject subject
-	// rules select the object and deny some of the actions, now or later.
+	// rules select the object and deny some of the actions, or that the object leaves them, now or later.
 	rules []*Rule
+	// leaving are those of the rules that the object would leave by its labels, and that refuse this.
+	leaving []*Rule
 	// exceptions select the object and admit whoever asks, now or later. They are looked up when first needed.
 	exceptions []*Exception
 	searched   bool
@@ -164,11 +177,24 @@ func (s *Set) inquire(req *Request) *inquiry {
 	found := s.denies.find(&q.subject, req.Now.Unix())
 	q.rules = found[:0]
 	for _, r := range found {
-		if r.deny&req.Actions != 0 && r.reach.anySelected(&q.subject) {
+		leaves := r.refusesLeaving && r.reach.isLeftBy(&q.subject)
+		if leaves {
+			q.leaving = append(q.leaving, r)
+		}
+		if leaves || r.deny&req.Actions != 0 && r.reach.anySelected(&q.subject) {
 			q.rules = append(q.rules, r)
 		}
 	}
 	return q
+}
+
+// leaves says whether the object would leave a rule that refuses this. No exception lifts it, because the object would stay out
+// when the exception has ended.
+func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }
+
+// relabels says whether the object before and after the change may be selected by different policies.
+func (req *Request) relabels() bool {
+	return req.Old != nil && req.New != nil && !req.New.same(req.Old)
 }
 
 func (req *Request) subject() subject {
@@ -187,9 +213,9 @@ func (req *Request) subject() subject {
 	return s
 }
 
-// left gives the actions that a rule denies at an instant at which it is active, less what exceptions lift. What they lift
+// denied gives the actions that a rule denies at an instant at which it is active, less what exceptions lift. What they lift
 // is added to lifts, if that is not nil.
-func (q *inquiry) left(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
+func (q *inquiry) denied(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
 	left := r.deny & q.req.Actions
 	for _, e := range q.usable() {
 		lifted := e.allow & left
@@ -246,8 +272,8 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 		step += r.windows + 1
 	}
 	at := q.req.Now
-	for work := 0; work <= maxWork; work += step {
-		next, by := q.released(at)
+	for range 1 + maxWork/step {
+		next, by := q.longestDenial(at)
 		if by == nil {
 			return at, time.Time{}, last
 		}
@@ -259,18 +285,18 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	return time.Time{}, at, last
 }
 
-// released gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;
+// longestDenial gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;
 // zero: for ever. No rule: nothing denies at the instant.
-func (q *inquiry) released(at time.Time) (until time.Time, by *Rule) {
+func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	for _, r := range q.rules {
 		if r.enforcement != v1alpha1.EnforcementDeny {
 			continue
 		}
 		st := r.denies.At(at)
-		if !st.Active || q.left(r, at, nil) == 0 {
+		if !st.Active || q.denied(r, at, nil) == 0 && !q.leaves(r) {
 			continue
 		}
-		end := q.relief(r, at, st.Until)
+		end := q.mayEnd(r, at, st.Until)
 		if by == nil || end.IsZero() || !until.IsZero() && end.After(until) {
 			until, by = end, r
 		}
@@ -281,9 +307,9 @@ func (q *inquiry) released(at time.Time) (until time.Time, by *Rule) {
 	return until, by
 }
 
-// relief is the first instant after at when a rule that denies now may not any more: its own end, or the beginning of an
+// mayEnd is the first instant after at when a rule that denies now may not any more: its own end, or the beginning of an
 // exception that lifts some of it.
-func (q *inquiry) relief(r *Rule, at, end time.Time) time.Time {
+func (q *inquiry) mayEnd(r *Rule, at, end time.Time) time.Time {
 	now := at.Unix()
 	for _, e := range q.usable() {
 		if e.from <= now || e.allow&r.deny&q.req.Actions == 0 || !e.covers(r) {

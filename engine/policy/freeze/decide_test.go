@@ -50,11 +50,18 @@ func TestVerdict(t *testing.T) {
 		{"another namespace", []string{yearEnd}, change(scale, nsLabels(pairs("env", "dev"))), 0},
 		{"a namespace being relabelled away is frozen still", []string{yearEnd}, change(scale, nsLabels(pairs("env", "prod"), pairs("env", "dev"))), scale},
 		{"protected namespaces are not selected by labels", []string{yearEnd}, change(scale, func(r *freeze.Request) { r.Namespace = "kube-system" }), 0},
+		{"the label of other policies excludes nothing from a freeze", []string{plain}, change(scale, facts(excluded, excluded)), scale},
+		{"nor from the creation on", []string{plain}, change(create, facts(nil, excluded)), create},
+		{"nor from a freeze by name", []string{named}, change(scale, facts(excluded, excluded)), scale},
+		{"nor from a maintenance window", []string{weekly}, change(rollOut, facts(excluded, excluded)), rollOut},
 		{"excluded objects pass", []string{yearEnd}, change(scale, facts(labelled("flyball.dev/exclude", "true"), labelled("flyball.dev/exclude", "true"))), 0},
 		{"an edit cannot exclude itself", []string{yearEnd}, change(scale, facts(labelled(), labelled("flyball.dev/exclude", "true"))), scale},
 		{"an edit cannot drop the label that selects it", []string{selected}, change(scale, facts(labelled("tier", "front"), labelled())), scale},
 		{"nor earn another by the edit", []string{selected}, change(scale, facts(labelled(), labelled("tier", "front"))), scale},
 		{"other labels are not selected", []string{selected}, change(scale, facts(labelled("tier", "back"), labelled("tier", "back"))), 0},
+		{"a label of one of some values", []string{edited(selected, "matchLabels: {tier: front}", "matchExpressions: [{key: tier, operator: In, values: [front, back]}]")}, change(scale), scale},
+		{"a label of none of some values", []string{edited(selected, "matchLabels: {tier: front}", "matchExpressions: [{key: tier, operator: NotIn, values: [back]}]")}, change(scale), scale},
+		{"a label of another value than those", []string{edited(selected, "matchLabels: {tier: front}", "matchExpressions: [{key: tier, operator: In, values: [back]}]")}, change(scale), 0},
 		{"annotations select too, before or after", []string{annotated}, change(scale, facts(&freeze.Facts{Annotations: pairs("team", "a")}, labelled())), scale},
 		{"other annotations do not", []string{annotated}, change(scale), 0},
 		{"names select", []string{named}, change(scale), scale},
@@ -94,6 +101,11 @@ func TestVerdict(t *testing.T) {
 		})
 	}
 }
+
+var excluded = labelled("tier", "front", v1alpha1.LabelExclude, "true")
+
+// plain is yearEnd without an exclude.
+var plain = edited(yearEnd, `, exclude: {matchLabels: {flyball.dev/exclude: "true"}}`, "")
 
 const (
 	selected  = `{kind: ChangeFreeze, metadata: {name: a, namespace: shop}, spec: {target: {selector: {matchLabels: {tier: front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Scale]}}`
@@ -151,10 +163,20 @@ func TestExceptions(t *testing.T) {
 			change(rollOut, nsLabels(pairs("env", "prod", "fast", "lane"))), 0},
 		{"of other policies", []string{yearEnd, edited(fix, "[year-end]", "[weekly]")}, change(rollOut), rollOut},
 		{"of all policies", []string{yearEnd, weekly, edited(fix, "policies: [year-end]", "policies: []")}, change(rollOut), 0},
+		{"a bare name of a cluster exception is never a namespaced policy", []string{weekly, edited(fix, "[year-end]", "[weekly]")}, change(rollOut), rollOut},
+		{"one with kind and namespace is", []string{weekly, edited(fix, "[year-end]", "[MaintenanceWindow/shop/weekly]")}, change(rollOut), 0},
+		{"one of the same name in another namespace is not", []string{weekly, edited(fix, "[year-end]", "[MaintenanceWindow/bank/weekly]")}, change(rollOut), rollOut},
+		{"nor one of the same name and another kind", []string{weekly, edited(fix, "[year-end]", "[ChangeFreeze/shop/weekly]")}, change(rollOut), rollOut},
+		{"a cluster policy by kind and name", []string{yearEnd, edited(fix, "[year-end]", "[ClusterChangeFreeze/year-end]")}, change(rollOut), 0},
+		{"a cluster policy of another kind", []string{yearEnd, edited(fix, "[year-end]", "[ClusterMaintenanceWindow/year-end]")}, change(rollOut), rollOut},
+		{"a bare name in a namespace", []string{weekly, edited(local, "reason:", "policies: [weekly], reason:")}, change(rollOut), 0},
+		{"kind and name in a namespace", []string{weekly, edited(local, "reason:", "policies: [MaintenanceWindow/weekly], reason:")}, change(rollOut), 0},
+		{"another kind and name in a namespace", []string{weekly, edited(local, "reason:", "policies: [ChangeFreeze/weekly], reason:")}, change(rollOut), rollOut},
 		{"of one of two policies", []string{yearEnd, weekly, fix}, change(rollOut), rollOut},
 		{"a namespaced one lifts a namespaced policy", []string{weekly, local}, change(rollOut), 0},
 		{"a namespaced one never lifts a cluster policy", []string{yearEnd, local}, change(rollOut), rollOut},
 		{"a namespaced one of another namespace", []string{weekly, edited(local, "shop", "bank")}, change(rollOut), rollOut},
+		{"the label of other policies excludes nothing from an exception", []string{yearEnd, fix}, change(rollOut, facts(excluded, labelled("tier", "front"))), 0},
 		{"alone it changes nothing", []string{fix}, change(rollOut), 0},
 	}
 	for _, test := range tests {
@@ -176,7 +198,7 @@ const local = `{kind: FreezeException, metadata: {name: local, namespace: shop},
 // The whole verdict, with what exceptions took off, what only warns or is written down, and the words.
 func TestWholeVerdict(t *testing.T) {
 	s := set(t, yearEnd, weekly,
-		edited(fix, "policies: [year-end]", "policies: [weekly]"),
+		edited(fix, "policies: [year-end]", "policies: [MaintenanceWindow/shop/weekly]"),
 		edited(named, "name: c", "name: softly", "deny: [Scale]", "deny: [Scale, RollOut], enforcement: Warn, message: {reason: sale}"),
 		edited(annotated, "name: b", "name: quiet", "annotations: {team: a}", "names: [web]", "deny: [Scale]", "deny: [RollOut], enforcement: Audit"))
 	got := s.Decide(change(rollOut))

@@ -12,56 +12,45 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// terms are what a rule's specification says, whichever of the four kinds it is of.
-type terms struct {
-	target  any
-	period  v1alpha1.FreezePeriod
-	windows []v1alpha1.Window
-	rules   v1alpha1.FreezeRules
-}
-
-func termsOf(obj any) (terms, error) {
-	switch o := obj.(type) {
-	case *v1alpha1.ChangeFreeze:
-		return terms{target: o.Spec.Target, period: o.Spec.FreezePeriod, rules: o.Spec.FreezeRules}, nil
-	case *v1alpha1.ClusterChangeFreeze:
-		return terms{target: o.Spec.Target, period: o.Spec.FreezePeriod, rules: o.Spec.FreezeRules}, nil
-	case *v1alpha1.MaintenanceWindow:
-		return terms{target: o.Spec.Target, windows: o.Spec.Windows, rules: o.Spec.FreezeRules}, nil
-	case *v1alpha1.ClusterMaintenanceWindow:
-		return terms{target: o.Spec.Target, windows: o.Spec.Windows, rules: o.Spec.FreezeRules}, nil
-	}
-	return terms{}, fmt.Errorf("%T is no change freeze and no maintenance window", obj)
-}
-
 // Weakens lists the fields by which an edit of a change freeze or maintenance window (pointers to the API types) may let
-// through what the old one denies: another target, an earlier end, a later start, other windows or their zone, an action or a
-// kind to suspend less, a milder enforcement. Another message or a later end weakens nothing. It does not ask whether the
+// through what the old one denies: another target, an earlier end, a later start, a shorter guard before it, other windows or their zone, an action or a
+// kind to suspend less, a milder enforcement, labels that may be edited freely. Another message or a later end weakens nothing. It does not ask whether the
 // rule is active.
 func Weakens(old, edited any) ([]string, error) {
-	before, err := termsOf(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := termsOf(edited)
-	if err != nil {
-		return nil, err
+	before, ok := draftOf(old)
+	after, ok2 := draftOf(edited)
+	if !ok || !ok2 {
+		return nil, fmt.Errorf("%T and %T are not both change freezes or maintenance windows", old, edited)
 	}
 	var fields []string
-	note := func(weaker bool, name string) {
-		if weaker {
-			fields = append(fields, name)
+	for _, f := range []struct {
+		name   string
+		weaker bool
+	}{
+		{"spec.target", !equality.Semantic.DeepEqual(before.target.spec, after.target.spec)},
+		{"spec.startTime", before.startsBefore(after)},
+		{"spec.endTime", after.endsBefore(before)},
+		{"spec.guardAhead", after.guardAhead() < before.guardAhead()},
+		{"spec.windows", !equality.Semantic.DeepEqual(before.windows, after.windows)},
+		{"spec.timeZone", len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
+		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},
+		{"spec.enforcement", strictness(after.rules.Enforcement) < strictness(before.rules.Enforcement)},
+		{"spec.labelChanges", before.refusesLeaving() && !after.refusesLeaving()},
+		{"spec.suspend", lacks(before.rules.Suspend, after.rules.Suspend)},
+	} {
+		if f.weaker {
+			fields = append(fields, f.name)
 		}
 	}
-	note(!equality.Semantic.DeepEqual(before.target, after.target), "spec.target")
-	note(after.period.StartTime.After(before.period.StartTime.Time), "spec.startTime")
-	note(after.period.EndTime.Before(&before.period.EndTime), "spec.endTime")
-	note(!equality.Semantic.DeepEqual(before.windows, after.windows), "spec.windows")
-	note(len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone, "spec.timeZone")
-	note(lacks(before.rules.Deny, after.rules.Deny), "spec.deny")
-	note(strictness(after.rules.Enforcement) < strictness(before.rules.Enforcement), "spec.enforcement")
-	note(lacks(before.rules.Suspend, after.rules.Suspend), "spec.suspend")
 	return fields, nil
+}
+
+func (d draft) startsBefore(other draft) bool {
+	return d.period != nil && other.period != nil && d.period.StartTime.Before(&other.period.StartTime)
+}
+
+func (d draft) endsBefore(other draft) bool {
+	return d.period != nil && other.period != nil && d.period.EndTime.Before(&other.period.EndTime)
 }
 
 func lacks[T comparable](before, after []T) bool {
@@ -85,18 +74,13 @@ func (s *Set) Guarding(kind schema.GroupKind, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Reaching(kind, now), func(r *Rule) bool { return !r.enforcedAt(now) })
 }
 
-// Escapes lists the enforced rules that are active now and select an object as it was, but not as it becomes: an edit of
-// labels or annotations that takes it out of them.
+// Escapes lists the enforced rules that are active now and that an object leaves by an edit of labels or annotations: they
+// select it as it was, but not as it becomes.
 func (s *Set) Escapes(req Request) []*Rule {
-	if req.Old == nil || req.New == nil || len(s.rules) == 0 {
-		return nil
-	}
-	before, after := req, req
-	before.New, after.Old = nil, nil
-	is, was := after.subject(), before.subject()
+	of := req.subject()
 	var out []*Rule
-	for _, r := range s.denies.find(&was, req.Now.Unix()) {
-		if r.enforcedAt(req.Now) && r.reach.anySelected(&was) && !r.reach.anySelected(&is) {
+	for _, r := range s.denies.find(&of, req.Now.Unix()) {
+		if r.enforcedAt(req.Now) && r.reach.isLeftBy(&of) {
 			out = append(out, r)
 		}
 	}

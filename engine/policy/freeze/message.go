@@ -14,7 +14,6 @@ import (
 func refusal(req *Request, v *Verdict, last *Rule) string {
 	denials := v.Denials
 	var text strings.Builder
-	text.Grow(128 * (1 + len(denials)))
 	text.WriteString("change of " + objectText(req) + " refused: ")
 	separator := ""
 	for i := range denials {
@@ -25,7 +24,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 		text.WriteString(separator)
 		text.WriteString(d.Policy.String())
 		text.WriteString(" denies ")
-		text.WriteString(actionsText(d.Actions))
+		text.WriteString(deniedText(d))
 		if d.Reason != "" {
 			text.WriteString(": ")
 			text.WriteString(d.Reason)
@@ -35,6 +34,19 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	text.WriteString(". ")
 	text.WriteString(nextText(v, last))
 	return text.String()
+}
+
+// deniedText is what a rule denies, in words.
+func deniedText(d *Denial) string {
+	const leaving = "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"
+	switch {
+	case !d.Leaves:
+		return actionsText(d.Actions)
+	case d.Actions == 0:
+		return leaving
+	default:
+		return actionsText(d.Actions) + ", and " + leaving
+	}
 }
 
 func nextText(v *Verdict, last *Rule) string {

@@ -3,6 +3,7 @@ package freeze_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,8 +85,9 @@ func clock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minut
 
 func drawRules(t *rapid.T) v1alpha1.FreezeRules {
 	return v1alpha1.FreezeRules{
-		Deny:        drawSome(t, allActions, 1, "deny"),
-		Enforcement: rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
+		LabelChanges: rapid.SampledFrom([]v1alpha1.LabelChanges{"", v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn}).Draw(t, "label changes"),
+		Deny:         drawSome(t, allActions, 1, "deny"),
+		Enforcement:  rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
 	}
 }
 
@@ -105,7 +107,6 @@ func drawPolicy(t *rapid.T, i int) any {
 	exception := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: drawSome(t, allActions, 1, "allow"), Reason: "x"}
 	if rapid.Bool().Draw(t, "constrained") {
 		exception.Constraints = &v1alpha1.ExceptionConstraints{RequireLabels: drawLabels(t, "required")}
-		exception.Policies = drawSome(t, []string{"p0", "p1", "p2"}, 0, "policies")
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
@@ -117,8 +118,10 @@ func drawPolicy(t *rapid.T, i int) any {
 	case 3:
 		return &v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta, Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: drawClusterTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
 	case 4:
+		exception.Policies = drawSome(t, []string{"p0", "p1", "p2", "ChangeFreeze/p3", "MaintenanceWindow/" + inside.Namespace + "/p4"}, 0, "policies")
 		return &v1alpha1.FreezeException{ObjectMeta: inside, Spec: v1alpha1.FreezeExceptionSpec{Target: drawTarget(t), ExceptionRules: exception}}
 	default:
+		exception.Policies = drawSome(t, []string{"p0", "p1", "ClusterChangeFreeze/p2", "ChangeFreeze/shop/p3", "MaintenanceWindow/bank/p4"}, 0, "policies")
 		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta, Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: drawClusterTarget(t), ExceptionRules: exception}}
 	}
 }
@@ -134,7 +137,7 @@ func drawPolicies(t *rapid.T) []any {
 func drawRequest(t *rapid.T) freeze.Request {
 	kind := rapid.SampledFrom(kindsDrawn).Draw(t, "of kind")
 	req := freeze.Request{
-		Actions: workload.Change(rapid.IntRange(1, 15).Draw(t, "actions")),
+		Actions: workload.Change(rapid.IntRange(0, 15).Draw(t, "actions")),
 		Kind:    schema.GroupKind{Group: kind.Group, Kind: kind.Kind},
 		Name:    rapid.SampledFrom([]string{"web", "api", "db"}).Draw(t, "name"), Namespace: rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "in"),
 		User: "alice",
@@ -183,7 +186,7 @@ func TestIndexAndOrder(t *testing.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
 		s := compileAll(t, objs)
 		v := s.Decide(req)
-		if want := reference(objs, req); want != denied(v) {
+		if want := reference(objs, req); want != denied(v) || v.Allowed != (refusedActions(objs, req) == 0) {
 			t.Fatalf("want %v denied, got %v: %+v", want.Names(), denied(v).Names(), v)
 		}
 		if diff := cmp.Diff(v, compileAll(t, rapid.Permutation(objs).Draw(t, "order")).Decide(req)); diff != "" {
@@ -281,9 +284,17 @@ func denied(v freeze.Verdict) workload.Change {
 	var all workload.Change
 	for _, d := range v.Denials {
 		all |= d.Actions
+		if d.Leaves {
+			all |= relabelled
+		}
 	}
 	return all
 }
+
+// relabelled stands for an edit of labels by which the object would leave a rule that refuses this.
+const relabelled = everyChange + 1
+
+const everyChange = create | remove | rollOut | scale
 
 // reference gives what all policies together have against a request, by looking at each of them alone: a rule alone denies
 // what it denies, and an exception lifts what it lifts from that rule alone.
@@ -314,6 +325,9 @@ func deniedBy(objs []any, req freeze.Request, enforced bool) workload.Change {
 			}
 		}
 		all |= left
+		if refusesLeaving(obj, rules) && leaves(spec, req) {
+			all |= relabelled
+		}
 	}
 	return all
 }
@@ -324,6 +338,13 @@ func changeOf(a v1alpha1.Action) workload.Change {
 
 func speaksOf(exception any, rules v1alpha1.ExceptionRules, rule any) bool {
 	e, r := exception.(metav1.Object), rule.(metav1.Object)
-	return (e.GetNamespace() == "" || e.GetNamespace() == r.GetNamespace()) &&
-		(len(rules.Policies) == 0 || slices.Contains(rules.Policies, r.GetName()))
+	if e.GetNamespace() != "" && e.GetNamespace() != r.GetNamespace() {
+		return false
+	}
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", rule), "*v1alpha1.")
+	names := []string{kind + "/" + r.GetName(), kind + "/" + r.GetNamespace() + "/" + r.GetName()}
+	if e.GetNamespace() == r.GetNamespace() {
+		names = append(names, r.GetName())
+	}
+	return len(rules.Policies) == 0 || slices.ContainsFunc(rules.Policies, func(p string) bool { return slices.Contains(names, p) })
 }

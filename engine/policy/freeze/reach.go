@@ -18,7 +18,23 @@ type selection struct {
 }
 
 func inNamespace(spec v1alpha1.TargetSelector, namespace string) selection {
-	return selection{spec: v1alpha1.ClusterTargetSelector{TargetSelector: spec}, namespace: namespace}
+	s := inCluster(v1alpha1.ClusterTargetSelector{TargetSelector: spec})
+	s.namespace = namespace
+	return s
+}
+
+// inCluster takes away the default of exclude: with it, whoever may set a label on an object could free it of every freeze.
+func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
+	if spec.Exclude == nil {
+		spec.Exclude = &metav1.LabelSelector{}
+	}
+	return selection{spec: spec}
+}
+
+// byObjectMetadata says whether the labels or annotations of an object decide whether it is selected.
+func (s selection) byObjectMetadata() bool {
+	given := func(l *metav1.LabelSelector) bool { return l != nil && len(l.MatchLabels)+len(l.MatchExpressions) > 0 }
+	return given(s.spec.Selector) || given(s.spec.Exclude) || len(s.spec.Annotations) > 0
 }
 
 func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.ErrorList) {
@@ -29,7 +45,7 @@ func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.Err
 	} else {
 		r.selector, errs = target.Cluster(s.spec, scope, at)
 	}
-	r.kinds, r.spaces, r.objects = s.facets()
+	r.kinds, r.spaces, r.objects = s.indexKeys()
 	return r, errs
 }
 
@@ -37,19 +53,19 @@ func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.Err
 type reach struct {
 	selector *target.Selector
 	kinds    []schema.GroupKind
-	spaces   []facet
-	objects  []facet
+	spaces   []indexKey
+	objects  []indexKey
 }
 
-// facet is one thing that an object, or its namespace, has to have: a name (the key is empty), a label, or nothing in
+// indexKey is one thing that an object, or its namespace, has to have: a name (the key is empty), a label, or nothing in
 // particular.
-type facet struct{ key, value string }
+type indexKey struct{ key, value string }
 
 var (
-	// anything is the facet of policies that do not narrow by it.
-	anything = facet{}
-	// outside is the namespace facet of objects outside namespaces. No name holds a slash.
-	outside = facet{value: "/"}
+	// anything is the key of policies that do not narrow by it.
+	anything = indexKey{}
+	// outside is the namespace key of objects outside namespaces. No name holds a slash.
+	outside = indexKey{value: "/"}
 	// anyKind is filed under when a policy lists no kinds.
 	anyKind = schema.GroupKind{}
 )
@@ -58,8 +74,8 @@ var (
 // by kind only. What it selects stays the same.
 const maxKeys = 4096
 
-// facets chooses the keys: every object that the policy can select has one of each list.
-func (s selection) facets() (kinds []schema.GroupKind, spaces, objects []facet) {
+// indexKeys chooses the keys: every object that the policy can select has one of each list.
+func (s selection) indexKeys() (kinds []schema.GroupKind, spaces, objects []indexKey) {
 	for _, k := range s.spec.Kinds {
 		kinds = append(kinds, schema.GroupKind{Group: k.Group, Kind: k.Kind})
 	}
@@ -67,62 +83,62 @@ func (s selection) facets() (kinds []schema.GroupKind, spaces, objects []facet) 
 	if !listed {
 		kinds = []schema.GroupKind{anyKind}
 	}
-	objects = labelFacets(s.spec.Selector)
+	objects = labelKeys(s.spec.Selector)
 	if len(s.spec.Names) > 0 {
-		objects = nameFacets(s.spec.Names)
+		objects = nameKeys(s.spec.Names)
 	}
-	spaces = []facet{{value: s.namespace}}
+	spaces = []indexKey{{value: s.namespace}}
 	if s.namespace == "" {
-		spaces = nameFacets(s.spec.Namespaces)
+		spaces = nameKeys(s.spec.Namespaces)
 		if s.spec.NamespaceSelector != nil {
-			spaces = append(spaces, labelFacets(s.spec.NamespaceSelector)...)
+			spaces = append(spaces, labelKeys(s.spec.NamespaceSelector)...)
 		}
 		if listed {
 			spaces = append(spaces, outside)
 		}
 	}
 	if len(kinds)*len(spaces)*len(objects) > maxKeys {
-		objects = []facet{anything}
+		objects = []indexKey{anything}
 	}
 	if len(kinds)*len(spaces) > maxKeys {
-		spaces = []facet{anything}
+		spaces = []indexKey{anything}
 	}
 	return kinds, spaces, objects
 }
 
-func nameFacets(names []string) []facet {
-	out := make([]facet, len(names))
+func nameKeys(names []string) []indexKey {
+	out := make([]indexKey, len(names))
 	for i, n := range names {
-		out[i] = facet{value: n}
+		out[i] = indexKey{value: n}
 	}
 	return out
 }
 
-// labelFacets takes the first label, in alphabetical order, that the selector wants to have one of some values.
-func labelFacets(s *metav1.LabelSelector) []facet {
+// labelKeys takes the first label, in alphabetical order, that the selector wants to have one of some values.
+func labelKeys(s *metav1.LabelSelector) []indexKey {
 	if s == nil {
-		return []facet{anything}
+		return []indexKey{anything}
 	}
 	if wanted := workload.NewPairs(s.MatchLabels); len(wanted) > 0 {
-		return []facet{{wanted[0].Key, wanted[0].Value}}
+		return []indexKey{{wanted[0].Key, wanted[0].Value}}
 	}
 	for _, e := range s.MatchExpressions {
 		if e.Operator != metav1.LabelSelectorOpIn {
 			continue
 		}
-		out := make([]facet, len(e.Values))
+		out := make([]indexKey, len(e.Values))
 		for i, v := range e.Values {
-			out[i] = facet{e.Key, v}
+			out[i] = indexKey{e.Key, v}
 		}
 		return out
 	}
-	return []facet{anything}
+	return []indexKey{anything}
 }
 
 // subject is what is asked about: one object before and after a change, and its namespace.
 type subject struct {
 	kind schema.GroupKind
-	// sides are the object before and after; one where it comes or goes, or where both are the same.
+	// sides are the object before and after, in this order; one where it comes or goes, or where both are the same.
 	sides []workload.Object
 	// spaces are the label sets that the namespace has, or may have: a relabelled one has two for a moment.
 	spaces []workload.Pairs
@@ -131,10 +147,23 @@ type subject struct {
 // anySelected says whether the policy selects the object before or after, under any of the namespace's labels.
 func (r *reach) anySelected(s *subject) bool {
 	for i := range s.sides {
-		for _, labels := range s.spaces {
-			if r.selector.Matches(s.kind, &s.sides[i], labels) {
-				return true
-			}
+		if r.selects(s, &s.sides[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeftBy says whether the policy selects the object before the change and not after it.
+func (r *reach) isLeftBy(s *subject) bool {
+	return len(s.sides) == 2 && r.selects(s, &s.sides[0]) && !r.selects(s, &s.sides[1])
+}
+
+// selects says whether the policy selects one side of the subject, under any of the namespace's labels.
+func (r *reach) selects(s *subject, side *workload.Object) bool {
+	for _, labels := range s.spaces {
+		if r.selector.Matches(s.kind, side, labels) {
+			return true
 		}
 	}
 	return false

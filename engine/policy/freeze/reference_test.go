@@ -45,6 +45,34 @@ func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha
 	panic("no such policy")
 }
 
+// leaves says whether a policy holds for the object before the change and not for the object after it.
+func leaves(hold holds, req freeze.Request) bool {
+	before, after := req, req
+	before.New, after.Old = nil, nil
+	return req.Old != nil && req.New != nil && hold(before, false) && !hold(after, false)
+}
+
+// refusesLeaving says whether a rule refuses that an object leaves it by its labels.
+func refusesLeaving(obj any, rules v1alpha1.FreezeRules) bool {
+	byLabels, inCluster := false, false
+	switch o := obj.(type) {
+	case *v1alpha1.ClusterChangeFreeze:
+		byLabels, inCluster = selectsByLabels(o.Spec.Target.TargetSelector), true
+	case *v1alpha1.ClusterMaintenanceWindow:
+		byLabels, inCluster = selectsByLabels(o.Spec.Target.TargetSelector), true
+	}
+	return rules.Enforcement == v1alpha1.EnforcementDeny &&
+		(rules.LabelChanges == v1alpha1.LabelChangesDeny || rules.LabelChanges == "" && inCluster && byLabels)
+}
+
+func selectsByLabels(target v1alpha1.TargetSelector) bool {
+	return !emptySelector(target.Selector) || !emptySelector(target.Exclude) || len(target.Annotations) > 0
+}
+
+func emptySelector(s *metav1.LabelSelector) bool {
+	return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0
+}
+
 func constrained(c *v1alpha1.ExceptionConstraints, inner holds) holds {
 	return func(req freeze.Request, all bool) bool {
 		for _, side := range []*freeze.Facts{req.Old, req.New} {
@@ -100,7 +128,7 @@ func picks(target v1alpha1.TargetSelector, req freeze.Request, ls workload.Pairs
 	return (len(target.Kinds) == 0 || slices.Contains(target.Kinds, kind)) &&
 		(len(target.Names) == 0 || slices.Contains(target.Names, req.Name)) &&
 		(target.Selector == nil || matches(target.Selector, ls)) &&
-		(target.Exclude == nil || len(target.Exclude.MatchLabels)+len(target.Exclude.MatchExpressions) == 0 || !matches(target.Exclude, ls))
+		(emptySelector(target.Exclude) || !matches(target.Exclude, ls))
 }
 
 func matches(s *metav1.LabelSelector, ls workload.Pairs) bool {

@@ -30,15 +30,19 @@ type Rule struct {
 	reach       reach
 	deny        workload.Change
 	enforcement v1alpha1.Enforcement
-	message     v1alpha1.FreezeMessage
+	// refusesLeaving says that an edit of labels by which an object leaves the rule is refused.
+	refusesLeaving bool
+	message        v1alpha1.FreezeMessage
 	// why is the message in words; empty if there is none.
 	why  string
 	zone *time.Location
 	// denies is on while changes are denied.
 	denies timeline.Timeline
+	// guardAhead is how long before it begins a freeze is guarded; 0 for maintenance windows.
+	guardAhead time.Duration
 	// windows is how many windows it has.
 	windows int
-	// end is the first second from which nothing is denied ever again; forever: there is none.
+	// end is the first second after which the rule denies nothing any more; forever: it has no such second.
 	end    int64
 	engine *policy.Policy
 }
@@ -58,10 +62,23 @@ func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 	return st.Active, st.Since, st.Until
 }
 
+// Guarded says whether deleting or weakening the rule at an instant needs a right: while it is active, and before it begins for
+// as long as spec.guardAhead says. begins is when it begins; zero where it is active.
+func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
+	st := r.denies.At(at)
+	if st.Active {
+		return true, time.Time{}
+	}
+	if st.Until.IsZero() || r.guardAhead == 0 || at.Before(st.Until.Add(-r.guardAhead)) {
+		return false, time.Time{}
+	}
+	return true, st.Until
+}
+
 // Over says whether the rule never denies again from an instant on.
 func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
 
-// Names says whether the rule names a namespace, be it by being in it.
+// Names says whether the rule names a namespace, or lives in it.
 func (r *Rule) Names(namespace string) bool {
 	listed, _ := r.reach.selector.Namespaces()
 	return slices.Contains(listed, namespace)
@@ -104,12 +121,13 @@ type Exception struct {
 	reach    reach
 	allow    workload.Change
 	from, to int64
-	policies map[string]struct{}
-	labels   workload.Pairs
-	users    map[string]struct{}
-	groups   map[string]struct{}
-	reason   string
-	ticket   string
+	// entries name the policies that it lifts; none: all that it can.
+	entries []entry
+	labels  workload.Pairs
+	users   map[string]struct{}
+	groups  map[string]struct{}
+	reason  string
+	ticket  string
 }
 
 // ID names the policy object.
@@ -144,11 +162,7 @@ func (e *Exception) covers(r *Rule) bool {
 	if e.id.Namespace != "" && e.id.Namespace != r.id.Namespace {
 		return false
 	}
-	if len(e.policies) == 0 {
-		return true
-	}
-	_, named := e.policies[r.id.Name]
-	return named
+	return len(e.entries) == 0 || slices.ContainsFunc(e.entries, func(entry entry) bool { return slices.Contains(entry.policies, r.id) })
 }
 
 // admits says whether whoever asks may use the exception: one of the users and in one of the groups, where they are given.

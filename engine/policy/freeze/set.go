@@ -101,20 +101,9 @@ func (s *Set) Rule(id workload.Policy) *Rule { return s.rules[id] }
 // Exception finds an exception by its name; nil if there is none.
 func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id] }
 
-// Named lists the rules that an exception names and may lift; none if it names none, or one that is not there.
-func (s *Set) Named(e *Exception) []*Rule {
-	var out []*Rule
-	found := map[string]bool{}
-	for _, r := range s.Rules() {
-		if _, named := e.policies[r.id.Name]; named && e.covers(r) {
-			out = append(out, r)
-			found[r.id.Name] = true
-		}
-	}
-	if len(found) < len(e.policies) {
-		return nil
-	}
-	return out
+// Lifting lists the exceptions, in order of their names, that are not over and lift something off a rule.
+func (s *Set) Lifting(r *Rule, now time.Time) []*Exception {
+	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.to <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
 }
 
 // Rules lists the rules, in order of their names.
@@ -142,18 +131,22 @@ func (s *Set) Reaching(kind schema.GroupKind, now time.Time) []*Rule {
 	return out
 }
 
-// InUse is the set of actions that some rule that is not over denies on objects of a kind. Objects outside namespaces are
-// reached only by cluster policies that list their kind.
+// InUse is the set of actions that some rule that is not over has to judge on objects of a kind: those that it denies, and
+// RollOut, which stands for every update, where it refuses that objects leave it by their labels. Objects outside namespaces
+// are reached only by cluster policies that list their kind.
 func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) workload.Change {
 	var all workload.Change
 	for _, r := range s.rules {
-		if r.Over(now) || all.Has(r.deny) || !r.reach.selector.MatchesKind(kind) {
+		if r.Over(now) || !r.reach.selector.MatchesKind(kind) {
 			continue
 		}
 		if clusterScoped && (r.id.Namespace != "" || !r.reach.selector.ListsKind(kind)) {
 			continue
 		}
 		all |= r.deny
+		if r.refusesLeaving {
+			all |= workload.ChangeRollOut
+		}
 	}
 	return all
 }
@@ -181,10 +174,10 @@ type indexed interface {
 	reaches() *reach
 }
 
-// index files policies by kind, by a facet of the namespace and by a facet of the object. Lists are ordered by ending, the
+// index files policies by kind, by a key of the namespace and by a key of the object. Lists are ordered by ending, the
 // last first, so that a search stops at the first that is over.
 type index[T indexed] struct {
-	kinds map[schema.GroupKind]map[facet]map[facet][]T
+	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
 }
 
 // find gives the policies that may select the subject and are not over, in order of their names: every one that does
@@ -192,39 +185,37 @@ type index[T indexed] struct {
 func (x index[T]) find(s *subject, now int64) []T {
 	var out []T
 	for _, kind := range [...]schema.GroupKind{s.kind, anyKind} {
-		if spaces := x.kinds[kind]; len(spaces) > 0 {
-			out = searchSpaces(out, spaces, s, now)
-		}
+		out = searchSpaces(out, x.kinds[kind], s, now)
 	}
 	slices.SortFunc(out, func(a, b T) int { return a.identity().Compare(b.identity()) })
 	return slices.Compact(out) // one that is filed under several keys
 }
 
-func searchSpaces[T indexed](out []T, spaces map[facet]map[facet][]T, s *subject, now int64) []T {
+func searchSpaces[T indexed](out []T, spaces map[indexKey]map[indexKey][]T, s *subject, now int64) []T {
 	namespace := s.sides[0].Namespace
 	if namespace == "" {
 		out = searchObjects(out, spaces[outside], s, now)
 		return searchObjects(out, spaces[anything], s, now)
 	}
-	out = searchObjects(out, spaces[facet{value: namespace}], s, now)
+	out = searchObjects(out, spaces[indexKey{value: namespace}], s, now)
 	out = searchObjects(out, spaces[anything], s, now)
 	for _, labels := range s.spaces {
 		for _, l := range labels {
-			out = searchObjects(out, spaces[facet{l.Key, l.Value}], s, now)
+			out = searchObjects(out, spaces[indexKey{l.Key, l.Value}], s, now)
 		}
 	}
 	return out
 }
 
-func searchObjects[T indexed](out []T, objects map[facet][]T, s *subject, now int64) []T {
+func searchObjects[T indexed](out []T, objects map[indexKey][]T, s *subject, now int64) []T {
 	if len(objects) == 0 {
 		return out
 	}
 	out = take(out, objects[anything], now)
 	for i := range s.sides {
-		out = take(out, objects[facet{value: s.sides[i].Name}], now)
+		out = take(out, objects[indexKey{value: s.sides[i].Name}], now)
 		for _, l := range s.sides[i].Labels {
-			out = take(out, objects[facet{l.Key, l.Value}], now)
+			out = take(out, objects[indexKey{l.Key, l.Value}], now)
 		}
 	}
 	return out
@@ -242,13 +233,13 @@ func take[T indexed](out, list []T, now int64) []T {
 
 // edit begins a change of the index that leaves the original as it is.
 func (x index[T]) edit() *editor[T] {
-	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[facet]bool{}}
+	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[indexKey]bool{}}
 }
 
 // editor copies each map of the index before its first change, and lists at every change.
 type editor[T indexed] struct {
-	kinds map[schema.GroupKind]map[facet]map[facet][]T
-	own   map[schema.GroupKind]map[facet]bool
+	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
+	own   map[schema.GroupKind]map[indexKey]bool
 }
 
 func (e *editor[T]) done() index[T] { return index[T]{kinds: e.kinds} }
@@ -275,7 +266,7 @@ func (e *editor[T]) each(t T, change func([]T) []T) {
 	r := t.reaches()
 	for _, kind := range r.kinds {
 		if e.own[kind] == nil {
-			e.own[kind] = map[facet]bool{}
+			e.own[kind] = map[indexKey]bool{}
 			e.kinds[kind] = cloneOrMake(e.kinds[kind])
 		}
 		for _, space := range r.spaces {
@@ -288,7 +279,7 @@ func (e *editor[T]) each(t T, change func([]T) []T) {
 	}
 }
 
-func (e *editor[T]) changeObjects(kind schema.GroupKind, space facet, objects []facet, change func([]T) []T) {
+func (e *editor[T]) changeObjects(kind schema.GroupKind, space indexKey, objects []indexKey, change func([]T) []T) {
 	spaces := e.kinds[kind]
 	if !e.own[kind][space] {
 		e.own[kind][space] = true

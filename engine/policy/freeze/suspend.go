@@ -1,7 +1,6 @@
 package freeze
 
 import (
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,9 +11,6 @@ import (
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 )
-
-// suspendPriority is that of a freeze's request to sleep: above every schedule's.
-const suspendPriority = math.MaxInt32
 
 // suspended compiles the selection of what sleeps while the rule is active: that of target, with the kinds of suspend.
 func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, field.ErrorList) {
@@ -59,15 +55,15 @@ func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *po
 		ID:       r.id,
 		Target:   asleep,
 		Needs:    []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
-		Pipeline: pipeline.Pipeline{pipeline.Func("frozen", s.frozen), pipeline.Func("suspend", s.suspend)},
+		Pipeline: pipeline.Pipeline{pipeline.Func("active", s.active), pipeline.Func("suspend", s.suspend)},
 		State:    s.state,
 		Extras:   ruleExtras{r},
 	}
 }
 
-// frozen ends the run with no request unless the rule is active now: a freeze to come or one that is over asks nothing, so
+// active ends the run with no request unless the rule is active now: a freeze to come or one that is over asks nothing, so
 // that the ledger gives back what the freeze had changed and touches nothing else.
-func (s suspension) frozen(f *pipeline.Frame) error {
+func (s suspension) active(f *pipeline.Frame) error {
 	st := s.rule.denies.At(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
 	if f.Tracing() {
@@ -78,7 +74,7 @@ func (s suspension) frozen(f *pipeline.Frame) error {
 		return nil
 	}
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: s.rule.id, Class: workload.ClassSleep, Priority: suspendPriority, Since: st.Since, Reason: s.rule.message.Reason,
+		By: s.rule.id, Class: workload.ClassSleep, Mandatory: true, Since: st.Since, Reason: s.rule.message.Reason,
 	})
 	return nil
 }

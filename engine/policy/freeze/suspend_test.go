@@ -7,13 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -71,7 +74,7 @@ func TestSuspendAsksOnlyWhileActive(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	start, end := at("2026-12-20T00:00:00Z"), at("2026-12-27T00:00:00Z")
 	asleep := []workload.Intent{{
-		By: workload.Policy{Kind: freeze.ClusterKind, Name: "a"}, Class: workload.ClassSleep, Priority: math.MaxInt32, Since: start,
+		By: workload.Policy{Kind: freeze.ClusterKind, Name: "a"}, Class: workload.ClassSleep, Mandatory: true, Since: start,
 		Size: &workload.Size{Mode: workload.SizeSleep},
 	}}
 	for _, test := range []struct {
@@ -109,6 +112,35 @@ func TestWindowState(t *testing.T) {
 	if diff := cmp.Diff(policy.State{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7), Message: "changes are denied until 2026-12-29T10:00:00+01:00 (Europe/Berlin)"}, p.State(closes)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Whatever else is asked of what a freeze suspends, by whomever and with whatever priority, it sleeps.
+func TestNothingWakesWhatAFreezeSuspends(t *testing.T) {
+	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
+	frozen := decide(t, p, at("2026-12-20T12:00:00Z")).Intents
+	never, errs := schedule.Compile(&v1alpha1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-12-31T00:00:00Z"}},
+		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}, Priority: math.MaxInt32}},
+	}, schedule.Context{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		now := at("2026-12-20T12:00:00Z").Add(time.Duration(rapid.IntRange(0, 13*24).Draw(rt, "hours")) * time.Hour)
+		intents := append(decide(t, never, now).Intents, frozen...)
+		for range rapid.IntRange(0, 4).Draw(rt, "more") {
+			one := int64(rapid.IntRange(0, 5).Draw(rt, "count"))
+			intents = append(intents, workload.Intent{
+				By: workload.Policy{Kind: "Trigger", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "by")}, Priority: rapid.Int32().Draw(rt, "priority"),
+				Class:    rapid.SampledFrom([]workload.Class{workload.ClassSet, workload.ClassSleep, workload.ClassAwake}).Draw(rt, "class"),
+				Override: rapid.Bool().Draw(rt, "override"), Size: &workload.Size{Mode: workload.SizeExactly, Replicas: one, Capacity: one},
+			})
+		}
+		plan, _ := pipeline.Merge(rapid.Permutation(intents).Draw(rt, "order")...)
+		if plan.Size == nil || plan.Size.By != p.ID || plan.Size.Value.Mode != workload.SizeSleep {
+			rt.Fatalf("the freeze does not have its way: %+v", plan.Size)
+		}
+	})
 }
 
 // Two freezes overlap on one CronJob: it sleeps from the beginning of the first to the end of the last, whichever that is,

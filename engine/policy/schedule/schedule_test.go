@@ -175,6 +175,17 @@ func TestState(t *testing.T) {
 	}
 }
 
+// Keys that only look like reserved ones are anybody's.
+func TestAnnotationsOfOthers(t *testing.T) {
+	for _, key := range []string{"example.com/a", "flyball.dev", "k8s.io", "notk8s.io/a", "myflyball.dev/a", "kubernetes.io.example.com/a", "cluster.x-k8s.io/paused", "a"} {
+		if _, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
+			r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: "x"}}
+		}), nil); len(errs) > 0 {
+			t.Errorf("%s: %v", key, errs)
+		}
+	}
+}
+
 func TestErrorsNameTheField(t *testing.T) {
 	negative, many := int64(-1), int32(101)
 	three, two := int64(3), int64(2)
@@ -207,6 +218,12 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"hold: false", as(v1alpha1.AsleepAs{Hold: &no}), []string{"spec.asleepAs.hold"}},
 		{"two levels", as(v1alpha1.AsleepAs{Replicas: &two, Annotations: map[string]string{"a": "b"}}), []string{"spec.asleepAs"}},
 		{"bad annotation key", as(v1alpha1.AsleepAs{Annotations: map[string]string{"a b": "c"}}), []string{"spec.asleepAs.annotations"}},
+		{"Flyball's own annotations", as(v1alpha1.AsleepAs{Annotations: map[string]string{v1alpha1.AnnotationLedger: "{}", v1alpha1.AnnotationAwakeUntil: ""}}),
+			[]string{"spec.asleepAs.annotations[flyball.dev/awake-until]", "spec.asleepAs.annotations[flyball.dev/ledger]"}},
+		{"those of Kubernetes", as(v1alpha1.AsleepAs{Annotations: map[string]string{"kubernetes.io/a": "", "k8s.io/a": "", "deployment.kubernetes.io/revision": "1",
+			"cluster.x-k8s.io/paused": "", "a.b.k8s.io/c": "", "KUBERNETES.io/b": ""}}),
+			[]string{"spec.asleepAs.annotations[KUBERNETES.io/b]", "spec.asleepAs.annotations[a.b.k8s.io/c]", "spec.asleepAs.annotations[deployment.kubernetes.io/revision]",
+				"spec.asleepAs.annotations[k8s.io/a]", "spec.asleepAs.annotations[kubernetes.io/a]"}},
 		{"empty batch", with(func(r *v1alpha1.ScheduleRules) {
 			r.UpscaleRateLimit = &v1alpha1.RateLimit{DelayBetweenBatches: metav1.Duration{Duration: time.Second}}
 		}), []string{"spec.upscaleRateLimit.batchSize"}},

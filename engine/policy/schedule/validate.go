@@ -2,7 +2,10 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -47,7 +50,7 @@ func sleeping(rules v1alpha1.ScheduleRules, calendars when.Calendars, at *field.
 	if len(effects) == 0 {
 		return base, nil
 	}
-	// Where calendars disagree, awake wins: so the override is laid over the awake timeline, on which "on" wins.
+	// If calendars disagree, awake wins. An override keeps what is on, so it is applied to the timeline of being awake.
 	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
 }
 
@@ -130,7 +133,28 @@ func validateLevel(as *v1alpha1.AsleepAs, at *field.Path) field.ErrorList {
 	if as.Hold != nil && !*as.Hold {
 		errs = append(errs, field.NotSupported(at.Child("hold"), *as.Hold, []string{"true"}))
 	}
-	return append(errs, validation.ValidateAnnotations(as.Annotations, at.Child("annotations"))...)
+	errs = append(errs, validation.ValidateAnnotations(as.Annotations, at.Child("annotations"))...)
+	for _, key := range slices.Sorted(maps.Keys(as.Annotations)) {
+		if owner := reservedBy(key); owner != "" {
+			errs = append(errs, field.Forbidden(at.Child("annotations").Key(key), "keys under "+owner+" are not for schedules to set"))
+		}
+	}
+	return errs
+}
+
+// reservedDomains are those whose annotations make Flyball or Kubernetes itself act: with them, who may make a schedule would have
+// Flyball write what they may not write.
+var reservedDomains = []string{"flyball.dev", "kubernetes.io", "k8s.io"}
+
+// reservedBy names the reserved domain that a key is under; empty: none.
+func reservedBy(key string) string {
+	prefix, _, prefixed := strings.Cut(strings.ToLower(key), "/")
+	for _, domain := range reservedDomains {
+		if prefixed && (prefix == domain || strings.HasSuffix(prefix, "."+domain)) {
+			return domain
+		}
+	}
+	return ""
 }
 
 // maxReplicas is the largest count that a replicas field of 32 bits can hold.

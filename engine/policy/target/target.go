@@ -4,9 +4,11 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -45,14 +47,15 @@ type Selector struct {
 // Nothing is a Selector that selects no object.
 func Nothing() *Selector { return &Selector{nothing: true} }
 
-// Namespaced compiles the target of a policy that lives in a namespace.
+// Namespaced compiles the target of a policy that lives in a namespace. An exclude that is not given is the label
+// flyball.dev/exclude=true; an empty one excludes nothing.
 func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec, scope, at)
 	s.namespace = namespace
 	return s, errs
 }
 
-// Cluster compiles the target of a cluster-scoped policy. It must say which namespaces it means, unless every kind it
+// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must say which namespaces it means, unless every kind it
 // lists is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
@@ -72,23 +75,21 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 }
 
 func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
-	s := &Selector{scope: scope, annotations: workload.NewPairs(spec.Annotations)}
+	s := &Selector{scope: scope, kinds: sets.New[schema.GroupKind](), names: sets.New(spec.Names...), annotations: workload.NewPairs(spec.Annotations)}
 	var errs field.ErrorList
-	if len(spec.Kinds) > 0 {
-		s.kinds = sets.New[schema.GroupKind]()
-		for i, k := range spec.Kinds {
-			gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
-			if s.kinds.Has(gk) {
-				errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
-			}
-			s.kinds.Insert(gk)
+	for i, k := range spec.Kinds {
+		gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
+		if s.kinds.Has(gk) {
+			errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
 		}
-	}
-	if len(spec.Names) > 0 {
-		s.names = sets.New(spec.Names...)
+		s.kinds.Insert(gk)
 	}
 	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
-	s.exclude, errs = selector(spec.Exclude, at.Child("exclude"), errs)
+	exclude := spec.Exclude
+	if exclude == nil {
+		exclude = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelExclude: "true"}}
+	}
+	s.exclude, errs = selector(exclude, at.Child("exclude"), errs)
 	return s, errs
 }
 
@@ -118,7 +119,7 @@ func (s *Selector) onlyClusterScoped() bool {
 // Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.
 func (s *Selector) Kinds() []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int {
-		return compareStrings(a.Group, b.Group, a.Kind, b.Kind)
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
 	})
 }
 
@@ -206,16 +207,4 @@ func (s *Selector) String() string {
 		named, byLabels := s.Namespaces()
 		return fmt.Sprintf("namespaces %v, by labels: %t", named, byLabels)
 	}
-}
-
-func compareStrings(pairs ...string) int {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i] != pairs[i+1] {
-			if pairs[i] < pairs[i+1] {
-				return -1
-			}
-			return 1
-		}
-	}
-	return 0
 }

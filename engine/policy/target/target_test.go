@@ -1,6 +1,7 @@
 package target_test
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,8 +56,18 @@ func TestNamespacedMatches(t *testing.T) {
 		{reason: "the kind of another group", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps.kruise.io", Kind: "Deployment"}}}, gk: deployments, obj: web},
 		{reason: "another name", spec: v1alpha1.TargetSelector{Names: []string{"api"}}, gk: deployments, obj: web},
 		{reason: "labels that match", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "front")}, gk: deployments, obj: web, want: true},
+		{reason: "a label and an expression are ANDed", spec: v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments, obj: web},
+		{reason: "an expression alone", spec: v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments, obj: web},
 		{reason: "labels that do not", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "back")}, gk: deployments, obj: web},
 		{reason: "excluded labels", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}, gk: deployments, obj: web},
+		{reason: "by default the label flyball.dev/exclude excludes", gk: deployments, obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"})},
+		{reason: "with the value true only", gk: deployments, obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "false"}), want: true},
+		{reason: "an empty exclude excludes nothing", spec: v1alpha1.TargetSelector{Exclude: &metav1.LabelSelector{}}, gk: deployments,
+			obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), want: true},
+		{reason: "another exclude takes the place of the default", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}, gk: deployments,
+			obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), want: true},
 		{reason: "an annotation that matches", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true"}}, gk: deployments, obj: web, want: true},
 		{reason: "an annotation of another value", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "false"}}, gk: deployments, obj: web},
 		{reason: "annotations are ANDed", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true", "a": "b"}}, gk: deployments, obj: web},
@@ -122,6 +133,92 @@ func TestClusterScopedObjectsAreSelectedOnlyWhenListed(t *testing.T) {
 	}
 	if every.Matches(nodePools, pool, nil) {
 		t.Error("a cluster-scoped object is selected though its kind is not listed")
+	}
+}
+
+func compiled(t *testing.T, spec v1alpha1.ClusterTargetSelector) *target.Selector {
+	t.Helper()
+	s, errs := target.Cluster(spec, scope, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return s
+}
+
+// What a selector says of itself, for indexes, projections and traces.
+func TestDescription(t *testing.T) {
+	inShop, errs := target.Namespaced(v1alpha1.TargetSelector{Annotations: map[string]string{"b": "1", "a": "2"}}, "shop", scope, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	kinds := []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "Deployment"}, {Kind: "Pod"}}
+	for _, test := range []struct {
+		reason      string
+		selector    *target.Selector
+		text        string
+		namespaces  []string
+		byLabels    bool
+		kinds       []string
+		annotations []string
+	}{
+		{"nothing", target.Nothing(), "nothing", nil, false, nil, nil},
+		{"a namespace", inShop, "namespace shop", []string{"shop"}, false, nil, []string{"a", "b"}},
+		{"namespaces by name", compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop", "bank"}}), "namespaces [bank shop], by labels: false", []string{"bank", "shop"}, false, nil, nil},
+		{"namespaces by labels, and kinds in order", compiled(t, v1alpha1.ClusterTargetSelector{
+			NamespaceSelector: matchLabels("env", "dev"), TargetSelector: v1alpha1.TargetSelector{Kinds: kinds}}), "namespaces [], by labels: true", nil, true,
+			[]string{"Pod", "Deployment.apps", "StatefulSet.apps", "Job.batch"}, nil},
+	} {
+		named, byLabels := test.selector.Namespaces()
+		var got []string
+		for _, gk := range test.selector.Kinds() {
+			got = append(got, gk.String())
+		}
+		if test.selector.String() != test.text || !slices.Equal(named, test.namespaces) || byLabels != test.byLabels ||
+			!slices.Equal(got, test.kinds) || !slices.Equal(test.selector.AnnotationKeys(), test.annotations) {
+			t.Errorf("%s: %q, namespaces %v, by labels %t, kinds %v, annotations %v", test.reason, test.selector, named, byLabels, got, test.selector.AnnotationKeys())
+		}
+	}
+}
+
+func TestNothing(t *testing.T) {
+	s := target.Nothing()
+	if s.MatchesKind(deployments) || s.ListsKind(deployments) || s.MatchesNamespace("shop", nil) || s.MatchesNamespace("", nil) || s.Matches(deployments, object("shop", "web", nil), nil) {
+		t.Error("nothing selects something")
+	}
+}
+
+func TestMatchesNamespace(t *testing.T) {
+	inShop, _ := target.Namespaced(v1alpha1.TargetSelector{}, "shop", scope, at)
+	if !inShop.MatchesNamespace("shop", nil) || inShop.MatchesNamespace("bank", nil) {
+		t.Error("a policy of a namespace does not reach just that")
+	}
+	byName := compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}})
+	if !byName.MatchesNamespace("shop", nil) || byName.MatchesNamespace("bank", workload.NewPairs(map[string]string{"env": "dev"})) {
+		t.Error("a policy of a named namespace does not reach just that")
+	}
+	listed := compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}, TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}})
+	if !listed.ListsKind(deployments) || listed.ListsKind(nodePools) || !listed.MatchesKind(deployments) || listed.MatchesKind(nodePools) {
+		t.Error("a policy does not list just its kinds")
+	}
+}
+
+// A policy whose kinds are not all cluster-scoped, or of whose kinds that is not known, has to say which namespaces it means.
+func TestNamespacesAreRequired(t *testing.T) {
+	pool, deployment := v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}, v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}
+	for _, test := range []struct {
+		reason string
+		kinds  []v1alpha1.KindRef
+		scope  target.Scope
+		faults int
+	}{
+		{"no kinds", nil, scope, 1},
+		{"one outside namespaces", []v1alpha1.KindRef{pool}, scope, 0},
+		{"one of both", []v1alpha1.KindRef{pool, deployment}, scope, 1},
+		{"not known", []v1alpha1.KindRef{pool}, target.Scope{}, 1},
+	} {
+		if _, errs := target.Cluster(v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{Kinds: test.kinds}}, test.scope, at); len(errs) != test.faults {
+			t.Errorf("%s: %v", test.reason, errs)
+		}
 	}
 }
 

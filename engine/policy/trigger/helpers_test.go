@@ -40,6 +40,9 @@ func with(t v1alpha1.TimeTrigger, change func(*v1alpha1.TimeTrigger)) v1alpha1.T
 	return t
 }
 
+// suspended is a trigger that is never in force.
+var suspended = with(daily("off", 0, "08:00", "12:00", values(1, 2)), func(t *v1alpha1.TimeTrigger) { t.Suspend = true })
+
 func ending(t v1alpha1.TimeTrigger, low, high int64) v1alpha1.TimeTrigger {
 	return with(t, func(t *v1alpha1.TimeTrigger) { t.After = afterwards(low, high) })
 }

@@ -78,7 +78,7 @@ func TestOverlaps(t *testing.T) {
 		{"dates are inclusive", rules(with(daily("sale", 1, "", "", values(2, 6)), func(t *v1alpha1.TimeTrigger) {
 			t.Window = v1alpha1.Window{Start: "2026-03-03", End: "2026-03-04"}
 		})), []at{{23, "Idle", [2]int64{}}, {24, "Active sale", [2]int64{2, 6}}, {71, "Active sale", [2]int64{2, 6}}, {72, "Idle", [2]int64{}}}},
-		{"no triggers", rules(), []at{{9, "Idle", [2]int64{}}}},
+		{"only a suspended one", rules(suspended), []at{{9, "Idle", [2]int64{}}}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 			t.Errorf("at hour %d: since %s, next %s; want %s and %s", tc.at, s.Since, s.Next, tc.since, tc.next)
 		}
 	}
-	if s := compiled(t, rules()).State(monday); !s.Next.IsZero() {
-		t.Errorf("without triggers the next edge is %s", s.Next)
+	if s := compiled(t, rules(suspended)).State(monday); !s.Next.IsZero() {
+		t.Errorf("with a suspended trigger alone the next edge is %s", s.Next)
 	}
 	for _, want := range []string{"low since 2026-03-02T08:00:00Z", "min 2, max 6", "next edge 2026-03-02T11:00:00Z"} {
 		if got := p.State(hour(8)).Message; !strings.Contains(got, want) {

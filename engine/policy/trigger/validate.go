@@ -25,6 +25,9 @@ func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, fi
 		errs = append(errs, field.NotSupported(at.Child("overlap"), rules.Overlap,
 			[]v1alpha1.Overlap{v1alpha1.OverlapPriority, v1alpha1.OverlapHighest}))
 	}
+	if len(rules.Triggers) == 0 {
+		errs = append(errs, field.Required(at.Child("triggers"), "list at least one"))
+	}
 	var all []trigger
 	seen := sets.New[string]()
 	for i, t := range rules.Triggers {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -102,7 +103,7 @@ func TestAccepted(t *testing.T) {
 		{"a zero where one of the kinds is not known yet", zero, []v1alpha1.KindRef{autoscaler, unheardOf}},
 		{"a size where one of the kinds has a place for it", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{configured, deployment}},
 		{"a size for what an autoscaler governs", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{autoscaler}},
-		{"no triggers", rules(), nil},
+		{"only a suspended one", rules(suspended), nil},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -112,6 +113,14 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("refused: %v", errs.ToAggregate())
 			}
 		})
+	}
+}
+
+func TestEmptyListIsRefused(t *testing.T) {
+	for _, empty := range [][]v1alpha1.TimeTrigger{nil, {}} {
+		if _, errs := Compile(object(rules(empty...)), Context{}); len(errs) != 1 || errs[0].Field != "spec.triggers" || errs[0].Type != field.ErrorTypeRequired {
+			t.Errorf("%#v: %v", empty, errs)
+		}
 	}
 }
 

@@ -2,9 +2,9 @@
 package when
 
 import (
-	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -32,16 +32,18 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Win
 	return timeline.ParseWindow(spec, loc, at)
 }
 
-// Windows compiles a list of windows. A name stands for one window only, so that a message that names it is clear.
+// Windows compiles a list of windows. Two of one name are an error: a message that named it would say nothing.
 func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Window, field.ErrorList) {
 	var errs field.ErrorList
 	out := make([]timeline.Window, 0, len(ws))
+	seen := sets.New[string]()
 	for i, w := range ws {
-		window, es := Window(w, loc, at.Index(i))
-		errs = append(errs, es...)
-		if w.Name != "" && slices.ContainsFunc(ws[:i], func(other v1alpha1.Window) bool { return other.Name == w.Name }) {
+		if w.Name != "" && seen.Has(w.Name) {
 			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), w.Name))
 		}
+		seen.Insert(w.Name)
+		window, es := Window(w, loc, at.Index(i))
+		errs = append(errs, es...)
 		out = append(out, window)
 	}
 	return out, errs

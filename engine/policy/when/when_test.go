@@ -1,23 +1,143 @@
 package when_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
 )
 
-// TestWindowsRefusesRepeatedNames names the second of two windows of one name; windows without a name may be many.
-func TestWindowsRefusesRepeatedNames(t *testing.T) {
-	window := func(name string) v1alpha1.Window { return v1alpha1.Window{Name: name, From: "08:00", To: "09:00"} }
-	list := []v1alpha1.Window{window("a"), window(""), window("b"), window(""), window("a")}
-	got, errs := when.Windows(list, time.UTC, field.NewPath("awake"))
-	want := field.ErrorList{field.Duplicate(field.NewPath("awake").Index(4).Child("name"), "a")}
-	if diff := cmp.Diff(want.ToAggregate().Error(), errs.ToAggregate().Error()); diff != "" || len(got) != len(list) {
-		t.Errorf("%d windows, errors (-want +got):\n%s", len(got), diff)
+var at = field.NewPath("spec", "windows")
+
+func berlin(t *testing.T) *time.Location {
+	t.Helper()
+	loc, errs := when.Zone("Europe/Berlin", at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
 	}
+	return loc
+}
+
+func TestZone(t *testing.T) {
+	for name, want := range map[string]string{"Europe/Berlin": "Europe/Berlin", "UTC": "UTC", "": "UTC"} {
+		if loc, errs := when.Zone(name, at); len(errs) > 0 || loc.String() != want {
+			t.Errorf("%q: %v, %v", name, loc, errs)
+		}
+	}
+	for _, name := range []string{"Local", "Europe/Berlim"} {
+		if loc, errs := when.Zone(name, at); loc != nil || len(errs) != 1 || errs[0].Field != "spec.windows" || errs[0].BadValue != name {
+			t.Errorf("%q: %v, %v", name, loc, errs)
+		}
+	}
+}
+
+// Each form of a window opens and closes where it says, in its zone.
+func TestWindow(t *testing.T) {
+	for _, test := range []struct {
+		reason       string
+		window       v1alpha1.Window
+		open, closes string
+	}{
+		{"days, from and to", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"}, "2026-05-12T08:00:00Z", "2026-05-12T10:00:00Z"},
+		{"cron and duration", v1alpha1.Window{Name: "a", Cron: "0 2 * * 3", Duration: &metav1.Duration{Duration: 90 * time.Minute}}, "2026-05-13T00:00:00Z", "2026-05-13T01:30:00Z"},
+		{"dates, of which the last is included", v1alpha1.Window{Name: "a", Start: "2026-12-24", End: "2026-12-31"}, "2026-12-23T23:00:00Z", "2026-12-31T23:00:00Z"},
+		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
+	} {
+		w, errs := when.Window(test.window, berlin(t), at.Index(0))
+		if len(errs) > 0 {
+			t.Fatalf("%s: %v", test.reason, errs)
+		}
+		state := w.Timeline.At(instant(test.open))
+		before := w.Timeline.At(instant(test.open).Add(-time.Second))
+		if !state.Active || state.Name != "a" || !state.Until.Equal(instant(test.closes)) || before.Active || !before.Until.Equal(instant(test.open)) {
+			t.Errorf("%s: %+v, a second before %+v", test.reason, state, before)
+		}
+	}
+}
+
+func instant(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestWindowsNameTheField(t *testing.T) {
+	good := v1alpha1.Window{Name: "a", From: "10:00", To: "12:00"}
+	named := func(name string) v1alpha1.Window { return v1alpha1.Window{Name: name, From: "10:00", To: "12:00"} }
+	for _, test := range []struct {
+		reason string
+		list   []v1alpha1.Window
+		want   []string
+	}{
+		{"none", nil, nil},
+		{"one", []v1alpha1.Window{good}, nil},
+		{"two names", []v1alpha1.Window{good, named("b")}, nil},
+		{"no names", []v1alpha1.Window{named(""), named("")}, nil},
+		{"one name twice", []v1alpha1.Window{good, named("b"), good}, []string{`spec.windows[2].name: Duplicate value: "a"`}},
+		{"one name three times", []v1alpha1.Window{good, good, good}, []string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
+		{"a bad time", []v1alpha1.Window{good, {From: "8", To: "20:00"}}, []string{"spec.windows[1].from: Invalid value"}},
+		{"a bad day", []v1alpha1.Window{{Days: []v1alpha1.Day{"Someday"}, From: "08:00", To: "20:00"}}, []string{"spec.windows[0].days[0]"}},
+		{"a bad duration", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: &metav1.Duration{}}}, []string{"spec.windows[0].duration"}},
+	} {
+		windows, errs := when.Windows(test.list, time.UTC, at)
+		if len(errs) != len(test.want) || len(windows) != len(test.list) {
+			t.Errorf("%s: %d windows, want %v, got %v", test.reason, len(windows), test.want, errs)
+			continue
+		}
+		for i, e := range errs {
+			if !strings.HasPrefix(e.Error(), test.want[i]) {
+				t.Errorf("%s: want %s, got %s", test.reason, test.want[i], e)
+			}
+		}
+	}
+}
+
+// A calendar is on during its days, each from midnight to midnight of its zone.
+func TestCalendar(t *testing.T) {
+	days, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{
+		TimeZone: "Europe/Berlin",
+		Dates:    []v1alpha1.CalendarDate{{Date: "2026-04-03", Name: "Good Friday"}, {Start: "2026-12-27", End: "2026-12-29", Name: "works holidays"}},
+		Yearly:   []v1alpha1.CalendarYearly{{Month: 5, Day: 1, Name: "Labour Day"}},
+	}, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var got []string
+	now := instant("2026-01-01T00:00:00Z")
+	for range 8 {
+		st := days.At(now)
+		if st.Until.IsZero() {
+			break
+		}
+		got = append(got, st.Until.UTC().Format(time.RFC3339)+" "+days.At(st.Until).Name)
+		now = st.Until
+	}
+	want := []string{
+		"2026-04-02T22:00:00Z holidays: Good Friday", "2026-04-03T22:00:00Z ", "2026-04-30T22:00:00Z holidays: Labour Day", "2026-05-01T22:00:00Z ",
+		"2026-12-26T23:00:00Z holidays: works holidays", "2026-12-29T23:00:00Z ", "2027-04-30T22:00:00Z holidays: Labour Day", "2027-05-01T22:00:00Z ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, spec := range []v1alpha1.CalendarSpec{
+		{TimeZone: "Nowhere"}, {Dates: []v1alpha1.CalendarDate{{Date: "2026-02-30"}}}, {Yearly: []v1alpha1.CalendarYearly{{Month: 13, Day: 1}}},
+	} {
+		if _, errs := when.Calendar("holidays", spec, at); len(errs) == 0 || !slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, "spec.windows") }) {
+			t.Errorf("%+v: %v", spec, errs)
+		}
+	}
+	if _, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{}, at); len(errs) > 0 {
+		t.Error(errs)
+	}
+	var _ when.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 const everything = "Create, Delete, RollOut, Scale"
@@ -265,6 +267,45 @@ spec: {activeFrom: 2026-03-02T11:00:00Z, activeTo: 2026-03-02T13:00:00Z, allow: 
 		Expect(patch(alice, front, `{"metadata":{"labels":{"fast":"lane"}}}`)).To(Succeed())
 		Eventually(func() error { return patch(alice, front, toTwo, client.DryRunAll) }).Should(Succeed())
 		Expect(patchScale(alice, front, toTwo)).To(Succeed(), "the labels of the object count for /scale too")
+	})
+
+	It("of other policies free nothing of a freeze that does not ask for them", func() {
+		ns, alice := newNamespace(), as("alice")
+		out := deployment(ns, "out")
+		out.SetLabels(map[string]string{v1alpha1.LabelExclude: "true"})
+		Expect(env.Client.Create(ctx, out)).To(Succeed())
+		freezing(ns, "inventory", everything)
+		eventuallyRefused(func() error { return patch(alice, out, toTwo, client.DryRunAll) })
+		made := deployment(ns, "made")
+		made.SetLabels(out.GetLabels())
+		Expect(alice.Create(ctx, made)).To(BeRefused("denies Create"))
+	})
+
+	It("take nothing out of a cluster freeze that selects by them, also where it denies no update", func() {
+		ns, alice := newNamespace(), as("alice")
+		front := deployment(ns, "front")
+		front.SetLabels(map[string]string{"tier": "front"})
+		Expect(env.Client.Create(ctx, front)).To(Succeed())
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: front}
+spec: {target: {namespaces: [%s], selector: {matchLabels: {tier: front}}}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Delete]}
+`, ns)
+		leave := func() error { return patch(alice, front, `{"metadata":{"labels":{"tier":null}}}`, client.DryRunAll) }
+		Eventually(leave).Should(BeRefused("ClusterChangeFreeze/front denies an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"))
+		Expect(patch(alice, front, `{"metadata":{"labels":{"tier":null}}}`)).To(BeRefused())
+		Eventually(eventsOn("", "front")).Should(ContainElement(ContainSubstring("Denied: Relabel of Deployment.apps/" + ns + "/front by alice")))
+		Eventually(func(g Gomega) {
+			var frz v1alpha1.ClusterChangeFreeze
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "front"}, &frz)).To(Succeed())
+			g.Expect(frz.Status.LastDenial).NotTo(BeNil())
+			g.Expect(frz.Status.LastDenial.Actions).To(BeEmpty())
+			g.Expect(frz.Status.LastDenial.User).To(Equal("alice"))
+		}).Should(Succeed())
+		Expect(patch(alice, front, restart)).To(Succeed(), "what is not denied goes on")
+		Expect(patch(env.Client, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, `{"spec":{"labelChanges":"Warn"}}`)).To(Succeed())
+		Eventually(leave).Should(Succeed())
 	})
 
 	It("of a namespace count at once, and take it out of a freeze only with the right to override", func() {

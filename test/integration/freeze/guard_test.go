@@ -119,8 +119,21 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Expect(out).To(ContainSubstring("Warning: nothing in namespace kube-system is ever frozen"))
 	})
 
-	It("is no matter of rights before it begins and after it has ended", func() {
-		clock.SetTime(noon.Add(-time.Hour))
+	It("is guarded from guardAhead before it begins", func() {
+		clock.SetTime(noon.Add(-24 * time.Hour))
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(MatchError(ContainSubstring(
+			`it begins 2026-03-02T12:00:00Z (spec.guardAhead) and would be deleted; user "alice" needs the verb "override"`)))
+		for _, body := range []string{`{"spec":{"endTime":"2026-03-02T13:00:00Z"}}`, `{"spec":{"startTime":"2026-03-02T18:00:00Z"}}`, `{"spec":{"guardAhead":"1h"}}`} {
+			Expect(patch(alice, frz, body, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), body)
+		}
+		clock.SetTime(noon.Add(-24*time.Hour - time.Second))
+		Expect(patch(alice, frz, `{"spec":{"guardAhead":"0s"}}`)).To(Succeed())
+		clock.SetTime(noon.Add(-time.Second))
+		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
+	})
+
+	It("is no matter of rights long before it begins and after it has ended", func() {
+		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(patch(alice, frz, `{"spec":{"endTime":"2026-03-02T14:00:00Z"}}`)).To(Succeed())
 		clock.SetTime(noon.Add(48 * time.Hour))
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
@@ -198,7 +211,7 @@ spec:
 	})
 
 	It("is made with the verb on every policy that it names", func() {
-		named := exception("  policies: [inventory]")
+		named := exception("  policies: [ChangeFreeze/inventory]")
 		role := "except-inventory"
 		apply(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -214,8 +227,53 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: frank}]
 `, role, ns)
 		frank := as("frank")
 		Eventually(func() error { return frank.Create(ctx, named.DeepCopyObject().(client.Object), client.DryRunAll) }).Should(Succeed())
-		Expect(frank.Create(ctx, exception("  policies: [inventory, audit]"), client.DryRunAll)).NotTo(Succeed())
+		Expect(frank.Create(ctx, exception("  policies: [ChangeFreeze/inventory, ChangeFreeze/audit]"), client.DryRunAll)).To(
+			MatchError(ContainSubstring("and does not hold it on ChangeFreeze/" + ns + "/audit")))
+		Expect(frank.Create(ctx, exception("  policies: [inventory]"), client.DryRunAll)).To(
+			MatchError(ContainSubstring("and does not hold it on MaintenanceWindow/"+ns+"/inventory")), "a bare name is either kind")
+		Expect(frank.Create(ctx, exception("  policies: [ChangeFreeze/later]"), client.DryRunAll)).NotTo(Succeed(), "what may be made later")
 		Expect(frank.Create(ctx, exception(""), client.DryRunAll)).NotTo(Succeed())
+
+		Expect(frank.Create(ctx, named)).To(Succeed())
+		Eventually(try(alice, toTwo)).Should(BeRefused("ChangeFreeze/" + ns + "/inventory denies Scale"))
+		Eventually(try(alice, restart)).Should(And(BeRefused("audit denies RollOut"), Not(MatchError(ContainSubstring("/inventory denies")))))
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: inventory, namespace: %s}
+spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
+`, ns)
+		Eventually(try(alice, restart)).Should(BeRefused("MaintenanceWindow/" + ns + "/inventory denies RollOut"))
+		Expect(patch(frank, named, `{"spec":{"policies":["ChangeFreeze/inventory","MaintenanceWindow/inventory"]}}`)).To(
+			MatchError(ContainSubstring("and does not hold it on MaintenanceWindow/" + ns + "/inventory")))
+		Expect(patch(env.Client, named, `{"spec":{"policies":["ChangeFreeze/inventory","MaintenanceWindow/inventory"]}}`)).To(Succeed())
+		Eventually(try(alice, restart)).Should(And(BeRefused("audit denies RollOut"), Not(MatchError(ContainSubstring("/inventory denies")))))
+	})
+
+	It("of entries that name nothing is refused, or warned of where they may name something later", func() {
+		Expect(env.Client.Create(ctx, exception("  policies: [ClusterChangeFreeze/everywhere]"), client.DryRunAll)).To(
+			MatchError(ContainSubstring("spec.policies[0]: Invalid value: \"ClusterChangeFreeze/everywhere\": an exception of a namespace never lifts a cluster policy")))
+		out, err := kubectl("admin", ns, `
+apiVersion: flyball.dev/v1alpha1
+kind: FreezeException
+metadata: {name: typo, namespace: `+ns+`}
+spec: {activeFrom: 2026-03-02T12:00:00Z, activeTo: 2026-03-02T14:00:00Z, allow: [RollOut], reason: a test, policies: [inventroy]}
+`, "create", "--as-group", "system:masters", "--dry-run=server", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("Warning: spec.policies: there is no policy inventroy"))
+	})
+
+	It("is told of when a policy is made that it can lift", func() {
+		Expect(env.Client.Create(ctx, exception(""))).To(Succeed())
+		Eventually(func() string {
+			out, _ := kubectl("alice", ns, `
+apiVersion: flyball.dev/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: nights, namespace: `+ns+`}
+spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
+`, "create", "--dry-run=server", "-f", "-")
+			return out
+		}).Should(ContainSubstring("Warning: FreezeException/" + ns + "/fix can let changes through that this policy denies"))
 	})
 
 	It("lifts only what it names", func() {

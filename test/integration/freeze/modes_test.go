@@ -189,6 +189,22 @@ spec: {startTime: "%s", endTime: "%s", deny: [RollOut, Scale], suspend: [{group:
 		}).Should(Succeed())
 	})
 
+	It("is not undone by awake-until on a schedule that never sleeps", func() {
+		ns := newNamespace()
+		cron := specimens()[5].made(ns, "mail")
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: Schedule
+metadata: {name: never, namespace: %s, annotations: {flyball.dev/awake-until: "2026-03-09T12:00:00Z"}}
+spec: {awake: [{from: "00:00", to: "24:00"}], priority: 2147483647}
+`, ns)
+		suspending(ns, "a", "2026-03-02T12:00:00Z", "2026-03-02T14:00:00Z")
+		Eventually(suspended(cron)).Should(BeTrue())
+		Consistently(suspended(cron)).Should(BeTrue())
+		clock.SetTime(noon.Add(2 * time.Hour))
+		Eventually(suspended(cron)).Should(BeFalse())
+	})
+
 	It("stops GitOps controllers, each kind in its own way, and restores them exactly", func() {
 		ns := newNamespace()
 		kinds := []struct{ kind, object, awake, asleep string }{

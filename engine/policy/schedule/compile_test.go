@@ -1,0 +1,178 @@
+package schedule_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/workload"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func asleepAs(a *v1alpha1.AsleepAs) func(*v1alpha1.ScheduleRules) {
+	return func(r *v1alpha1.ScheduleRules) { r.AsleepAs = a }
+}
+
+// Each form of asleepAs asks for the capabilities that it needs, and says what it does.
+func TestForms(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		as     *v1alpha1.AsleepAs
+		needs  []v1alpha1.Capability
+		text   string
+		keys   []string
+	}{
+		{"absent", nil, []v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale}, "suspended, or every component at its minimum", nil},
+		{"replicas", &v1alpha1.AsleepAs{Replicas: ptr(int64(2))}, []v1alpha1.Capability{v1alpha1.CapabilityScale}, "at most 2 replicas", nil},
+		{"percent", &v1alpha1.AsleepAs{Percent: ptr(int32(50))}, []v1alpha1.Capability{v1alpha1.CapabilityScale}, "50% of the replicas", nil},
+		{"bounds", &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: ptr(int64(1))}}, []v1alpha1.Capability{v1alpha1.CapabilityBounds}, "bounds narrowed", nil},
+		{"hold", &v1alpha1.AsleepAs{Hold: ptr(true)}, []v1alpha1.Capability{v1alpha1.CapabilityHold}, "held", nil},
+		{"annotations", &v1alpha1.AsleepAs{Annotations: map[string]string{"a": "1", "b": "2"}}, []v1alpha1.Capability{v1alpha1.CapabilityAnnotate}, "annotated", []string{"a", "b"}},
+	} {
+		p, errs := compile(nights(asleepAs(test.as)), nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		var trace pipeline.Trace
+		if _, err := p.Pipeline.Run(pipeline.Input{Now: monday, Target: target()}, &trace); err != nil {
+			t.Fatal(err)
+		}
+		keys := slices.Sorted(slices.Values(p.SetAnnotations))
+		if !slices.Equal(p.Needs, test.needs) || !slices.Equal(keys, test.keys) || trace.Lines[len(trace.Lines)-1].Text != test.text {
+			t.Errorf("%s: needs %v, sets %v, says %q", test.reason, p.Needs, keys, trace.String())
+		}
+	}
+}
+
+// Values at the ends of their ranges are allowed.
+func TestLimitsAreInclusive(t *testing.T) {
+	for _, as := range []v1alpha1.AsleepAs{
+		{Replicas: ptr(int64(0))}, {Replicas: ptr(int64(1<<31 - 1))}, {Percent: ptr(int32(0))}, {Percent: ptr(int32(100))},
+		{Bounds: &v1alpha1.BoundsValue{Min: ptr(int64(3)), Max: ptr(int64(3))}}, {Bounds: &v1alpha1.BoundsValue{Max: ptr(int64(3))}},
+	} {
+		if _, errs := compile(nights(asleepAs(&as)), nil); len(errs) > 0 {
+			t.Errorf("%+v: %v", as, errs)
+		}
+	}
+	for field, as := range map[string]v1alpha1.AsleepAs{
+		"spec.asleepAs.replicas": {Replicas: ptr(int64(1 << 31))}, "spec.asleepAs.percent": {Percent: ptr(int32(-1))},
+	} {
+		if _, errs := compile(nights(asleepAs(&as)), nil); len(errs) != 1 || errs[0].Field != field {
+			t.Errorf("%s: %v", field, errs)
+		}
+	}
+}
+
+func TestRateLimits(t *testing.T) {
+	p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
+		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: metav1.Duration{Duration: time.Nanosecond}}
+		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 50, DelayBetweenBatches: metav1.Duration{Duration: 5 * time.Second}}
+	}), nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if p.Up != (policy.Limit{Batch: 1, Delay: time.Nanosecond}) || p.Down != (policy.Limit{Batch: 50, Delay: 5 * time.Second}) {
+		t.Errorf("up %+v, down %+v", p.Up, p.Down)
+	}
+	if p, _ := compile(nights(), nil); p.Up != (policy.Limit{}) || p.Down != (policy.Limit{}) {
+		t.Errorf("without limits: up %+v, down %+v", p.Up, p.Down)
+	}
+}
+
+func TestClusterSchedule(t *testing.T) {
+	o := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"}}}
+	o.Spec.ScheduleRules = nights()
+	if _, errs := schedule.CompileCluster(o, schedule.Context{}); len(errs) != 1 || errs[0].Field != "spec.target.namespaces" {
+		t.Errorf("a target without namespaces: %v", errs)
+	}
+	o.Spec.Target.Namespaces = []string{"shop"}
+	p, errs := schedule.CompileCluster(o, schedule.Context{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if want := (workload.Policy{Kind: schedule.ClusterKind, Name: "nights"}); p.ID != want || !p.Target.MatchesNamespace("shop", nil) {
+		t.Errorf("is %s, selects %s", p.ID, p.Target)
+	}
+	want := policy.State{Name: "Awake", Next: monday.Add(2 * time.Hour), Message: "kept awake until 2026-03-02T22:00:00Z"}
+	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The annotation of a policy that cannot be read is a fault of the policy.
+func TestAwakeUntilOfThePolicy(t *testing.T) {
+	_, errs := compile(nights(), map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})
+	if len(errs) != 1 || errs[0].Field != "metadata.annotations[flyball.dev/awake-until]" || !strings.Contains(errs[0].Detail, "RFC 3339") {
+		t.Error(errs)
+	}
+	if got, err := schedule.AwakeUntil("2026-03-02T22:00:00+01:00"); err != nil || !got.Equal(monday.Add(time.Hour)) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := schedule.AwakeUntil(""); err != nil || !got.IsZero() {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// Windows in either form say what they say, over a day.
+func TestWindowForms(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		rules  v1alpha1.ScheduleRules
+		asleep []int
+	}{
+		{"asleep", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "02:00", To: "04:00"}, {From: "03:00", To: "05:00"}}}, []int{2, 3, 4}},
+		{"awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "02:00", To: "23:00"}}}, []int{0, 1, 23}},
+		{"a pair", v1alpha1.ScheduleRules{Upscale: "0 2 * * *", Downscale: "0 22 * * *"}, []int{0, 1, 22, 23}},
+		{"in a zone", v1alpha1.ScheduleRules{TimeZone: "Europe/Berlin", Asleep: []v1alpha1.Window{{From: "02:00", To: "04:00"}}}, []int{1, 2}},
+		{"calendars that disagree are awake", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "00:00", To: "24:00"}},
+			Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}}, nil},
+	} {
+		p, errs := compile(test.rules, nil)
+		if len(errs) > 0 {
+			t.Fatal(test.reason, errs)
+		}
+		var got []int
+		for h := range 24 {
+			if p.State(time.Date(2026, 3, 3, h, 0, 0, 0, time.UTC)).Asleep {
+				got = append(got, h)
+			}
+		}
+		if !slices.Equal(got, test.asleep) {
+			t.Errorf("%s: asleep at %v, want %v", test.reason, got, test.asleep)
+		}
+	}
+}
+
+func TestStateInWords(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		rules  v1alpha1.ScheduleRules
+		want   policy.State
+	}{
+		{"suspended", nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
+			policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}},
+		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}},
+			policy.State{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further edge"}},
+		{"never again", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "move", Start: "2026-03-01", End: "2026-03-01"}}},
+			policy.State{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Message: "awake since 2026-03-02T00:00:00Z, no further edge"}},
+		{"in a named window", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "night", From: "20:00", To: "08:00"}}},
+			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour), Message: "asleep since 2026-03-02T20:00:00Z (night), next edge 2026-03-03T08:00:00Z"}},
+	} {
+		p, errs := compile(test.rules, nil)
+		if len(errs) > 0 {
+			t.Fatal(test.reason, errs)
+		}
+		if diff := cmp.Diff(test.want, p.State(monday)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
