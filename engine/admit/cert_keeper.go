@@ -33,16 +33,16 @@ const quietConflicts = 3
 var errConflict = errors.New("another replica was first")
 
 // keeper makes, stores, rotates and announces the certificates. Every replica runs one: they agree by what the Secret
-// holds. The Secret and the configurations are written with their resourceVersion as a precondition, and the
+// holds. With a directory it makes none, and announces the authorities in there. The Secret and the configurations are written with their resourceVersion as a precondition, and the
 // configurations are read before the Secret; so whoever writes a configuration does it by a Secret at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
 	hooks    *hooks
 	rotation rotation
-	// spares are the authorities of replicas that do not go by the Secret.
-	spares spares
-	log    logr.Logger
+	// directory has the certificate where somebody else makes it; nil: the keeper does.
+	directory *directory
+	log       logr.Logger
 
 	current atomic.Pointer[kept]
 	// authority and since are the newest authority that all configurations trust, and since when this replica knows it.
@@ -63,6 +63,9 @@ func (k *keeper) run(ctx context.Context) error {
 	poke := make(chan struct{}, 1)
 	if err := k.watch(ctx, poke); err != nil {
 		return err
+	}
+	if k.directory != nil {
+		go k.directory.look(ctx, poke)
 	}
 	follow(ctx, k.log, poke, k.sync)
 	return nil
@@ -112,6 +115,12 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	if err := k.hooks.read(ctx); err != nil {
 		return time.Time{}, err
 	}
+	if k.directory != nil {
+		files := k.directory.now.Load()
+		pending := k.hooks.announce(ctx, files.bundle)
+		k.current.Store(&kept{serving: files.serving, bundle: files.bundle, pending: pending})
+		return now.Add(maxSleep), pending
+	}
 	secret, err := k.read(ctx)
 	if err != nil {
 		return time.Time{}, err
@@ -130,14 +139,13 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 		}
 		k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(next.did, "; "))
 	}
-	trusted, dropped := k.spares.join(next.material.trusted, k.hooks.trusted(), now)
-	bundle, err := encode(trusted)
+	bundle, err := next.material.bundle()
 	if err != nil {
 		return time.Time{}, err
 	}
 	pending := k.hooks.announce(ctx, bundle)
 	k.current.Store(&kept{serving: next.material.serving, bundle: bundle, pending: pending})
-	return earliest(dropped, k.rotation.wake(next.material, now, k.announced(next.material, now))), pending
+	return k.rotation.wake(next.material, now, k.announced(next.material, now)), pending
 }
 
 // announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.
@@ -194,6 +202,9 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m material) e
 
 // watch pokes when the Secret or one of the configurations changes.
 func (k *keeper) watch(ctx context.Context, poke chan<- struct{}) error {
+	if k.directory != nil {
+		return k.hooks.watch(ctx, k.log, poke)
+	}
 	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, poke); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
 	}
@@ -202,6 +213,9 @@ func (k *keeper) watch(ctx context.Context, poke chan<- struct{}) error {
 
 // certificate implements certificates.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if k.directory != nil {
+		return k.directory.now.Load().serving, nil
+	}
 	now := k.current.Load()
 	if now == nil {
 		return nil, fmt.Errorf("the Secret %s has no certificate yet", k.secret)
@@ -213,7 +227,7 @@ func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (k *keeper) ready() error {
 	now := k.current.Load()
 	if now == nil {
-		return fmt.Errorf("the Secret %s has no certificate yet", k.secret)
+		return errors.New("it was not announced yet")
 	}
 	return now.pending
 }

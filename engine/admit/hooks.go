@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
-	certutil "k8s.io/client-go/util/cert"
 )
 
 // hooks are the ValidatingWebhookConfigurations that lead to this server.
@@ -58,20 +57,6 @@ func (h *hooks) trust(authority *x509.Certificate) bool {
 		}
 	}
 	return true
-}
-
-// trusted lists what each webhook of the configurations trusts.
-func (h *hooks) trusted() (lists [][]*x509.Certificate) {
-	for _, config := range h.live {
-		for i := range config.Webhooks {
-			list, err := certutil.ParseCertsPEM(config.Webhooks[i].ClientConfig.CABundle)
-			if err != nil {
-				list = nil // it trusts nobody; or, if it is empty, nobody whom a directory could know of
-			}
-			lists = append(lists, list)
-		}
-	}
-	return lists
 }
 
 // injected says whether an annotation asks cert-manager to set the caBundle of a configuration.

@@ -35,7 +35,7 @@ type Options struct {
 	Kinds []Kind
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. What replaces
-	// them is announced before it is served. Empty: the server makes and rotates certificates itself and keeps them in Secret.
+	// them is served at once. Empty: the server makes and rotates certificates itself and keeps them in Secret.
 	CertDir string
 	// Secret is where the server's own certificates are; its namespace has to exist.
 	Secret types.NamespacedName
@@ -50,7 +50,7 @@ type Options struct {
 
 	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted
-	// before it is used, and an old one after; with CertDir, three times as long after.
+	// before it is used, and an old one after. With CertDir they do not count.
 	AuthorityLifetime, ServingLifetime, Overlap time.Duration
 	// Drain is how long Server.Drained lets the server serve on, not ready any more, once it is told to stop: until Services
 	// do not lead to it any more. Zero: not at all.

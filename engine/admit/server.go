@@ -85,24 +85,20 @@ func newCertificates(config *rest.Config, options Options) (certificates, error)
 			return Configuration(name, options.Endpoint, options.Kinds, bundle)
 		}
 	}
+	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
 	if options.CertDir != "" {
-		return newDirectory(options.CertDir, options.Overlap, h, options.Log)
+		k.directory, err = newDirectory(options.CertDir, options.Log)
+		return k, err
 	}
 	hosts, err := options.Endpoint.hosts()
 	if err != nil {
 		return nil, err
 	}
-	return &keeper{
-		secrets: core.Secrets(options.Secret.Namespace),
-		secret:  options.Secret,
-		hooks:   h,
-		rotation: rotation{
-			hosts:     append(hosts, options.ExtraHosts...),
-			authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
-		},
-		spares: spares{overlap: options.Overlap},
-		log:    options.Log,
-	}, nil
+	k.rotation = rotation{
+		hosts:     append(hosts, options.ExtraHosts...),
+		authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
+	}
+	return k, nil
 }
 
 // Handle answers admission reviews on a path of the server. It panics if the path is taken, and is called before Start.

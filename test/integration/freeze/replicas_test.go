@@ -250,12 +250,10 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})
 
-	It("hand over to certificates from a directory, and from one authority to another", func() {
-		first, err := harness.NewIssuer()
+	It("go over to certificates from a directory, and lose nothing while those are renewed", func() {
+		issuer, err := harness.NewIssuer()
 		Expect(err).NotTo(HaveOccurred())
-		second, err := harness.NewIssuer()
-		Expect(err).NotTo(HaveOccurred())
-		project := func(dir string, issuer *harness.Issuer) {
+		project := func(dir string) {
 			GinkgoHelper()
 			files, err := issuer.Files("flyball-webhook." + harness.Namespace + ".svc")
 			Expect(err).NotTo(HaveOccurred())
@@ -266,20 +264,23 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 			g.Expect(managers.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
 			return string(config.Webhooks[0].ClientConfig.CABundle)
 		}
+		dirs := []string{GinkgoT().TempDir(), GinkgoT().TempDir()}
+		managers.kill()
+		for _, dir := range dirs {
+			project(dir)
+			managers.start("--webhook-cert-dir=" + dir)
+		}
+		Eventually(trusted).Should(Equal(string(issuer.Bundle())))
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 		failures := managers.underLoad(func(*harness.Load) {
-			dirs := []string{GinkgoT().TempDir(), GinkgoT().TempDir()}
-			for _, dir := range dirs {
-				project(dir, first)
-				managers.start("--webhook-cert-dir=" + dir)
-			}
-			managers.terminate()
-			Eventually(trusted).Should(ContainSubstring(string(first.Bundle())))
-			for _, dir := range dirs {
-				project(dir, second)
-				Eventually(trusted).Should(And(ContainSubstring(string(first.Bundle())), ContainSubstring(string(second.Bundle()))))
+			for i, dir := range dirs {
+				before := serial(managers.running[i].address)
+				project(dir)
+				Eventually(serial).WithArguments(managers.running[i].address).ShouldNot(Equal(before))
 			}
 		})
 		Expect(failures).To(BeEmpty())
+		Expect(trusted(Default)).To(Equal(string(issuer.Bundle())))
 		managers.terminate()
 	})
 
@@ -307,6 +308,15 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.frozen).WithContext(ctx).Should(Succeed(), "without adapters nothing is judged")
 	})
 })
+
+// serial is that of the certificate that is served at an address.
+func serial(address string) string {
+	GinkgoHelper()
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", address)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
 
 // deletionReview asks one replica, as the API server does, about the deletion of a Deployment.
 func deletionReview(address string) (string, error) {
