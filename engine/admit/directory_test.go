@@ -94,7 +94,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	active(t)                   // files that cannot be read leave what was read before
 }
 
-// What cert-manager is asked to keep by annotation is left to it, also where it trusts nobody yet.
+// The authority that cert-manager is asked to keep by annotation is left to it, also where it trusts nobody yet. The path is not.
 func TestDirectoryYieldsToCertManager(t *testing.T) {
 	one := issuer(t)
 	opts := options(t, adapters(t))
@@ -108,9 +108,18 @@ func TestDirectoryYieldsToCertManager(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start(t, opts)
+	server, _ := start(t, opts)
 	if err := errors.Join(holds(t, "kept", one.Bundle()), holds(t, "injected", nil)); err != nil {
 		t.Error(err)
+	}
+	for _, name := range opts.Configurations {
+		live, err := configurations().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := *live.Webhooks[0].ClientConfig.URL, *server.Client(admit.ValidatePath).URL; got != want || strings.HasSuffix(got, opts.Endpoint.URL+admit.ValidatePath) {
+			t.Errorf("%s leads to %s, want the secret path %s", name, got, want)
+		}
 	}
 }
 
@@ -154,14 +163,17 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 			return nil
 		})
 	}
-	time.Sleep(time.Second)
+	reach := load.Asked() + 500
+	eventually(t, "much is asked", func() error {
+		if asked := load.Asked(); asked < reach {
+			return fmt.Errorf("%d requests", asked)
+		}
+		return nil
+	})
 	failures, summary := load.Stop()
 	t.Log(summary)
 	for _, f := range failures {
 		t.Error(f.Err)
-	}
-	if load.Asked() < 500 {
-		t.Errorf("%d requests", load.Asked())
 	}
 	if again := generation(t); again != settled {
 		t.Errorf("the configuration was written %d times, and then %d times more", settled, again-settled)

@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,6 +19,12 @@ import (
 
 // FreezeConfigurationName is the ValidatingWebhookConfiguration of freezes. Name it in Options.Configurations.
 const FreezeConfigurationName = "flyball-freeze"
+
+// freezeWebhookName and namespaceWebhookName are how refusals name the webhooks of workloads and of namespaces.
+const (
+	freezeWebhookName    = "freeze.flyball.dev"
+	namespaceWebhookName = "namespaces.freeze.flyball.dev"
+)
 
 // freezeTimeout is how long, in seconds, the API server waits for a verdict.
 const freezeTimeout = 5
@@ -54,7 +61,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		return nil
 	}
 	webhook := admissionregistrationv1.ValidatingWebhook{
-		Name:                    "freeze.flyball.dev",
+		Name:                    freezeWebhookName,
 		ClientConfig:            client,
 		Rules:                   list,
 		FailurePolicy:           new(admissionregistrationv1.Fail),
@@ -82,7 +89,8 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 // namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. Without an answer
 // they are let through: the repair of a cluster must not depend on it.
 func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
-	like.Name = "namespaces.freeze.flyball.dev"
+	like.Name = namespaceWebhookName
+	like.ClientConfig = open(like.ClientConfig)
 	like.FailurePolicy = new(admissionregistrationv1.Ignore)
 	like.Rules = []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
@@ -93,6 +101,19 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionr
 		Expression: "!has(object.metadata.labels) || !has(oldObject.metadata.labels) || object.metadata.labels != oldObject.metadata.labels",
 	})
 	return like
+}
+
+// open says by the path that a webhook fails open, so that the server answers such a review with a denial where it would answer
+// another one with an error.
+func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
+	client = *client.DeepCopy()
+	if client.URL != nil {
+		*client.URL += openSuffix
+	}
+	if client.Service != nil && client.Service.Path != nil {
+		*client.Service.Path += openSuffix
+	}
+	return client
 }
 
 // exempting is the selector of all namespaces but some.
@@ -179,7 +200,7 @@ type FreezeHook struct {
 }
 
 // Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. The authorities that
-// it trusts once it exists are kept by the Server, if keepBundle says so. It reports whether it wrote.
+// it trusts once it exists, and the path on the same server, are kept by the Server, if keepBundle says so. It reports whether it wrote.
 func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {
@@ -203,8 +224,8 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 		next.OwnerReferences = want.OwnerReferences
 	}
 	for i := range next.Webhooks {
-		if keepBundle && i < len(live.Webhooks) && len(live.Webhooks[i].ClientConfig.CABundle) > 0 {
-			next.Webhooks[i].ClientConfig.CABundle = live.Webhooks[i].ClientConfig.CABundle
+		if keepBundle && i < len(live.Webhooks) && live.Webhooks[i].Name == next.Webhooks[i].Name {
+			keepReach(&next.Webhooks[i].ClientConfig, live.Webhooks[i].ClientConfig)
 		}
 	}
 	if equality.Semantic.DeepEqual(live.Webhooks, next.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, next.OwnerReferences) {
@@ -212,6 +233,25 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	}
 	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err == nil, wrap("update", err)
+}
+
+// keepReach edits how a webhook reaches the server: whom it trusts, and the path on the same address, stay as they are in live.
+func keepReach(next *admissionregistrationv1.WebhookClientConfig, live admissionregistrationv1.WebhookClientConfig) {
+	if len(live.CABundle) > 0 {
+		next.CABundle = live.CABundle
+	}
+	switch {
+	case next.Service != nil && live.Service != nil:
+		next.Service.Path = live.Service.Path
+	case next.URL != nil && live.URL != nil && sameHost(*next.URL, *live.URL):
+		next.URL = live.URL
+	}
+}
+
+func sameHost(a, b string) bool {
+	one, oneErr := url.Parse(a)
+	two, twoErr := url.Parse(b)
+	return oneErr == nil && twoErr == nil && one.Scheme == two.Scheme && one.Host == two.Host
 }
 
 func client404(err error) error {

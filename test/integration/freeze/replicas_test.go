@@ -123,6 +123,14 @@ func (d *deploymentOfManagers) frozen(ctx context.Context) error {
 	return d.env.Client.Patch(ctx, deployment("default", "web"), client.RawPatch(types.MergePatchType, []byte(toTwo)), client.DryRunAll)
 }
 
+// path is where API servers ask for verdicts.
+func (d *deploymentOfManagers) path() string {
+	GinkgoHelper()
+	var config admissionregistrationv1.ValidatingWebhookConfiguration
+	Expect(d.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
+	return *config.Webhooks[0].ClientConfig.Service.Path
+}
+
 // verdict has an error unless a change that the freeze refuses is refused by it.
 func (d *deploymentOfManagers) verdict(ctx context.Context) error {
 	if err := d.frozen(ctx); !refused(err) {
@@ -182,7 +190,7 @@ metadata: {name: new, namespace: default}
 spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Delete]}
 `))).To(Succeed())
 		for _, r := range managers.running {
-			Eventually(func() (string, error) { return deletionReview(r.address) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
+			Eventually(func() (string, error) { return deletionReview(r.address, managers.path()) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
 		}
 		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
 	})
@@ -319,11 +327,11 @@ func serial(address string) string {
 }
 
 // deletionReview asks one replica, as the API server does, about the deletion of a Deployment.
-func deletionReview(address string) (string, error) {
+func deletionReview(address, path string) (string, error) {
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","namespace":"default","name":"web",
 "resource":{"group":"apps","version":"v1","resource":"deployments"},"userInfo":{"username":"alice"},"dryRun":true,"oldObject":{"metadata":{"name":"web"}}}}`
 	direct := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	resp, err := direct.Post("https://"+address+"/judge", "application/json", strings.NewReader(review))
+	resp, err := direct.Post("https://"+address+path, "application/json", strings.NewReader(review))
 	if err != nil {
 		return "", err
 	}
