@@ -81,9 +81,9 @@ func readIssued(path string) (*issued, error) {
 	return &issued{serving: &serving, bundle: bundle}, nil
 }
 
-// look serves new files as they come and pokes then, until the context ends. While the files cannot be read, what was read
+// look serves new files as they come and notifies then, until the context ends. While the files cannot be read, what was read
 // before is served.
-func (d *directory) look(ctx context.Context, poke chan<- struct{}) {
+func (d *directory) look(ctx context.Context, notify chan<- struct{}) {
 	told := ""
 	for {
 		sleepUntil(ctx, lookEvery, nil)
@@ -101,7 +101,7 @@ func (d *directory) look(ctx context.Context, poke chan<- struct{}) {
 			told = ""
 			d.log.Info("serving another certificate from the directory", "directory", d.path)
 			select {
-			case poke <- struct{}{}:
+			case notify <- struct{}{}:
 			default:
 			}
 		}

@@ -68,20 +68,20 @@ type kept struct {
 
 // run keeps the certificates until the context ends.
 func (k *keeper) run(ctx context.Context) error {
-	poke := make(chan struct{}, 1)
-	if err := k.watch(ctx, poke); err != nil {
+	notify := make(chan struct{}, 1)
+	if err := k.watch(ctx, notify); err != nil {
 		return err
 	}
 	if k.directory != nil {
-		go k.directory.look(ctx, poke)
+		go k.directory.look(ctx, notify)
 	}
-	follow(ctx, k.log, poke, k.sync)
+	follow(ctx, k.log, notify, k.sync)
 	return nil
 }
 
-// follow does what sync says, when it says, and whenever something is poked; never more often than every pace, so that two
+// follow does what sync says, when it says, and whenever something is notified; never more often than every pace, so that two
 // replicas that want different things do not wear out the API server. It returns when the context ends.
-func follow(ctx context.Context, log logr.Logger, poke <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
+func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
 	retry, failures := retryBackoff(), 0
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -98,7 +98,7 @@ func follow(ctx context.Context, log logr.Logger, poke <-chan struct{}, sync fun
 			sleep = retry.Step()
 			log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
 		}
-		sleepUntil(ctx, sleep, poke)
+		sleepUntil(ctx, sleep, notify)
 		sleepUntil(ctx, time.Until(begin.Add(pace)), nil)
 	}
 }
@@ -107,14 +107,14 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
 }
 
-// sleepUntil returns after the duration, or when the context ends, or when something was poked.
-func sleepUntil(ctx context.Context, d time.Duration, poke <-chan struct{}) {
+// sleepUntil returns after the duration, or when the context ends, or when something was notified.
+func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-poke:
+	case <-notify:
 	}
 }
 
@@ -269,17 +269,17 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[str
 	return nil
 }
 
-// watch pokes when the Secret or one of the configurations changes.
-func (k *keeper) watch(ctx context.Context, poke chan<- struct{}) error {
-	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, poke); err != nil {
+// watch notifies when the Secret or one of the configurations changes.
+func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
+	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
 	}
 	if k.ledger != nil {
-		if err := k.ledger.watch(ctx, k.log, poke); err != nil {
+		if err := k.ledger.watch(ctx, k.log, notify); err != nil {
 			return fmt.Errorf("watch the guard of the ledger: %w", err)
 		}
 	}
-	return k.hooks.watch(ctx, k.log, poke)
+	return k.hooks.watch(ctx, k.log, notify)
 }
 
 // errNotAnnounced is why a server is not ready at first.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		AdmissionReviewVersions: []string{"v1"},
 		NamespaceSelector:       exempting(scope.Exempt),
 		ObjectSelector:          &metav1.LabelSelector{},
-		MatchConditions:         strangers(scope),
+		MatchConditions:         judgedUsers(scope),
 	}
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: FreezeConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
@@ -126,8 +127,8 @@ func exempting(names []string) *metav1.LabelSelector {
 	}}}
 }
 
-// strangers keeps out those who are not judged, at no cost to them.
-func strangers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
+// judgedUsers are the conditions by which API servers send only what others than Flyball and the control plane ask for.
+func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	conditions := []admissionregistrationv1.MatchCondition{{
 		Name:       "not-the-control-plane",
 		Expression: "!(request.userInfo.username in ['" + strings.Join(freeze.ControlPlaneUsers(), "', '") + "'])",
@@ -233,6 +234,16 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	}
 	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err == nil, wrap("update", err)
+}
+
+// Changed gives a channel that has something in it once the configuration was made, changed or deleted, by whomever, since it was
+// last read. It watches the one object until the context ends.
+func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	if err := watchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
+		return nil, fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", FreezeConfigurationName, err)
+	}
+	return changed, nil
 }
 
 // keepReach edits how a webhook reaches the server: whom it trusts, and the path on the same address, stay as they are in live.

@@ -188,10 +188,10 @@ func failedWrite(verb, name string, err error) error {
 	return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w", verb, name, err)
 }
 
-// watch pokes when one of the configurations changes.
-func (h *hooks) watch(ctx context.Context, log logr.Logger, poke chan<- struct{}) error {
+// watch notifies when one of the configurations changes.
+func (h *hooks) watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
 	for _, name := range h.names {
-		if err := watchNamed(ctx, h.client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, poke); err != nil {
+		if err := watchNamed(ctx, h.client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, notify); err != nil {
 			return fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", name, err)
 		}
 	}

@@ -96,10 +96,10 @@ func (g *ledgerGuard) keep(ctx context.Context) error {
 	return nil
 }
 
-// watch pokes when the policy or its binding changes.
-func (g *ledgerGuard) watch(ctx context.Context, log logr.Logger, poke chan<- struct{}) error {
+// watch notifies when the policy or its binding changes.
+func (g *ledgerGuard) watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
 	return errors.Join(
-		watchNamed(ctx, g.policies, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicy{}, log, poke),
-		watchNamed(ctx, g.bindings, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, log, poke),
+		watchNamed(ctx, g.policies, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicy{}, log, notify),
+		watchNamed(ctx, g.bindings, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, log, notify),
 	)
 }

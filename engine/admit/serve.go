@@ -60,7 +60,7 @@ func (s *Server) serve(ctx context.Context) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:     s.leaving(&gate{tokens: s.certs.tokens, inner: s.web.WebhookMux(), bounds: newBounds(s.options.Log)}),
+		Handler:     s.closeWhenDraining(&gate{tokens: s.certs.tokens, inner: s.web.WebhookMux(), bounds: newBounds(s.options.Log)}),
 		TLSConfig:   secured,
 		ConnContext: new(newcomers).context,
 		// What clients do wrong is theirs: it is not logged, by whoever comes.
@@ -86,9 +86,9 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
-// leaving ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the
+// closeWhenDraining ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the
 // GOAWAY that the header becomes. Neither loses a request, as the end of an idle connection may.
-func (s *Server) leaving(handler http.Handler) http.Handler {
+func (s *Server) closeWhenDraining(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")

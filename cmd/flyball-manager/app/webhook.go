@@ -46,12 +46,12 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, scope targe
 	}
 	o := admit.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
-		CertDir: opts.Webhook.CertDir,
+		CertDir:  opts.Webhook.CertDir,
 		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
-		Drain:   opts.Webhook.Drain,
-		Secret:  types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:   judging.guard(ownKinds(scope, kindsOf(mgr.GetClient()), admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
-		Log:     opts.Log.WithName("webhook"),
+		Drain:  opts.Webhook.Drain,
+		Secret: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
+		Kinds:  judging.guard(ownKinds(scope, kindsOf(mgr.GetClient()), admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
+		Log:    opts.Log.WithName("webhook"),
 	}
 	if opts.Webhook.URL != "" {
 		o.Endpoint.URL = opts.Webhook.URL
