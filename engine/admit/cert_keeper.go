@@ -32,45 +32,56 @@ const quietConflicts = 3
 // errConflict says that another replica wrote first; what it wrote is read at the next attempt.
 var errConflict = errors.New("another replica was first")
 
-// keeper makes, stores, rotates and announces the certificates. Every replica runs one: they agree by what the Secret
-// holds. The Secret and the configurations are written with their resourceVersion as a precondition, and the
+// keeper makes, stores, rotates and announces the certificates and the secret path. Every replica runs one: they agree by what
+// the Secret holds. With a directory it makes no certificates, and announces the authorities in there. The Secret and the configurations are written with their resourceVersion as a precondition, and the
 // configurations are read before the Secret; so whoever writes a configuration does it by a Secret at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
 	hooks    *hooks
 	rotation rotation
-	// spares are the authorities of replicas that do not go by the Secret.
-	spares spares
+	paths    pathRotation
+	// directory has the certificate where somebody else makes it; nil: the keeper does.
+	directory *directory
+	// ledger guards the ledger where no chart does; nil: a chart does.
+	ledger *ledgerGuard
 	log    logr.Logger
 
 	current atomic.Pointer[kept]
-	// authority and since are the newest authority that all configurations trust, and since when this replica knows it.
+	// authority and since are the newest authority that all configurations trust, and since when this replica knows it. token and
+	// led are the same of the newest path, where all lead.
 	authority *x509.Certificate
 	since     time.Time
+	token     string
+	led       time.Time
 }
 
 // kept is what a replica serves.
 type kept struct {
 	serving *tls.Certificate
-	bundle  []byte
+	reach   reach
+	// tokens are the secret paths that count.
+	tokens []string
 	// pending is why API servers may not trust what is served yet.
 	pending error
 }
 
 // run keeps the certificates until the context ends.
 func (k *keeper) run(ctx context.Context) error {
-	poke := make(chan struct{}, 1)
-	if err := k.watch(ctx, poke); err != nil {
+	notify := make(chan struct{}, 1)
+	if err := k.watch(ctx, notify); err != nil {
 		return err
 	}
-	follow(ctx, k.log, poke, k.sync)
+	if k.directory != nil {
+		go k.directory.look(ctx, notify)
+	}
+	follow(ctx, k.log, notify, k.sync)
 	return nil
 }
 
-// follow does what sync says, when it says, and whenever something is poked; never more often than every pace, so that two
+// follow does what sync says, when it says, and whenever something is notified; never more often than every pace, so that two
 // replicas that want different things do not wear out the API server. It returns when the context ends.
-func follow(ctx context.Context, log logr.Logger, poke <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
+func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
 	retry, failures := retryBackoff(), 0
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -87,7 +98,7 @@ func follow(ctx context.Context, log logr.Logger, poke <-chan struct{}, sync fun
 			sleep = retry.Step()
 			log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
 		}
-		sleepUntil(ctx, sleep, poke)
+		sleepUntil(ctx, sleep, notify)
 		sleepUntil(ctx, time.Until(begin.Add(pace)), nil)
 	}
 }
@@ -96,14 +107,14 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
 }
 
-// sleepUntil returns after the duration, or when the context ends, or when something was poked.
-func sleepUntil(ctx context.Context, d time.Duration, poke <-chan struct{}) {
+// sleepUntil returns after the duration, or when the context ends, or when something was notified.
+func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-poke:
+	case <-notify:
 	}
 }
 
@@ -116,28 +127,96 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	if err != nil {
 		return time.Time{}, err
 	}
-	held, err := readMaterial(secret.Data)
+	held, err := readPaths(secret.Data[pathsKey])
+	if err != nil {
+		k.log.Error(err, "the Secret holds unusable paths, making a new one", "secret", k.secret.String())
+	}
+	paths, err := k.paths.next(held, now, k.leading(held, now))
+	if err != nil {
+		return time.Time{}, err
+	}
+	certs, err := k.certificates(secret, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if paths.changed || certs.data != nil {
+		if err := k.write(ctx, secret, certs.data, paths.held); err != nil {
+			return time.Time{}, err
+		}
+		if certs.data != nil {
+			k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(certs.did, "; "))
+		}
+	}
+	next := &kept{serving: certs.serving, tokens: tokensOf(paths.held), reach: reach{bundle: certs.bundle, token: k.paths.current(paths.held, now)}}
+	k.serve(next)
+	next.pending = k.hooks.announce(ctx, next.reach)
+	if k.ledger != nil {
+		next.pending = errors.Join(next.pending, k.ledger.keep(ctx))
+	}
+	k.current.Store(next)
+	k.leading(paths.held, now) // as it is from now on
+	return earliest(paths.wake, certs.wake(now)), next.pending
+}
+
+// serve has the server know new paths before API servers are sent there.
+func (k *keeper) serve(next *kept) {
+	early := *next
+	early.pending = errNotAnnounced
+	if old := k.current.Load(); old != nil {
+		early.pending = old.pending
+	}
+	k.current.Store(&early)
+}
+
+// certificates are those that are to be served now.
+type certificates struct {
+	serving *tls.Certificate
+	bundle  []byte
+	// data is what has changed in the Secret, nil if nothing has, and did says what that was.
+	data map[string][]byte
+	did  []string
+	// wake is when there is something to do again, given since when the authority is announced.
+	wake func(now time.Time) time.Time
+}
+
+// certificates gives those of the directory, or those of the Secret after a step of their rotation.
+func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificates, error) {
+	if k.directory != nil {
+		files := k.directory.now.Load()
+		return certificates{serving: files.serving, bundle: files.bundle, wake: func(now time.Time) time.Time { return now.Add(maxSleep) }}, nil
+	}
+	m, err := readMaterial(secret.Data)
 	if err != nil {
 		k.log.Error(err, "the Secret holds unusable certificates, making new ones", "secret", k.secret.String())
 	}
-	next, err := k.rotation.next(held, now, k.announced(held, now))
+	next, err := k.rotation.next(m, now, k.announced(m, now))
 	if err != nil {
-		return time.Time{}, err
+		return certificates{}, err
+	}
+	bundle, err := next.material.bundle()
+	if err != nil {
+		return certificates{}, err
+	}
+	h := certificates{serving: next.material.serving, bundle: bundle, did: next.did}
+	h.wake = func(now time.Time) time.Time {
+		return k.rotation.wake(next.material, now, k.announced(next.material, now))
 	}
 	if next.changed {
-		if err := k.write(ctx, secret, next.material); err != nil {
-			return time.Time{}, err
-		}
-		k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(next.did, "; "))
+		h.data, err = next.material.data()
 	}
-	trusted, dropped := k.spares.join(next.material.trusted, k.hooks.trusted(), now)
-	bundle, err := encode(trusted)
-	if err != nil {
-		return time.Time{}, err
+	return h, err
+}
+
+// leading is since when this replica has known all configurations to lead to the newest path; zero if they do not.
+func (k *keeper) leading(held []secretPath, now time.Time) time.Time {
+	if len(held) == 0 || !k.hooks.lead(held[0].token) {
+		k.token, k.led = "", time.Time{}
+		return time.Time{}
 	}
-	pending := k.hooks.announce(ctx, bundle)
-	k.current.Store(&kept{serving: next.material.serving, bundle: bundle, pending: pending})
-	return earliest(dropped, k.rotation.wake(next.material, now, k.announced(next.material, now))), pending
+	if k.token != held[0].token {
+		k.token, k.led = held[0].token, now
+	}
+	return k.led
 }
 
 // announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.
@@ -156,10 +235,11 @@ func (k *keeper) announced(m material, now time.Time) time.Time {
 func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := k.secrets.Get(ctx, k.secret.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: k.secret.Namespace, Name: k.secret.Name},
-			Type:       corev1.SecretTypeTLS,
-		}, nil
+		empty := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.secret.Namespace, Name: k.secret.Name}, Type: corev1.SecretTypeTLS}
+		if k.directory != nil {
+			empty.Type = corev1.SecretTypeOpaque
+		}
+		return empty, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the Secret %s: %w", k.secret, err)
@@ -167,17 +247,14 @@ func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// write stores the material, if nobody else has written since the Secret was read.
-func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m material) error {
-	data, err := m.data()
-	if err != nil {
-		return err
-	}
+// write stores certificates, if there are new ones, and paths, if nobody else has written since the Secret was read.
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[string][]byte, held []secretPath) (err error) {
 	secret = secret.DeepCopy()
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
-	maps.Copy(secret.Data, data)
+	maps.Copy(secret.Data, certs)
+	secret.Data[pathsKey] = pathsText(held)
 	if secret.ResourceVersion == "" {
 		_, err = k.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
 	} else {
@@ -192,16 +269,27 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m material) e
 	return nil
 }
 
-// watch pokes when the Secret or one of the configurations changes.
-func (k *keeper) watch(ctx context.Context, poke chan<- struct{}) error {
-	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, poke); err != nil {
+// watch notifies when the Secret or one of the configurations changes.
+func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
+	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
 	}
-	return k.hooks.watch(ctx, k.log, poke)
+	if k.ledger != nil {
+		if err := k.ledger.watch(ctx, k.log, notify); err != nil {
+			return fmt.Errorf("watch the guard of the ledger: %w", err)
+		}
+	}
+	return k.hooks.watch(ctx, k.log, notify)
 }
 
-// certificate implements certificates.
+// errNotAnnounced is why a server is not ready at first.
+var errNotAnnounced = errors.New("it was not announced yet")
+
+// certificate is what to serve now.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if k.directory != nil {
+		return k.directory.now.Load().serving, nil
+	}
 	now := k.current.Load()
 	if now == nil {
 		return nil, fmt.Errorf("the Secret %s has no certificate yet", k.secret)
@@ -209,19 +297,27 @@ func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return now.serving, nil
 }
 
-// ready implements certificates.
+// ready says why API servers may not reach the server yet.
 func (k *keeper) ready() error {
 	now := k.current.Load()
 	if now == nil {
-		return fmt.Errorf("the Secret %s has no certificate yet", k.secret)
+		return errNotAnnounced
 	}
 	return now.pending
 }
 
-// bundle implements certificates.
-func (k *keeper) bundle() []byte {
+// reach is how API servers are to reach the server; empty at first.
+func (k *keeper) reach() reach {
 	if now := k.current.Load(); now != nil {
-		return now.bundle
+		return now.reach
+	}
+	return reach{}
+}
+
+// tokens are the secret paths that count now.
+func (k *keeper) tokens() []string {
+	if now := k.current.Load(); now != nil {
+		return now.tokens
 	}
 	return nil
 }

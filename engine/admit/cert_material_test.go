@@ -156,9 +156,9 @@ func TestNoLaggardIsEverRefused(t *testing.T) {
 		announced := now
 		history := []moment{{now, s.material, s.material.trusted}}
 		for range 16 {
-			soon := now.Add(time.Duration(rapid.Int64Range(0, 1200).Draw(t, "poked after s")) * time.Second)
+			soon := now.Add(time.Duration(rapid.Int64Range(0, 1200).Draw(t, "notified after s")) * time.Second)
 			late := time.Duration(rapid.Int64Range(0, 3600).Draw(t, "late s")) * time.Second
-			if now = latest(s.wake, now).Add(late); rapid.Bool().Draw(t, "poked") && soon.Before(now) {
+			if now = latest(s.wake, now).Add(late); rapid.Bool().Draw(t, "notified") && soon.Before(now) {
 				now = soon
 			}
 			s = mustNext(t, r, s.material, now, announced)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/testr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -135,5 +136,57 @@ func TestFreezeHookKeeps(t *testing.T) {
 		case step.rules != nil && (err != nil || string(got.Webhooks[0].ClientConfig.CABundle) != string(live.Webhooks[0].ClientConfig.CABundle)):
 			t.Errorf("%s: the authorities have changed: %v", step.reason, err)
 		}
+	}
+}
+
+// Whoever deletes or edits the configuration is noticed at once, so that who keeps it can put it back without asking again and again.
+func TestFreezeHookNoticesChanges(t *testing.T) {
+	judging(t, func(*admit.Options) {})
+	hook := admit.FreezeHook{Client: configurations()}
+	changed, err := hook.Changed(t.Context(), testr.New(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	keeping := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(keeping)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			if _, err := hook.Keep(ctx, admit.FreezeConfiguration(live.Webhooks[0].ClientConfig, rules, admit.FreezeScope{}), true); err != nil && ctx.Err() == nil {
+				t.Errorf("keep: %v", err)
+			}
+		}
+	}()
+	defer func() { stop(); <-keeping }()
+	back := func() error {
+		now, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if *now.Webhooks[0].FailurePolicy != admissionregistrationv1.Fail {
+			return errors.New("it fails open")
+		}
+		return nil
+	}
+	for range 3 {
+		if err := configurations().Delete(t.Context(), admit.FreezeConfigurationName, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "what was deleted is back", back)
+		patch := []byte(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+		if _, err := configurations().Patch(t.Context(), admit.FreezeConfigurationName, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "what was edited is back", back)
 	}
 }

@@ -3,9 +3,11 @@ package admit
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +20,12 @@ import (
 
 // FreezeConfigurationName is the ValidatingWebhookConfiguration of freezes. Name it in Options.Configurations.
 const FreezeConfigurationName = "flyball-freeze"
+
+// freezeWebhookName and namespaceWebhookName are how refusals name the webhooks of workloads and of namespaces.
+const (
+	freezeWebhookName    = "freeze.flyball.dev"
+	namespaceWebhookName = "namespaces.freeze.flyball.dev"
+)
 
 // freezeTimeout is how long, in seconds, the API server waits for a verdict.
 const freezeTimeout = 5
@@ -56,7 +64,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		return nil
 	}
 	webhook := admissionregistrationv1.ValidatingWebhook{
-		Name:                    "freeze.flyball.dev",
+		Name:                    freezeWebhookName,
 		ClientConfig:            client,
 		Rules:                   list,
 		FailurePolicy:           new(admissionregistrationv1.Fail),
@@ -66,7 +74,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		AdmissionReviewVersions: []string{"v1"},
 		NamespaceSelector:       exempting(scope.Exempt),
 		ObjectSelector:          &metav1.LabelSelector{},
-		MatchConditions:         strangers(scope),
+		MatchConditions:         judgedUsers(scope),
 	}
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: FreezeConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
@@ -84,7 +92,8 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 // namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. Without an answer
 // they are let through: the repair of a cluster must not depend on it.
 func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
-	like.Name = "namespaces.freeze.flyball.dev"
+	like.Name = namespaceWebhookName
+	like.ClientConfig = open(like.ClientConfig)
 	like.FailurePolicy = new(admissionregistrationv1.Ignore)
 	like.Rules = []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
@@ -97,6 +106,19 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionr
 	return like
 }
 
+// open says by the path that a webhook fails open, so that the server answers such a review with a denial where it would answer
+// another one with an error.
+func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
+	client = *client.DeepCopy()
+	if client.URL != nil {
+		*client.URL += openSuffix
+	}
+	if client.Service != nil && client.Service.Path != nil {
+		*client.Service.Path += openSuffix
+	}
+	return client
+}
+
 // exempting is the selector of all namespaces but some.
 func exempting(names []string) *metav1.LabelSelector {
 	if len(names) == 0 {
@@ -107,8 +129,8 @@ func exempting(names []string) *metav1.LabelSelector {
 	}}}
 }
 
-// strangers keeps out those who are not judged, at no cost to them.
-func strangers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
+// judgedUsers are the conditions by which API servers send only what others than Flyball and the control plane ask for.
+func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	conditions := []admissionregistrationv1.MatchCondition{{
 		Name:       "not-the-control-plane",
 		Expression: "!(request.userInfo.username in ['" + strings.Join(freeze.ControlPlaneUsers(), "', '") + "'])",
@@ -189,7 +211,7 @@ type FreezeHook struct {
 }
 
 // Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. The authorities that
-// it trusts once it exists are kept by the Server, if keepBundle says so. It reports whether it wrote.
+// it trusts once it exists, and the path on the same server, are kept by the Server, if keepBundle says so. It reports whether it wrote.
 func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {
@@ -213,8 +235,8 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 		next.OwnerReferences = want.OwnerReferences
 	}
 	for i := range next.Webhooks {
-		if keepBundle && i < len(live.Webhooks) && len(live.Webhooks[i].ClientConfig.CABundle) > 0 {
-			next.Webhooks[i].ClientConfig.CABundle = live.Webhooks[i].ClientConfig.CABundle
+		if keepBundle && i < len(live.Webhooks) && live.Webhooks[i].Name == next.Webhooks[i].Name {
+			keepReach(&next.Webhooks[i].ClientConfig, live.Webhooks[i].ClientConfig)
 		}
 	}
 	if equality.Semantic.DeepEqual(live.Webhooks, next.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, next.OwnerReferences) {
@@ -222,6 +244,35 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	}
 	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err == nil, wrap("update", err)
+}
+
+// Changed gives a channel that has something in it once the configuration was made, changed or deleted, by whomever, since it was
+// last read. It watches the one object until the context ends.
+func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	if err := watchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
+		return nil, fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", FreezeConfigurationName, err)
+	}
+	return changed, nil
+}
+
+// keepReach edits how a webhook reaches the server: whom it trusts, and the path on the same address, stay as they are in live.
+func keepReach(next *admissionregistrationv1.WebhookClientConfig, live admissionregistrationv1.WebhookClientConfig) {
+	if len(live.CABundle) > 0 {
+		next.CABundle = live.CABundle
+	}
+	switch {
+	case next.Service != nil && live.Service != nil:
+		next.Service.Path = live.Service.Path
+	case next.URL != nil && live.URL != nil && sameHost(*next.URL, *live.URL):
+		next.URL = live.URL
+	}
+}
+
+func sameHost(a, b string) bool {
+	one, oneErr := url.Parse(a)
+	two, twoErr := url.Parse(b)
+	return oneErr == nil && twoErr == nil && one.Scheme == two.Scheme && one.Host == two.Host
 }
 
 func client404(err error) error {

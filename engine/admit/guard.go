@@ -146,6 +146,7 @@ func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Po
 }
 
 func (g *Guard) note(req Request, done Guarded) {
+	done.User, done.What = freeze.OneLine(done.User, maxUser), freeze.OneLine(done.What, maxRefusal)
 	if g.Note != nil && !req.DryRun {
 		g.Note(done)
 	}
@@ -271,7 +272,7 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (a
 		done.Escaped = append(done.Escaped, n.policy)
 		if !held {
 			done.Verdict.Allowed = false
-			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", r.name, fmt.Sprintf(n.where, n.policy), r.user, n.verb)
+			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", freeze.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), freeze.OneLine(r.user, maxUser), n.verb)
 			return answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: done.Verdict.Message}, done
 		}
 		a.warnings = append(a.warnings, n.warning)

@@ -17,19 +17,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
-	certutil "k8s.io/client-go/util/cert"
 )
 
 // hooks are the ValidatingWebhookConfigurations that lead to this server.
 type hooks struct {
 	client admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	// names are the configurations whose caBundle is kept.
+	// names are the configurations whose caBundle and path are kept.
 	names []string
+	// endpoint is how API servers reach the server.
+	endpoint Endpoint
 	// desired makes the configuration that is created and kept as a whole; nil where others do that.
-	desired func(bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration
+	desired func(reach reach) *admissionregistrationv1.ValidatingWebhookConfiguration
 
 	// live are those of the configurations that exist, as they were last read or written.
 	live []*admissionregistrationv1.ValidatingWebhookConfiguration
+}
+
+// reach is what the configurations say of how to reach the server, besides its address: whom to trust, and the secret part
+// of the path.
+type reach struct {
+	bundle []byte
+	token  string
 }
 
 // read gets the configurations as they are. One that does not exist sends nothing here, and is no error.
@@ -60,18 +68,27 @@ func (h *hooks) trust(authority *x509.Certificate) bool {
 	return true
 }
 
-// trusted lists what each webhook of the configurations trusts.
-func (h *hooks) trusted() (lists [][]*x509.Certificate) {
+// lead says whether every webhook of every configuration leads to a path below the secret one.
+func (h *hooks) lead(token string) bool {
 	for _, config := range h.live {
 		for i := range config.Webhooks {
-			list, err := certutil.ParseCertsPEM(config.Webhooks[i].ClientConfig.CABundle)
-			if err != nil {
-				list = nil // it trusts nobody; or, if it is empty, nobody whom a directory could know of
+			if want := pathOf(&config.Webhooks[i]); want != "" && !h.leads(&config.Webhooks[i], "/"+token+want) {
+				return false
 			}
-			lists = append(lists, list)
 		}
 	}
-	return lists
+	return true
+}
+
+// leads says whether a webhook leads to this server at a path. One that leads elsewhere than the server is somebody else's matter.
+func (h *hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path string) bool {
+	live, want := webhook.ClientConfig, h.endpoint.client(path, nil)
+	switch {
+	case want.URL != nil:
+		return live.URL == nil || *live.URL == *want.URL
+	default:
+		return live.Service == nil || live.Service.Path != nil && *live.Service.Path == path
+	}
 }
 
 // injected says whether an annotation asks cert-manager to set the caBundle of a configuration.
@@ -84,18 +101,15 @@ func injected(config *admissionregistrationv1.ValidatingWebhookConfiguration) bo
 	return false
 }
 
-// announce brings the configurations to the bundle, and the desired one to what it is to be. Those that cert-manager keeps are
-// left to it.
-func (h *hooks) announce(ctx context.Context, bundle []byte) error {
+// announce brings the configurations to how the server is reached, and the desired one to what it is to be. The caBundle of those
+// that cert-manager keeps is left to it.
+func (h *hooks) announce(ctx context.Context, reach reach) error {
 	var errs []error
 	if h.desired != nil {
-		errs = append(errs, h.ensure(ctx, h.desired(bundle)))
+		errs = append(errs, h.ensure(ctx, h.desired(reach)))
 	}
 	for i, config := range h.live {
-		if injected(config) {
-			continue
-		}
-		updated, err := h.inject(ctx, config, bundle)
+		updated, err := h.inject(ctx, config, reach)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -129,8 +143,8 @@ func (h *hooks) ensure(ctx context.Context, want *admissionregistrationv1.Valida
 	return nil
 }
 
-// inject sets the caBundle of every webhook of a configuration, if nobody has written the configuration since.
-func (h *hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+// inject sets caBundle and path of every webhook of a configuration, if nobody has written the configuration since.
+func (h *hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, reach reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -138,8 +152,18 @@ func (h *hooks) inject(ctx context.Context, config *admissionregistrationv1.Vali
 	}
 	patch := []operation{{"test", "/metadata/resourceVersion", config.ResourceVersion}}
 	for i := range config.Webhooks {
-		if !bytes.Equal(config.Webhooks[i].ClientConfig.CABundle, bundle) {
-			patch = append(patch, operation{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
+		webhook, at := &config.Webhooks[i], fmt.Sprintf("/webhooks/%d/clientConfig/", i)
+		if !injected(config) && !bytes.Equal(webhook.ClientConfig.CABundle, reach.bundle) {
+			patch = append(patch, operation{"add", at + "caBundle", reach.bundle})
+		}
+		path := pathOf(webhook)
+		if path == "" || h.leads(webhook, "/"+reach.token+path) {
+			continue
+		}
+		if want := h.endpoint.client("/"+reach.token+path, nil); want.URL != nil {
+			patch = append(patch, operation{"add", at + "url", *want.URL})
+		} else {
+			patch = append(patch, operation{"add", at + "service/path", *want.Service.Path})
 		}
 	}
 	if len(patch) == 1 {
@@ -151,7 +175,7 @@ func (h *hooks) inject(ctx context.Context, config *admissionregistrationv1.Vali
 	}
 	updated, err := h.client.Patch(ctx, config.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
-		return nil, failedWrite("set the caBundle of", config.Name, err)
+		return nil, failedWrite("set caBundle and path of", config.Name, err)
 	}
 	return updated, nil
 }
@@ -164,10 +188,10 @@ func failedWrite(verb, name string, err error) error {
 	return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w", verb, name, err)
 }
 
-// watch pokes when one of the configurations changes.
-func (h *hooks) watch(ctx context.Context, log logr.Logger, poke chan<- struct{}) error {
+// watch notifies when one of the configurations changes.
+func (h *hooks) watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
 	for _, name := range h.names {
-		if err := watchNamed(ctx, h.client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, poke); err != nil {
+		if err := watchNamed(ctx, h.client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, notify); err != nil {
 			return fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", name, err)
 		}
 	}

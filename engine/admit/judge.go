@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,11 +24,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+// What Kubernetes allows names, namespaces and UIDs in bytes. It limits no names of users; the longest of service accounts has 339.
+const maxName, maxNamespace, maxUser = 253, 63, 339
+
+// maxListed is how many policies are listed in an audit annotation.
+const maxListed = 10
+
 // JudgePath is where the server judges changes of adapted kinds against freezes.
 const JudgePath = "/judge"
-
-// maxReview bounds a review: the API server takes objects of at most 3 MB, and a review holds two, with escapes.
-const maxReview = 16 << 20
 
 // Freezes is what changes are judged by. All of it is in memory.
 type Freezes interface {
@@ -89,9 +91,9 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
+	body, err := readBody(w, req)
 	if err != nil {
-		http.Error(w, fmt.Sprintf("read the admission review: %v", err), http.StatusBadRequest)
+		http.Error(w, err.Error(), codeOf(err))
 		return
 	}
 	r, err := readReview(body)
@@ -114,7 +116,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if j.Note != nil && !r.dryRun {
 		done.Took = j.Clock.Since(begin)
-		j.Note(done)
+		j.Note(recorded(done))
 	}
 }
 
@@ -235,6 +237,22 @@ func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
 	return nil
 }
 
+// recorded is a judgement as it may reach status, events and labels: with names no longer than Kubernetes allows them, each one
+// printable line.
+func recorded(j Judgement) Judgement {
+	r := &j.Request
+	r.Namespace, r.Name, r.User = freeze.OneLine(r.Namespace, maxNamespace), freeze.OneLine(r.Name, maxName), freeze.OneLine(r.User, maxUser)
+	r.Kind.Group, r.Kind.Kind = freeze.OneLine(r.Kind.Group, maxName), freeze.OneLine(r.Kind.Kind, maxNamespace)
+	r.Groups = nil
+	if j.Object != nil {
+		object := *j.Object
+		object.Namespace, object.Name, object.UID = r.Namespace, r.Name, types.UID(freeze.OneLine(string(object.UID), maxNamespace))
+		object.APIVersion = freeze.OneLine(object.APIVersion, maxName)
+		j.Object = &object
+	}
+	return j
+}
+
 // annotations are what the audit log gets: who denied or would have denied what, and which exceptions were used.
 func annotations(v *freeze.Verdict) map[string]string {
 	var all map[string]string
@@ -261,6 +279,9 @@ func with(all map[string]string, key string, texts []string) map[string]string {
 	}
 	if all == nil {
 		all = map[string]string{}
+	}
+	if more := len(texts) - maxListed; more > 0 {
+		texts = append(slices.Clone(texts[:maxListed]), fmt.Sprintf("and %d more", more))
 	}
 	all[key] = strings.Join(texts, "; ")
 	return all

@@ -63,30 +63,38 @@ func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, 
 // freezes compiles ClusterChangeFreezes and the shipped adapters.
 func freezes(t testing.TB, texts ...string) inMemory {
 	t.Helper()
+	m, err := compiled(texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func compiled(texts ...string) (inMemory, error) {
 	m := inMemory{set: &freeze.Set{}, adapters: map[schema.GroupResource]*adapter.Adapter{}}
 	for _, text := range texts {
 		f := &v1alpha1.ClusterChangeFreeze{}
 		if err := yaml.UnmarshalStrict([]byte(text), f); err != nil {
-			t.Fatal(err)
+			return m, err
 		}
 		rule, _, errs := freeze.CompileCluster(f, freeze.Context{Scope: target.Scope{Protected: sets.New[string]()}})
 		if len(errs) > 0 {
-			t.Fatal(errs)
+			return m, errs.ToAggregate()
 		}
 		m.set = m.set.With(rule)
 	}
 	all, err := shipped.All()
 	if err != nil {
-		t.Fatal(err)
+		return m, err
 	}
 	for _, a := range all {
 		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 		if len(errs) > 0 {
-			t.Fatal(errs)
+			return m, errs.ToAggregate()
 		}
 		m.adapters[schema.ParseGroupResource(a.Name)] = compiled
 	}
-	return m
+	return m, nil
 }
 
 const (

@@ -40,6 +40,13 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	ctrllog.SetLogger(ctrllog.Log.WithSink(ctrllog.NullLogSink{}))
+	if address := os.Getenv(aloneEnv); address != "" {
+		if err := serveAlone(address); err != nil {
+			fmt.Fprintln(os.Stderr, "serve:", err)
+			return 1
+		}
+		return 0
+	}
 	cluster, err := local.Up(context.Background(), local.Options{Level: local.LevelAPI})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "start the cluster:", err)

@@ -35,22 +35,26 @@ type Options struct {
 	Kinds []Kind
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. What replaces
-	// them is announced before it is served. Empty: the server makes and rotates certificates itself and keeps them in Secret.
+	// them is served at once. Empty: the server makes and rotates certificates itself and keeps them in Secret.
 	CertDir string
-	// Secret is where the server's own certificates are; its namespace has to exist.
+	// Secret is where the server's own certificates and the secret part of its path are; its namespace has to exist.
 	Secret types.NamespacedName
+	// ClientCA is a file with the authorities of the API servers' client certificates. Who has none of theirs is not let in. Empty:
+	// nobody is asked for one. ClientNames are the common names of the certificates that count; none: all do.
+	ClientCA    string
+	ClientNames []string
 	// ExtraHosts are further DNS names and IP addresses that the certificate is to cover.
 	ExtraHosts []string
-	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle is kept. One that an annotation
-	// asks cert-manager to keep is left to it.
+	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle and path are kept. A caBundle that an
+	// annotation asks cert-manager to keep is left to it.
 	Configurations []string
-	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects. Empty:
-	// others make it, such as the Helm chart, and it is named in Configurations.
+	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects, and beside it
+	// the policy that guards the ledger. Empty: others make both, such as the Helm chart, and it is named in Configurations.
 	OwnConfiguration string
 
 	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted
-	// before it is used, and an old one after; with CertDir, three times as long after.
+	// before it is used, and an old one after. With CertDir they do not count.
 	AuthorityLifetime, ServingLifetime, Overlap time.Duration
 	// Drain is how long Server.Drained lets the server serve on, not ready any more, once it is told to stop: until Services
 	// do not lead to it any more. Zero: not at all.
@@ -67,8 +71,8 @@ func (o Options) check() (Options, error) {
 	if _, err := o.Endpoint.hosts(); err != nil {
 		return o, err
 	}
-	if o.CertDir == "" && (o.Secret.Name == "" || o.Secret.Namespace == "") {
-		return o, errors.New("options of the admission server: give CertDir, or the namespace and name of Secret")
+	if o.Secret.Name == "" || o.Secret.Namespace == "" {
+		return o, errors.New("options of the admission server: give the namespace and name of Secret")
 	}
 	for i, k := range o.Kinds {
 		switch {
@@ -104,6 +108,14 @@ func (e Endpoint) hosts() ([]string, error) {
 		return nil, fmt.Errorf("the webhook URL %q is not https://host:port", e.URL)
 	}
 	return []string{u.Hostname()}, nil
+}
+
+// client is how a webhook configuration reaches a path of the server: below the secret one.
+func (r reach) client(endpoint Endpoint, path string) admissionregistrationv1.WebhookClientConfig {
+	if r.token != "" {
+		path = "/" + r.token + path
+	}
+	return endpoint.client(path, r.bundle)
 }
 
 // client is how a webhook configuration says where a path of the server is.

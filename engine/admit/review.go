@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 
 	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -43,6 +44,7 @@ func readReview(body []byte) (review, error) {
 		return review{}, fmt.Errorf("read the admission review: apiVersion %q with a request of JSON type %s", version, request.Type)
 	}
 	var r review
+	var err error
 	request.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "uid":
@@ -58,7 +60,7 @@ func readReview(body []byte) (review, error) {
 		case "operation":
 			r.operation = admissionv1.Operation(value.String())
 		case "userInfo":
-			r.readUser(value)
+			err = r.readUser(value)
 		case "dryRun":
 			r.dryRun = value.Bool()
 		case "object":
@@ -66,26 +68,69 @@ func readReview(body []byte) (review, error) {
 		case "oldObject":
 			r.oldObject = presence(value)
 		}
-		return true
+		return err == nil
 	})
-	return r, nil
+	return r, err
 }
 
-func (r *review) readUser(info gjson.Result) {
+// maxClaims is how many groups and extra values together a user may have: more than any authenticator gives, and few enough for the
+// memory that each takes.
+const maxClaims = 4096
+
+// readUser reads who asks. It is an error to be in too many groups: to leave some out would change what a user may do.
+func (r *review) readUser(info gjson.Result) error {
 	r.user, r.userUID = info.Get("username").String(), info.Get("uid").String()
-	for _, g := range info.Get("groups").Array() {
+	claims := 0
+	counted := func() bool { claims++; return claims <= maxClaims }
+	info.Get("groups").ForEach(func(_, g gjson.Result) bool {
 		r.groups = append(r.groups, g.String())
-	}
+		return counted()
+	})
 	info.Get("extra").ForEach(func(key, values gjson.Result) bool {
 		if r.extra == nil {
 			r.extra = map[string][]string{}
 		}
-		for _, v := range values.Array() {
+		values.ForEach(func(_, v gjson.Result) bool {
 			r.extra[key.String()] = append(r.extra[key.String()], v.String())
-		}
-		return true
+			return counted()
+		})
+		return claims <= maxClaims && counted()
 	})
+	if claims > maxClaims {
+		return fmt.Errorf("read the admission review: its user has more than %d groups and extra values", maxClaims)
+	}
+	return nil
 }
+
+// uidWithin is within how many bytes of a review its UID is: it is the first field of the request.
+const uidWithin = 1 << 10
+
+var uidPattern = regexp.MustCompile(`"uid":\s*"([0-9A-Za-z-]{1,64})"`)
+
+// uidOf finds the UID of a review that is not parsed; empty if it is not where API servers write it.
+func uidOf(body []byte) string {
+	if found := uidPattern.FindSubmatch(body[:min(len(body), uidWithin)]); found != nil {
+		return string(found[1])
+	}
+	return ""
+}
+
+// reasonOf is the reason of a status of HTTP, as API servers give it.
+func reasonOf(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusRequestEntityTooLarge:
+		return metav1.StatusReasonRequestEntityTooLarge
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	default:
+		return metav1.StatusReasonInternalError
+	}
+}
+
+// maxRefusal is the size of the longest refusal in bytes.
+const maxRefusal = 4 << 10
 
 // presence takes null for absent.
 func presence(value gjson.Result) gjson.Result {

@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -18,6 +20,11 @@ const (
 	// idleTimeout is well over the 90 s for which an API server keeps a connection that it does not use, so that it is the API
 	// server that ends it: a request that crosses with the end of its connection is lost, and API servers do not repeat it.
 	idleTimeout = 5 * time.Minute
+	// maxHeader is the size of the largest header in bytes, headerTime how long it may take, and answerTime how long an answer may
+	// take from there on.
+	maxHeader  = 64 << 10
+	headerTime = 5 * time.Second
+	answerTime = 30 * time.Second
 	// lastRequests is how long requests under way may take at the end: twice as long as API servers wait for an answer.
 	lastRequests = 2 * freezeTimeout * time.Second
 )
@@ -44,14 +51,21 @@ func (s *Server) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for admission requests: %w", err)
 	}
+	secured := &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: s.certs.certificate,
+		NextProtos:     []string{"h2", "http/1.1"},
+	}
+	if err := clientAuth(secured, s.options.ClientCA, s.options.ClientNames); err != nil {
+		return err
+	}
 	server := &http.Server{
-		Handler: s.leaving(s.web.WebhookMux()),
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: s.certs.certificate,
-			NextProtos:     []string{"h2", "http/1.1"},
-		},
-		MaxHeaderBytes: 1 << 20, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: idleTimeout,
+		Handler:     s.closeWhenDraining(&gate{tokens: s.certs.tokens, inner: s.web.WebhookMux(), bounds: newBounds(s.options.Log)}),
+		TLSConfig:   secured,
+		ConnContext: new(newcomers).context,
+		// What clients do wrong is theirs: it is not logged, by whoever comes.
+		ErrorLog:       log.New(io.Discard, "", 0),
+		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -72,9 +86,9 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
-// leaving ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the
+// closeWhenDraining ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the
 // GOAWAY that the header becomes. Neither loses a request, as the end of an idle connection may.
-func (s *Server) leaving(handler http.Handler) http.Handler {
+func (s *Server) closeWhenDraining(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -40,7 +40,7 @@ func TestServerLeavesInOrder(t *testing.T) {
 
 			browser := speaking(server, protocol)
 			ask := func(path string) (answer string, last bool) {
-				resp, err := browser.Post(fmt.Sprintf("https://127.0.0.1:%d%s", opts.Port, path), "text/plain", http.NoBody)
+				resp, err := browser.Post(*server.Client(path).URL, "text/plain", http.NoBody)
 				if err != nil {
 					return err.Error(), false
 				}

@@ -2,11 +2,11 @@ package admit
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -27,22 +27,10 @@ const ValidatePath = "/validate-flyball-dev-v1alpha1"
 type Server struct {
 	// web has the handlers, whose requests controller-runtime counts. It is not started.
 	web     webhook.Server
-	certs   certificates
+	certs   *keeper
 	options Options
 
 	listening, draining atomic.Bool
-}
-
-// certificates are where the server's certificate comes from.
-type certificates interface {
-	// run keeps the certificate until the context ends.
-	run(ctx context.Context) error
-	// certificate is what to serve now.
-	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// ready says why API servers may not reach the server yet.
-	ready() error
-	// bundle is the authorities that API servers have to trust.
-	bundle() []byte
 }
 
 // New makes a server that reads and writes its certificates and configurations with the given access. The error names
@@ -52,7 +40,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	certs, err := newCertificates(config, options)
+	certs, err := newKeeper(config, options)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +53,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 	return s, nil
 }
 
-func newCertificates(config *rest.Config, options Options) (certificates, error) {
+func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's HTTP client: %w", err)
@@ -78,31 +66,34 @@ func newCertificates(config *rest.Config, options Options) (certificates, error)
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
 	}
-	h := &hooks{client: registration.ValidatingWebhookConfigurations(), names: options.Configurations}
+	h := &hooks{client: registration.ValidatingWebhookConfigurations(), names: options.Configurations, endpoint: options.Endpoint}
 	if name := options.OwnConfiguration; name != "" {
 		h.names = append([]string{name}, h.names...)
-		h.desired = func(bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
-			return Configuration(name, options.Endpoint, options.Kinds, bundle)
+		h.desired = func(reach reach) *admissionregistrationv1.ValidatingWebhookConfiguration {
+			config := Configuration(name, options.Endpoint, options.Kinds, nil)
+			config.Webhooks[0].ClientConfig = reach.client(options.Endpoint, ValidatePath)
+			return config
 		}
 	}
+	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
+	if options.OwnConfiguration != "" {
+		k.ledger = &ledgerGuard{policies: registration.ValidatingAdmissionPolicies(), bindings: registration.ValidatingAdmissionPolicyBindings()}
+	}
+	// A path can be told to users by the API server, in the text of an error: it lives for a day.
+	k.paths = pathRotation{life: min(24*time.Hour, options.ServingLifetime*2/3), overlap: options.Overlap}
 	if options.CertDir != "" {
-		return newDirectory(options.CertDir, options.Overlap, h, options.Log)
+		k.directory, err = newDirectory(options.CertDir, options.Log)
+		return k, err
 	}
 	hosts, err := options.Endpoint.hosts()
 	if err != nil {
 		return nil, err
 	}
-	return &keeper{
-		secrets: core.Secrets(options.Secret.Namespace),
-		secret:  options.Secret,
-		hooks:   h,
-		rotation: rotation{
-			hosts:     append(hosts, options.ExtraHosts...),
-			authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
-		},
-		spares: spares{overlap: options.Overlap},
-		log:    options.Log,
-	}, nil
+	k.rotation = rotation{
+		hosts:     append(hosts, options.ExtraHosts...),
+		authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
+	}
+	return k, nil
 }
 
 // Handle answers admission reviews on a path of the server. It panics if the path is taken, and is called before Start.
@@ -141,9 +132,10 @@ func (s *Server) Ready(*http.Request) error {
 
 // CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a
 // certificate. It changes with rotation: name the configuration in Options.Configurations to have it kept.
-func (s *Server) CABundle() []byte { return s.certs.bundle() }
+func (s *Server) CABundle() []byte { return s.certs.reach().bundle }
 
-// Client is how a webhook configuration made elsewhere reaches a path of this server.
+// Client is how a webhook configuration made elsewhere reaches a path of this server. It begins with a secret part that changes:
+// name the configuration in Options.Configurations to have it kept.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
-	return s.options.Endpoint.client(path, s.CABundle())
+	return s.certs.reach().client(s.options.Endpoint, path)
 }

@@ -102,7 +102,8 @@ func holds(t *testing.T, name string, bundle []byte) error {
 func TestOwnConfigurationIsKept(t *testing.T) {
 	opts := options(t, adapters(t))
 	server, _ := start(t, opts)
-	want := admit.Configuration(opts.OwnConfiguration, opts.Endpoint, opts.Kinds, server.CABundle())
+	want := admit.Configuration(opts.OwnConfiguration, opts.Endpoint, opts.Kinds, nil)
+	want.Webhooks[0].ClientConfig = server.Client(admit.ValidatePath)
 	live, err := configurations().Get(t.Context(), opts.OwnConfiguration, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ type listWatcher[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// watchNamed pokes whenever the one object of that name comes, changes or goes; pokes that nobody has taken yet are one.
+// watchNamed notifies whenever the one object of that name comes, changes or goes; several that nobody has taken yet count as one.
 // A watch that is refused is tried again with back-off.
-func watchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, poke chan<- struct{}) error {
+func watchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, notify chan<- struct{}) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -39,7 +39,7 @@ func watchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], na
 	}
 	tell := func(any) {
 		select {
-		case poke <- struct{}{}:
+		case notify <- struct{}{}:
 		default:
 		}
 	}

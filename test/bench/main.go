@@ -84,6 +84,7 @@ func parts() []part {
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, (*bench).deciding},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
+		{[]string{"admit_hostile_p99_ratio"}, (*bench).besieging},
 		{[]string{"admit_added_p99_ms"}, (*bench).updating},
 		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},

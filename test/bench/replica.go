@@ -8,11 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/admit"
@@ -25,10 +28,12 @@ const deletionReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionRev
 
 // replica is one of several managers that elect a leader and all serve the webhook, as in production.
 type replica struct {
-	url    string
-	client *http.Client
-	cancel context.CancelFunc
-	done   chan error
+	clients *kubernetes.Clientset
+	port    int
+	url     string
+	client  *http.Client
+	cancel  context.CancelFunc
+	done    chan error
 }
 
 // replicas starts two managers and waits until both are ready. The API server asks the first.
@@ -57,7 +62,7 @@ func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 func (s *stage) replica(port, health, asked int) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &replica{
-		url: fmt.Sprintf("https://127.0.0.1:%d%s", port, admit.JudgePath), cancel: cancel, done: make(chan error, 1),
+		clients: s.clients, port: port, cancel: cancel, done: make(chan error, 1),
 		// The certificate is for the API server, which is not measured here.
 		client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 	}
@@ -86,8 +91,25 @@ func (r *replica) ready(ctx context.Context, health int) error {
 		if resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("it is not ready: status %d", resp.StatusCode)
 		}
+		if err := r.locate(ctx); err != nil {
+			return err
+		}
 		return allAllow(ctx, []*replica{r})
 	})
+}
+
+// locate finds the path at which the API server asks, which has a secret part, in what the managers have told the API server.
+func (r *replica) locate(ctx context.Context) error {
+	config, err := r.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	told, err := url.Parse(*config.Webhooks[0].ClientConfig.URL)
+	if err != nil {
+		return err
+	}
+	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(told.Path, admit.ValidatePath), admit.JudgePath)
+	return nil
 }
 
 // askDeletion asks the replica, as the API server does, about the deletion of the frozen Deployment.

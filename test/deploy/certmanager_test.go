@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,6 +52,15 @@ func TestCertManager(t *testing.T) {
 			if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, "--webhook-cert-dir=/certificates") {
 				t.Errorf("arguments %v", args)
 			}
+			// The Secret of the manager's own is not cert-manager's, which it may not touch.
+			if args, _, _ := unstructured.NestedStringSlice(container, "args"); last(args, "--webhook-secret=") != "flyball-webhook-path" {
+				t.Errorf("arguments %v", args)
+			}
+			for _, rule := range rules(t, find(t, all, "Role", "flyball")) {
+				if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) && !slices.Equal(rule.ResourceNames, []string{"flyball-webhook-path"}) {
+					t.Errorf("the manager may %v the Secrets %v", rule.Verbs, rule.ResourceNames)
+				}
+			}
 			config := find(t, all, "ValidatingWebhookConfiguration", "flyball")
 			if got := config.GetAnnotations()["cert-manager.io/inject-ca-from"]; got != namespace+"/flyball-webhook" {
 				t.Errorf("the configuration's authority comes from %q", got)
@@ -60,6 +70,16 @@ func TestCertManager(t *testing.T) {
 			}
 		})
 	}
+}
+
+// last is the value of the last argument with a prefix: the one that counts.
+func last(args []string, prefix string) (value string) {
+	for _, arg := range args {
+		if v, ok := strings.CutPrefix(arg, prefix); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 // mayPatch says whether a role lets one webhook configuration be followed and patched.

@@ -52,13 +52,17 @@ type WebhookOptions struct {
 	Host string
 	// CertDir holds tls.crt, tls.key and ca.crt made by somebody else (cert-manager); empty: the manager makes and rotates its own.
 	CertDir string
+	// ClientCA is a file with the authorities of the API servers' client certificates; empty: clients need none. ClientNames are the
+	// common names that count; none: all do.
+	ClientCA    string
+	ClientNames []string
 	// Service is the name of the Service in Namespace that leads to the webhook.
 	Service string
 	// ServicePort is the port of that Service; 0: 443.
 	ServicePort int32
 	// URL is how the API server reaches the webhook when it runs outside the cluster; it replaces Service.
 	URL string
-	// Secret holds the certificates that the manager makes.
+	// Secret holds the certificates that the manager makes, and the secret part of the webhook's path.
 	Secret string
 	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
 	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
@@ -81,10 +85,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
 	fs.StringVar(&o.Webhook.Host, "webhook-host", "", "Address to serve admission requests on; empty is every address.")
 	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "", "Directory with tls.crt, tls.key and ca.crt, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
+	fs.StringVar(&o.Webhook.ClientCA, "webhook-client-ca", "", "File with the authorities of the client certificates that API servers present to webhooks (AdmissionConfiguration, kubeConfigFile). Who presents none is not let in. Empty: no certificate is asked for.")
+	fs.StringSliceVar(&o.Webhook.ClientNames, "webhook-client-names", nil, "Common names of those certificates that count; empty: all do.")
 	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
 	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
-	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes.")
+	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes, and the secret part of the webhook's path.")
 	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager works on, not ready any more, once it is told to stop: API servers have to turn to another replica.")
 	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes is removed. Empty: the CRD of ClusterChangeFreeze.")
 }

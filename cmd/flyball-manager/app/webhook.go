@@ -45,11 +45,12 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	}
 	o := admit.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
-		CertDir: opts.Webhook.CertDir,
-		Drain:   opts.Webhook.Drain,
-		Secret:  types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:   judging.guard(ownKinds(w, admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
-		Log:     opts.Log.WithName("webhook"),
+		CertDir:  opts.Webhook.CertDir,
+		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
+		Drain:  opts.Webhook.Drain,
+		Secret: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
+		Kinds:  judging.guard(ownKinds(w, admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
+		Log:    opts.Log.WithName("webhook"),
 	}
 	if opts.Webhook.URL != "" {
 		o.Endpoint.URL = opts.Webhook.URL

@@ -9,31 +9,55 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+const (
+	// maxRefusal is the size of the longest refusal in bytes, and maxNamed how many policies are named in one.
+	maxRefusal, maxNamed = 4 << 10, 10
+	// maxWhy is the size in bytes of the longest reason, contact and documentation together that a policy gives.
+	maxWhy = 1 << 10
+)
+
 // refusal says what is refused, by which enforced policies and why, and when it is allowed next: in the time zone of the
-// policy that refuses longest.
+// policy that refuses longest. The first ten policies are named and the rest counted; reasons are cut where the text would be
+// longer than maxRefusal.
 func refusal(req *Request, v *Verdict, last *Rule) string {
-	denials := v.Denials
+	refusing, named, fixed := 0, 0, 0
+	for i := range v.Denials {
+		if d := &v.Denials[i]; d.Enforcement == v1alpha1.EnforcementDeny {
+			if refusing++; refusing <= maxNamed {
+				named, fixed = refusing, fixed+len(denialText(d, 0))
+			}
+		}
+	}
+	head, tail := "change of "+objectText(req)+" refused: ", ". "+nextText(v, last)
+	if refusing > named {
+		tail = fmt.Sprintf("; and %d more", refusing-named) + tail
+	}
+	left := maxRefusal - len(head) - len(tail) - fixed - len("; ")*named
 	var text strings.Builder
-	text.WriteString("change of " + objectText(req) + " refused: ")
-	separator := ""
-	for i := range denials {
-		d := &denials[i]
+	text.Grow(len(head) + len(tail) + 128*named)
+	text.WriteString(head)
+	for i, told := 0, 0; told < named; i++ {
+		d := &v.Denials[i]
 		if d.Enforcement != v1alpha1.EnforcementDeny {
 			continue
 		}
-		text.WriteString(separator)
-		text.WriteString(d.Policy.String())
-		text.WriteString(" denies ")
-		text.WriteString(deniedText(d))
-		if d.Reason != "" {
-			text.WriteString(": ")
-			text.WriteString(d.Reason)
+		if told > 0 {
+			text.WriteString("; ")
 		}
-		separator = "; "
+		text.WriteString(denialText(d, left/named))
+		told++
 	}
-	text.WriteString(". ")
-	text.WriteString(nextText(v, last))
-	return text.String()
+	text.WriteString(tail)
+	return OneLine(text.String(), maxRefusal)
+}
+
+// denialText says who denies what, and why in at most so many bytes.
+func denialText(d *Denial, why int) string {
+	text := d.Policy.String() + " denies " + deniedText(d)
+	if d.Reason == "" || why <= len(": ") {
+		return text
+	}
+	return text + ": " + OneLine(d.Reason, why-len(": "))
 }
 
 // deniedText is what a rule denies, in words.
@@ -78,7 +102,8 @@ func instantText(t time.Time, zone *time.Location) string {
 }
 
 func objectText(req *Request) string {
-	return workload.Ref{GroupKind: req.Kind, Namespace: req.Namespace, Name: req.Name}.String()
+	// Kubernetes allows no longer names than these.
+	return workload.Ref{GroupKind: req.Kind, Namespace: OneLine(req.Namespace, 63), Name: OneLine(req.Name, 253)}.String()
 }
 
 // actionsText joins actions as "Create, RollOut and Scale".

@@ -105,9 +105,9 @@ func messageText(m v1alpha1.FreezeMessage) string {
 		more = append(more, "see "+m.DocsURL)
 	}
 	if len(more) == 0 {
-		return text
+		return OneLine(text, maxWhy)
 	}
-	return strings.TrimSpace(text + " (" + strings.Join(more, "; ") + ")")
+	return OneLine(strings.TrimSpace(text+" ("+strings.Join(more, "; ")+")"), maxWhy)
 }
 
 // identity and ending are what the index orders by.

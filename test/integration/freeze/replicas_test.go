@@ -123,6 +123,14 @@ func (d *deploymentOfManagers) frozen(ctx context.Context) error {
 	return d.env.Client.Patch(ctx, deployment("default", "web"), client.RawPatch(types.MergePatchType, []byte(toTwo)), client.DryRunAll)
 }
 
+// path is where API servers ask for verdicts.
+func (d *deploymentOfManagers) path() string {
+	GinkgoHelper()
+	var config admissionregistrationv1.ValidatingWebhookConfiguration
+	Expect(d.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
+	return *config.Webhooks[0].ClientConfig.Service.Path
+}
+
 // verdict has an error unless a change that the freeze refuses is refused by it.
 func (d *deploymentOfManagers) verdict(ctx context.Context) error {
 	if err := d.frozen(ctx); !refused(err) {
@@ -182,7 +190,7 @@ metadata: {name: new, namespace: default}
 spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Delete]}
 `))).To(Succeed())
 		for _, r := range managers.running {
-			Eventually(func() (string, error) { return deletionReview(r.address) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
+			Eventually(func() (string, error) { return deletionReview(r.address, managers.path()) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
 		}
 		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
 	})
@@ -250,12 +258,10 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})
 
-	It("hand over to certificates from a directory, and from one authority to another", func() {
-		first, err := harness.NewIssuer()
+	It("go over to certificates from a directory, and lose nothing while those are renewed", func() {
+		issuer, err := harness.NewIssuer()
 		Expect(err).NotTo(HaveOccurred())
-		second, err := harness.NewIssuer()
-		Expect(err).NotTo(HaveOccurred())
-		project := func(dir string, issuer *harness.Issuer) {
+		project := func(dir string) {
 			GinkgoHelper()
 			files, err := issuer.Files("flyball-webhook." + harness.Namespace + ".svc")
 			Expect(err).NotTo(HaveOccurred())
@@ -266,20 +272,23 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 			g.Expect(managers.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
 			return string(config.Webhooks[0].ClientConfig.CABundle)
 		}
+		dirs := []string{GinkgoT().TempDir(), GinkgoT().TempDir()}
+		managers.kill()
+		for _, dir := range dirs {
+			project(dir)
+			managers.start("--webhook-cert-dir=" + dir)
+		}
+		Eventually(trusted).Should(Equal(string(issuer.Bundle())))
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 		failures := managers.underLoad(func(*harness.Load) {
-			dirs := []string{GinkgoT().TempDir(), GinkgoT().TempDir()}
-			for _, dir := range dirs {
-				project(dir, first)
-				managers.start("--webhook-cert-dir=" + dir)
-			}
-			managers.terminate()
-			Eventually(trusted).Should(ContainSubstring(string(first.Bundle())))
-			for _, dir := range dirs {
-				project(dir, second)
-				Eventually(trusted).Should(And(ContainSubstring(string(first.Bundle())), ContainSubstring(string(second.Bundle()))))
+			for i, dir := range dirs {
+				before := serial(managers.running[i].address)
+				project(dir)
+				Eventually(serial).WithArguments(managers.running[i].address).ShouldNot(Equal(before))
 			}
 		})
 		Expect(failures).To(BeEmpty())
+		Expect(trusted(Default)).To(Equal(string(issuer.Bundle())))
 		managers.terminate()
 	})
 
@@ -308,12 +317,21 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 	})
 })
 
+// serial is that of the certificate that is served at an address.
+func serial(address string) string {
+	GinkgoHelper()
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", address)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
 // deletionReview asks one replica, as the API server does, about the deletion of a Deployment.
-func deletionReview(address string) (string, error) {
+func deletionReview(address, path string) (string, error) {
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","namespace":"default","name":"web",
 "resource":{"group":"apps","version":"v1","resource":"deployments"},"userInfo":{"username":"alice"},"dryRun":true,"oldObject":{"metadata":{"name":"web"}}}}`
 	direct := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	resp, err := direct.Post("https://"+address+"/judge", "application/json", strings.NewReader(review))
+	resp, err := direct.Post("https://"+address+path, "application/json", strings.NewReader(review))
 	if err != nil {
 		return "", err
 	}

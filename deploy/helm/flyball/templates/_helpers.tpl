@@ -64,3 +64,8 @@ tolerations: {{- toYaml . | nindent 2 }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{- /* The Secret that the manager keeps: its certificates and its path, or the path alone beside cert-manager's. */}}
+{{- define "flyball.webhookSecret" -}}
+{{ include "flyball.fullname" . }}-webhook-{{ if .Values.webhook.certManager.enabled }}path{{ else }}cert{{ end }}
+{{- end }}

@@ -1,0 +1,244 @@
+package admit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+)
+
+const (
+	// maxReview is the size of the largest review in bytes: two objects of 1.5 MiB, which is what etcd takes, and what is around them.
+	maxReview = 3<<20 + 128<<10
+	// maxDepth is how deep objects and lists of a review may be nested. JSON is read by functions that call themselves.
+	maxDepth = 1000
+	// smallReview is the size in bytes up to which reviews are served side by side. Larger ones are served one at a time, so that
+	// the memory of all is bounded and the small ones do not wait for them.
+	smallReview = 256 << 10
+	smallSlots  = 64
+	largeSlots  = 1
+	// slotTime is how long a review waits for others, bodyTime how long its body may take. Together they are less than the
+	// freezeTimeout that API servers wait, so that a refusal reaches them.
+	slotTime = 1500 * time.Millisecond
+	bodyTime = 2 * time.Second
+	// judgeTime is how long the answer to a webhook that fails open may take, counted from the request: later, the API server
+	// would have let the change through.
+	judgeTime = 4 * time.Second
+	// overloadLogged is how often it is logged at most that reviews are refused.
+	overloadLogged = 10 * time.Second
+)
+
+// fault is why a review is not judged, with the status of HTTP that says so.
+type fault struct {
+	code int
+	err  error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+
+func faultf(code int, format string, args ...any) *fault {
+	return &fault{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// codeOf is the status of HTTP that says why a review is not judged.
+func codeOf(err error) int {
+	if f := (*fault)(nil); errors.As(err, &f) {
+		return f.code
+	}
+	return http.StatusInternalServerError
+}
+
+// scanned is a body that was read and found to be within the bounds.
+type scanned struct {
+	*bytes.Reader
+	raw []byte
+}
+
+// Close implements io.Closer.
+func (scanned) Close() error { return nil }
+
+// readBody reads the body of a review within the bounds. It is not parsed before its size and depth are known.
+func readBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	if known, ok := req.Body.(scanned); ok {
+		return known.raw, nil
+	}
+	if req.ContentLength > maxReview {
+		return nil, faultf(http.StatusRequestEntityTooLarge, "the admission review has %d bytes, more than %d", req.ContentLength, maxReview)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return body, faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
+	case err != nil:
+		return body, faultf(http.StatusBadRequest, "read the admission review: %w", err)
+	}
+	if err := checkDepth(body); err != nil {
+		return body, &fault{code: http.StatusBadRequest, err: err}
+	}
+	return body, nil
+}
+
+// checkDepth refuses JSON that is nested too deep, without parsing it: brackets are counted outside texts.
+func checkDepth(body []byte) error {
+	depth, text := 0, false
+	for i := 0; i < len(body); i++ {
+		c := body[i]
+		switch {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("read the admission review: it is nested deeper than %d levels", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// bounds limit what reviews cost: their size, their depth, how long their bodies take, and how many are served at once. What
+// is beyond is refused. A webhook that fails open gets a denial then, since any other answer would let the change through.
+type bounds struct {
+	small, large chan struct{}
+	slotTime     time.Duration
+	log          logr.Logger
+	// logged is when an overload was logged last, in nanoseconds.
+	logged atomic.Int64
+}
+
+func newBounds(log logr.Logger) *bounds {
+	return &bounds{small: make(chan struct{}, smallSlots), large: make(chan struct{}, largeSlots), slotTime: slotTime, log: log}
+}
+
+// Bound serves a handler of reviews within the same bounds as a Server does, to anybody, as a webhook that fails closed.
+func Bound(handler http.Handler, log logr.Logger) http.Handler {
+	b := newBounds(log)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { b.serve(handler, w, req, false) })
+}
+
+// serve answers one request by the handler, within the bounds.
+func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Request, open bool) {
+	if open {
+		ctx, cancel := context.WithTimeout(req.Context(), judgeTime)
+		defer cancel()
+		req = req.WithContext(ctx)
+	}
+	release, err := b.acquire(req)
+	if err != nil {
+		b.refuse(w, req, open, nil, err)
+		return
+	}
+	defer release()
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a test's recorder has none
+	body, err := readBody(w, req)
+	if err != nil {
+		b.refuse(w, req, open, body, err)
+		return
+	}
+	// The connection is read on, to notice its end: the deadline is not that of the handler.
+	_ = control.SetReadDeadline(time.Time{})
+	req.Body = scanned{Reader: bytes.NewReader(body), raw: body}
+	if !open {
+		handler.ServeHTTP(w, req)
+		return
+	}
+	answer := &failedAnswer{ResponseWriter: w}
+	handler.ServeHTTP(answer, req)
+	if answer.code != 0 {
+		b.refuse(w, req, open, body, &fault{code: answer.code, err: errors.New(answer.text.String())})
+	}
+}
+
+// acquire waits for a place among the reviews of the same size.
+func (b *bounds) acquire(req *http.Request) (release func(), err error) {
+	slots := b.small
+	if req.ContentLength < 0 || req.ContentLength > smallReview {
+		slots = b.large
+	}
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	default:
+	}
+	timer := time.NewTimer(b.slotTime)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-req.Context().Done():
+		return nil, faultf(http.StatusTooManyRequests, "wait for other admission reviews: %w", req.Context().Err())
+	case <-timer.C:
+	}
+	if now, last := time.Now().UnixNano(), b.logged.Load(); now-last > int64(overloadLogged) && b.logged.CompareAndSwap(last, now) {
+		b.log.Info("too many admission reviews at once: some are refused", "size", req.ContentLength)
+	}
+	return nil, faultf(http.StatusTooManyRequests, "too many admission reviews at once")
+}
+
+// refuse answers what is beyond the bounds, or could not be judged. Where the webhook fails closed it is an error, by which the
+// API server refuses the change, or asks again. Where it fails open it is a denial of the review whose body has begun to come.
+func (b *bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
+	code := codeOf(err)
+	control := http.NewResponseController(w)
+	if open {
+		if body == nil {
+			_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+			body, _ = io.ReadAll(io.LimitReader(req.Body, uidWithin))
+		}
+		if uid := uidOf(body); uid != "" {
+			denial := answer{code: int32(code), reason: reasonOf(code), message: freeze.OneLine("this change cannot be judged now: "+err.Error(), maxRefusal)}
+			if err := denial.write(w, uid); err != nil {
+				b.log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+			}
+			return
+		}
+	}
+	_ = control.SetReadDeadline(time.Now()) // nothing more is read
+	w.Header().Set("Connection", "close")
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, freeze.OneLine(err.Error(), maxRefusal), code)
+}
+
+// failedAnswer keeps the text of an answer that is an error, except for one that asks the API server to come again: that one is for
+// another replica, and passes.
+type failedAnswer struct {
+	http.ResponseWriter
+	code int
+	text bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *failedAnswer) WriteHeader(code int) {
+	if code < http.StatusBadRequest || a.Header().Get("Retry-After") != "" {
+		a.ResponseWriter.WriteHeader(code)
+		return
+	}
+	a.code = code
+}
+
+// Write implements http.ResponseWriter.
+func (a *failedAnswer) Write(p []byte) (int, error) {
+	if a.code == 0 {
+		return a.ResponseWriter.Write(p)
+	}
+	return a.text.Write(p)
+}
+
+// Unwrap serves http.ResponseController.
+func (a *failedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

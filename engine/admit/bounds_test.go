@@ -1,0 +1,275 @@
+package admit
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// guarded is a server whose handler counts what gets through to it, and answers with what respond says.
+type guarded struct {
+	*httptest.Server
+	gate   *gate
+	passed atomic.Int32
+}
+
+func guard(t *testing.T, respond http.HandlerFunc) *guarded {
+	t.Helper()
+	s := &guarded{}
+	s.gate = &gate{tokens: func() []string { return []string{"another", token} }, bounds: newBounds(testr.New(t)), inner: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s.passed.Add(1)
+		respond(w, req)
+	})}
+	s.Server = httptest.NewServer(s.gate)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *guarded) post(t *testing.T, path string, body io.Reader) (*http.Response, string) {
+	t.Helper()
+	resp, err := s.Client().Post(s.URL+path, "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+// denied says why a review was denied; it is an error if it was not.
+func denied(text string) (string, error) {
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal([]byte(text), &review); err != nil {
+		return "", err
+	}
+	if r := review.Response; r == nil || r.UID != "u-1" || r.Allowed {
+		return "", fmt.Errorf("not the denial of u-1: %s", text)
+	}
+	return review.Response.Result.Message, nil
+}
+
+// begun is how API servers begin a review.
+const begun = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","object":`
+
+// Who does not know the path is answered before the body has come, and gets nowhere.
+func TestStrangersGetNowhere(t *testing.T) {
+	s := guard(t, func(http.ResponseWriter, *http.Request) {})
+	for _, path := range []string{"", "/", JudgePath, ValidatePath, "/" + token[:31] + JudgePath, "/x" + token + JudgePath, "/another/" + token, "/" + strings.ToUpper(token) + JudgePath} {
+		if strings.HasPrefix(path, "/another") {
+			continue
+		}
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The body is announced, and never comes.
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", "/"+strings.TrimPrefix(path, "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn) // ends, because the server closes the connection
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 404") {
+			t.Errorf("%q: %v %s", path, err, answer)
+		}
+		_ = conn.Close()
+	}
+	if n := s.passed.Load(); n != 0 {
+		t.Errorf("%d requests got through", n)
+	}
+	if resp, _ := s.post(t, "/"+token+JudgePath, strings.NewReader("{}")); resp.StatusCode != http.StatusOK || s.passed.Load() != 1 {
+		t.Errorf("with the path: %s", resp.Status)
+	}
+}
+
+// What is too large, too deep or cut off is refused before the handler sees it: by an error where the webhook fails closed, and by
+// a denial where it fails open.
+func TestBoundsOfBodies(t *testing.T) {
+	s := guard(t, func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		if req.URL.Path != JudgePath {
+			t.Errorf("the handler sees the path %s", req.URL.Path)
+		}
+	})
+	nested := func(n int, opening, closing string) string {
+		return begun + strings.Repeat(opening, n) + "1" + strings.Repeat(closing, n) + "}}"
+	}
+	for _, test := range []struct {
+		reason, body string
+		code         int
+	}{
+		{"as deep as may be", nested(maxDepth-2, "[", "]"), http.StatusOK},
+		{"too deep", nested(maxDepth-1, "[", "]"), http.StatusBadRequest},
+		{"two million lists", nested(1_000_000, "[", "]"), http.StatusBadRequest},
+		{"objects, and nothing closed", begun + strings.Repeat(`{"a":`, 500_000), http.StatusBadRequest},
+		{"brackets in texts", begun + `"` + strings.Repeat(`[\"`, 100_000) + `"}}`, http.StatusOK},
+		{"as large as may be", begun + `"` + strings.Repeat("a", maxReview-len(begun)-3) + `"}`, http.StatusOK},
+		{"too large", begun + `"` + strings.Repeat("a", maxReview) + `"}}`, http.StatusRequestEntityTooLarge},
+	} {
+		for _, chunked := range []bool{false, true} {
+			before := s.passed.Load()
+			var body io.Reader = strings.NewReader(test.body)
+			if chunked {
+				body = struct{ io.Reader }{body} // its length is not known
+			}
+			if resp, text := s.post(t, "/"+token+JudgePath, body); resp.StatusCode != test.code {
+				t.Errorf("%s: %s %s", test.reason, resp.Status, text)
+			}
+			if passed := s.passed.Load() - before; passed != 0 != (test.code == http.StatusOK) {
+				t.Errorf("%s: the handler saw %d", test.reason, passed)
+			}
+		}
+		if test.code == http.StatusOK {
+			continue
+		}
+		resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(test.body))
+		if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "cannot be judged now") {
+			t.Errorf("%s, where it fails open: %s %v", test.reason, resp.Status, err)
+		}
+	}
+}
+
+// Errors of a handler are denials where the webhook fails open, except for what another replica may answer.
+func TestErrorsWhereItFailsOpen(t *testing.T) {
+	var again atomic.Bool
+	s := guard(t, func(w http.ResponseWriter, _ *http.Request) {
+		if again.Load() {
+			w.Header().Set("Retry-After", "1")
+		}
+		http.Error(w, "the API server is away", http.StatusInternalServerError)
+	})
+	if resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError {
+		t.Errorf("fails closed: %s %s", resp.Status, text)
+	}
+	_, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(begun+"1}}"))
+	if why, err := denied(text); err != nil || !strings.Contains(why, "the API server is away") {
+		t.Errorf("fails open: %q, %v", why, err)
+	}
+	again.Store(true)
+	if resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("to be asked again: %s %s", resp.Status, text)
+	}
+}
+
+// More than is served at once is refused, and never let through; large reviews do not keep small ones waiting.
+func TestOverload(t *testing.T) {
+	arrived, release := make(chan struct{}, 100), make(chan struct{})
+	s := guard(t, func(_ http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Slow") != "" {
+			arrived <- struct{}{}
+			<-release
+		}
+	})
+	s.gate.bounds.small, s.gate.bounds.large, s.gate.bounds.slotTime = make(chan struct{}, 2), make(chan struct{}, 1), time.Millisecond
+	large := begun + `"` + strings.Repeat("a", smallReview) + `"}}`
+	occupy := func(body string) {
+		req, err := http.NewRequest(http.MethodPost, s.URL+"/"+token+JudgePath, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Slow", "1")
+		go func() {
+			if resp, err := s.Client().Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		<-arrived
+	}
+	defer close(release)
+	full := func(size, body string) {
+		resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(body))
+		if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s %s", size, resp.Status, text)
+		}
+		_, text = s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(body))
+		if why, err := denied(text); err != nil || !strings.Contains(why, "too many") {
+			t.Errorf("%s, where it fails open: %q, %v", size, why, err)
+		}
+	}
+	occupy(large)
+	full("large", large)
+	if resp, _ := s.post(t, "/"+token+JudgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusOK {
+		t.Errorf("a small one beside a large one: %s", resp.Status)
+	}
+	occupy("{}")
+	occupy("{}")
+	full("small", begun+"1}}")
+}
+
+// A body that does not come is given up, and its place is free again.
+func TestSlowBodies(t *testing.T) {
+	s := guard(t, func(http.ResponseWriter, *http.Request) {})
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", token, JudgePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 400") {
+		t.Errorf("%v %s", err, answer)
+	}
+	if n := s.passed.Load() + int32(len(s.gate.bounds.small)); n != 0 {
+		t.Errorf("%d reviews are still there", n)
+	}
+}
+
+// Connections over which nobody shows that they know the path go: the oldest when there are too many. Others stay.
+func TestNewcomersGo(t *testing.T) {
+	s := guard(t, func(http.ResponseWriter, *http.Request) {})
+	server := httptest.NewUnstartedServer(s.gate)
+	all := new(newcomers)
+	server.Config.ConnContext = all.context
+	server.Start()
+	t.Cleanup(server.Close)
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	ask := func(conn net.Conn) string {
+		_, _ = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", token, JudgePath)
+		answer, _ := bufio.NewReader(conn).ReadString('\n')
+		return answer
+	}
+	honest := dial()
+	if answer := ask(honest); !strings.Contains(answer, "200") {
+		t.Fatal(answer)
+	}
+	first := dial()
+	for range maxNewcomers {
+		dial()
+	}
+	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the oldest: %v, want its end", err)
+	}
+	if answer := ask(honest); !strings.Contains(answer, "200") {
+		t.Errorf("who knew the path: %s", answer)
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if n := all.all.Len(); n > maxNewcomers {
+		t.Errorf("%d newcomers", n)
+	}
+}

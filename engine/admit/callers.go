@@ -1,0 +1,134 @@
+package admit
+
+import (
+	"container/list"
+	"context"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// openSuffix ends the path of a webhook that fails open.
+	openSuffix = "/open"
+	// newcomerTime is how long a connection may stay over which nobody has shown that they know the path.
+	newcomerTime = 10 * time.Second
+	// maxNewcomers is how many such connections there may be; then the oldest is closed. Those of API servers take milliseconds.
+	maxNewcomers = 256
+)
+
+// gate lets through who knows the secret part of the path. Others get 404 before anything of their body is read, and nothing of
+// them is kept or logged.
+type gate struct {
+	// tokens are the secret parts that count now.
+	tokens func() []string
+	inner  http.Handler
+	bounds *bounds
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	token, rest, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	known := false
+	for _, t := range g.tokens() {
+		known = subtle.ConstantTimeCompare([]byte(t), []byte(token)) == 1 || known
+	}
+	if !known {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // net/http would read the body to its end
+		w.Header().Set("Connection", "close")
+		http.NotFound(w, req)
+		return
+	}
+	if n, ok := req.Context().Value(newcomerKey{}).(*newcomer); ok {
+		n.known()
+	}
+	path, open := strings.CutSuffix("/"+rest, openSuffix)
+	inner := req.Clone(req.Context())
+	inner.URL.Path, inner.URL.RawPath = path, ""
+	g.bounds.serve(g.inner, w, inner, open)
+}
+
+// newcomers are the connections over which nobody has shown yet that they know the path. They are closed after a while, and
+// the oldest is when there are too many.
+type newcomers struct {
+	mu  sync.Mutex
+	all list.List // of *newcomer, the oldest first
+}
+
+type newcomer struct {
+	in    *newcomers
+	conn  net.Conn
+	timer *time.Timer
+	at    *list.Element
+}
+
+type newcomerKey struct{}
+
+// context is the ConnContext of a http.Server.
+func (n *newcomers) context(ctx context.Context, conn net.Conn) context.Context {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn() // to close it without a word
+	}
+	c := &newcomer{in: n, conn: conn}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.at = n.all.PushBack(c)
+	c.timer = time.AfterFunc(newcomerTime, c.close)
+	if n.all.Len() > maxNewcomers {
+		go n.all.Front().Value.(*newcomer).close()
+	}
+	return context.WithValue(ctx, newcomerKey{}, c)
+}
+
+// known makes it a connection like any other. It says whether it was a newcomer until now.
+func (c *newcomer) known() bool {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	if c.at == nil {
+		return false
+	}
+	c.timer.Stop()
+	c.in.all.Remove(c.at)
+	c.at = nil
+	return true
+}
+
+func (c *newcomer) close() {
+	if c.known() {
+		_ = c.conn.Close()
+	}
+}
+
+// clientAuth adds to a TLS configuration which clients are let in: those with a certificate of the authorities in a file, under one
+// of the names if there are any. Without a file all are.
+func clientAuth(config *tls.Config, file string, names []string) error {
+	if file == "" {
+		return nil
+	}
+	bundle, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the authorities of the API servers' certificates: %w", err)
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(bundle) {
+		return fmt.Errorf("read the authorities of the API servers' certificates: %s has none", file)
+	}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	if len(names) > 0 {
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			if name := state.PeerCertificates[0].Subject.CommonName; !slices.Contains(names, name) {
+				return fmt.Errorf("the client is %q, not an API server", name)
+			}
+			return nil
+		}
+	}
+	return nil
+}

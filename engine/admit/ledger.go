@@ -1,0 +1,105 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// LedgerPolicyName is the ValidatingAdmissionPolicy that guards the ledger, and its binding.
+const LedgerPolicyName = "flyball-ledger"
+
+// ledgerOf is the ledger of an object in CEL, if it has one.
+func ledgerOf(object string) string {
+	return object + ".?metadata.?annotations[?'" + v1alpha1.AnnotationLedger + "']"
+}
+
+// LedgerPolicy makes the policy by which the ledger cannot be changed through /status, of whatever kind: that of the built-in
+// kinds takes annotations, and who may only report what an object does must not say what Flyball gives back to it. /scale, the
+// other subresource of kinds that have adapters, takes none. The API server decides by itself, so the guard holds while no replica
+// runs. Status of pods and nodes is left out: it is written all the time, and neither has a ledger. Every field that the API server would fill in is given.
+func LedgerPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	meta := metav1.ObjectMeta{Name: LedgerPolicyName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}}
+	updates := func(groups []string, resources ...string) []admissionregistrationv1.NamedRuleWithOperations {
+		return []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: groups, APIVersions: []string{"*"}, Resources: resources, Scope: new(admissionregistrationv1.AllScopes),
+			},
+		}}}
+	}
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: meta,
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				FailurePolicy: new(admissionregistrationv1.Fail),
+				MatchConstraints: &admissionregistrationv1.MatchResources{
+					MatchPolicy:          new(admissionregistrationv1.Equivalent),
+					NamespaceSelector:    &metav1.LabelSelector{},
+					ObjectSelector:       &metav1.LabelSelector{},
+					ResourceRules:        updates([]string{"*"}, "*/status"),
+					ExcludeResourceRules: updates([]string{""}, "nodes/status", "pods/status"),
+				},
+				Validations: []admissionregistrationv1.Validation{{
+					Expression: ledgerOf("object") + " == " + ledgerOf("oldObject"),
+					Message:    "the annotation " + v1alpha1.AnnotationLedger + " is changed with the object itself, not through its status",
+					Reason:     new(metav1.StatusReasonForbidden),
+				}},
+			},
+		}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: meta,
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: LedgerPolicyName, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
+		}
+}
+
+// ledgerGuard keeps the policy where no chart does.
+type ledgerGuard struct {
+	policies admissionregistrationclient.ValidatingAdmissionPolicyInterface
+	bindings admissionregistrationclient.ValidatingAdmissionPolicyBindingInterface
+}
+
+// keep makes or corrects the policy and its binding.
+func (g *ledgerGuard) keep(ctx context.Context) error {
+	policy, binding := LedgerPolicy()
+	live, err := g.policies.Get(ctx, policy.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = g.policies.Create(ctx, policy, metav1.CreateOptions{FieldManager: fieldManager})
+	case err == nil && !equality.Semantic.DeepEqual(live.Spec, policy.Spec):
+		live.Spec = policy.Spec
+		_, err = g.policies.Update(ctx, live, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("keep the ValidatingAdmissionPolicy %s: %w", policy.Name, err)
+	}
+	bound, err := g.bindings.Get(ctx, binding.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = g.bindings.Create(ctx, binding, metav1.CreateOptions{FieldManager: fieldManager})
+	case err == nil && !equality.Semantic.DeepEqual(bound.Spec, binding.Spec):
+		bound.Spec = binding.Spec
+		_, err = g.bindings.Update(ctx, bound, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("keep the ValidatingAdmissionPolicyBinding %s: %w", binding.Name, err)
+	}
+	return nil
+}
+
+// watch notifies when the policy or its binding changes.
+func (g *ledgerGuard) watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
+	return errors.Join(
+		watchNamed(ctx, g.policies, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicy{}, log, notify),
+		watchNamed(ctx, g.bindings, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, log, notify),
+	)
+}

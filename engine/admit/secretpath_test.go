@@ -1,0 +1,78 @@
+package admit
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever time passes between two looks, and whenever configurations follow: replicas that read the Secret within the overlap, and
+// API servers that learn of a configuration within it, agree on the path at every moment.
+func TestPathsOverlap(t *testing.T) {
+	const overlap, life = 10 * time.Minute, 24 * time.Hour
+	r := pathRotation{life: life, overlap: overlap}
+	type moment struct {
+		at     time.Time
+		tokens []string
+		leads  string
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		var held []secretPath
+		var live string // where the configuration leads
+		var led time.Time
+		var history []moment
+		seen := map[string]bool{}
+		for range rapid.IntRange(20, 120).Draw(t, "looks") {
+			now = now.Add(time.Duration(rapid.IntRange(1, int(overlap.Seconds()/2)).Draw(t, "pause")) * time.Second)
+			if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+				now = now.Add(life / 2)
+			}
+			if len(held) == 0 || live != held[0].token {
+				led = time.Time{}
+			} else if led.IsZero() {
+				led = now
+			}
+			p, err := r.next(held, now, led)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := readPaths(pathsText(p.held))
+			if err != nil || !slices.EqualFunc(stored, p.held, func(a, b secretPath) bool { return a.token == b.token && a.made.Equal(b.made) }) {
+				t.Fatalf("what is stored is read as %v, %v", stored, err)
+			}
+			if !p.wake.After(now) && !p.changed {
+				if r.current(p.held, now) == live {
+					t.Fatalf("wake at %v, which has passed at %v", p.wake, now)
+				}
+			}
+			held = stored
+			if rapid.IntRange(0, 4).Draw(t, "written") > 0 {
+				live = r.current(held, now)
+			}
+			history = append(history, moment{now, tokensOf(held), live})
+			seen[held[0].token] = true
+			for _, past := range history {
+				if past.at.After(now.Add(-overlap)) && past.leads != "" && !slices.Contains(tokensOf(held), past.leads) {
+					t.Fatalf("at %v: an API server that knows the configuration of %v gets nowhere", now, past.at)
+				}
+				if past.at.After(now.Add(-overlap)) && len(seen) > 1 && live != "" && past.at.After(history[0].at) && !slices.Contains(past.tokens, live) {
+					t.Fatalf("at %v: a replica that knows the Secret of %v does not know the path", now, past.at)
+				}
+			}
+		}
+		if now.Sub(history[0].at) > 2*life && len(seen) < 2 {
+			t.Fatal("the path was never replaced")
+		}
+	})
+}
+
+func TestUnusablePaths(t *testing.T) {
+	for _, text := range []string{"short 2026-03-01T12:00:00Z", token, token + " yesterday"} {
+		if held, err := readPaths([]byte(text)); err == nil {
+			t.Errorf("%q is read as %v", text, held)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package freeze
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// OneLine makes one line of printable text of what people supply, of at most so many bytes. Line ends, control characters and
+// those that change the direction of what is around them are escaped as in Go: nobody can forge another line of a log, or hide
+// a part of a message. A text that is too long ends in "...".
+func OneLine(text string, limit int) string {
+	const cut = "..."
+	printed := 0 // up to here the text is printed as it is
+	for printed < len(text) && printed < limit {
+		r, size := utf8.DecodeRuneInString(text[printed:])
+		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
+			break
+		}
+		printed += size
+	}
+	if printed == len(text) && printed <= limit {
+		return text
+	}
+	var line strings.Builder
+	short := 0 // the longest beginning that leaves room for the cut
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		piece := text[i : i+size]
+		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
+			piece = strings.Trim(strconv.Quote(piece), `"`)
+		}
+		if line.Len()+len(piece) > limit {
+			return line.String()[:short] + cut[:min(len(cut), limit)]
+		}
+		line.WriteString(piece)
+		if line.Len()+len(cut) <= limit {
+			short = line.Len()
+		}
+		i += size
+	}
+	return line.String()
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"flyball.dev/flyball/engine/admit"
+)
+
+const (
+	// hostilePerSecond is how many hostile bodies come in a second, each of hostileSize bytes.
+	hostilePerSecond, hostileSize = 20, 3_000_000
+)
+
+// hostileBodies are reviews that are made to cost much: nested deep, with many members, too large.
+func hostileBodies() []string {
+	fill := func(element string) string { return strings.Repeat(element, hostileSize/len(element)) }
+	const user, object = `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","userInfo":{"username":"eve","groups":[`, `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":`
+	return []string{
+		object + fill("["),
+		user + fill("[],") + `""]}}}`,
+		object + `{"spec":[` + fill(`{"a":1},`) + `1]}}}`,
+		object + `{"metadata":{"name":"` + fill("w") + `"}}}}`,
+		object + fill("  ") + "1}}",
+	}
+}
+
+// beset has hostile bodies come all the time, until stop is called.
+func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int)) {
+	ctx, cancel := context.WithCancel(ctx)
+	bodies := hostileBodies()
+	// A client of its own, as hostile reviews come over other connections.
+	client := &http.Client{Transport: server.Client().Transport.(*http.Transport).Clone()}
+	var all sync.WaitGroup
+	asked := 0
+	all.Go(func() {
+		tick := time.NewTicker(time.Second / hostilePerSecond)
+		defer tick.Stop()
+		for ; ; asked++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			body := bodies[asked%len(bodies)]
+			all.Go(func() {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+admit.JudgePath, strings.NewReader(body))
+				if err != nil {
+					return
+				}
+				if resp, err := client.Do(req); err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+			})
+		}
+	})
+	return func() int {
+		cancel()
+		all.Wait()
+		return asked
+	}
+}
+
+// besieging measures what honest reviews wait for while hostile ones come, against a quiet time: same webhook, in turns.
+func (b *bench) besieging(ctx context.Context) error {
+	body, err := b.rollOutReview()
+	if err != nil {
+		return err
+	}
+	judge, err := b.judgeOf(1000)
+	if err != nil {
+		return err
+	}
+	server := overTLS(admit.Bound(judge, logr.Discard()))
+	defer server.Close()
+	quiet := func() (times, error) { return b.ask(ctx, server, body) }
+	hostile := 0
+	besieged := func() (times, error) {
+		stop := beset(ctx, server)
+		time.Sleep(time.Second / hostilePerSecond) // until the first has come
+		t, err := b.ask(ctx, server, body)
+		hostile += stop()
+		return t, err
+	}
+	var ratios []float64
+	for round := range b.admitRounds + 1 {
+		with, without, err := inTurns(b.reviews/reviewBlock, besieged, quiet)
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			continue // connections and caches are warm now
+		}
+		b.report.say("judging beside hostile reviews: p99 %.3f ms; without: p99 %.3f ms; %d hostile ones so far", with.p99(), without.p99(), hostile)
+		ratios = append(ratios, with.p99()/without.p99())
+	}
+	b.report.rounds("admit_hostile_p99_ratio", ratios)
+	b.report.figure("admit_hostile_p99_ratio", median(ratios), "ratio")
+	return nil
+}

@@ -1,0 +1,49 @@
+package deploy
+
+import (
+	"slices"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestNetworkPolicy is on unless it is turned off, lets out to the API servers' ports, and lets in to the webhook whom the values name.
+func TestNetworkPolicy(t *testing.T) {
+	policy := func(args ...string) (p networkingv1.NetworkPolicy) {
+		t.Helper()
+		obj := find(t, render(t, args...), "NetworkPolicy", "flyball")
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, &p, true); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	out := func(p networkingv1.NetworkPolicy) (ports []int) {
+		for _, port := range p.Spec.Egress[0].Ports {
+			ports = append(ports, port.Port.IntValue())
+		}
+		return ports
+	}
+	standard := policy()
+	if got := out(standard); !slices.Equal(got, []int{443, 6443, 53, 53}) || len(standard.Spec.Egress) != 1 || len(standard.Spec.Egress[0].To) != 0 {
+		t.Errorf("lets out to %v", got)
+	}
+	if got := out(policy("--set", "networkPolicy.apiServerPorts={8443}")); !slices.Equal(got, []int{8443, 53, 53}) {
+		t.Errorf("with another port it lets out to %v", got)
+	}
+	webhook := func(p networkingv1.NetworkPolicy) networkingv1.NetworkPolicyIngressRule {
+		for _, rule := range p.Spec.Ingress {
+			if len(rule.Ports) == 1 && rule.Ports[0].Port.String() == "webhook" {
+				return rule
+			}
+		}
+		t.Fatalf("no rule of the webhook alone in %v", p.Spec.Ingress)
+		return networkingv1.NetworkPolicyIngressRule{}
+	}
+	if from := webhook(standard).From; len(from) != 0 {
+		t.Errorf("lets in %v", from)
+	}
+	if from := webhook(policy("--set-json", `networkPolicy.apiServers=[{"ipBlock":{"cidr":"10.0.0.0/28"}}]`)).From; len(from) != 1 || from[0].IPBlock.CIDR != "10.0.0.0/28" {
+		t.Errorf("with named API servers it lets in %v", from)
+	}
+}
