@@ -20,11 +20,17 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 func take(t *testing.T, b *apply.Batches, k apply.BatchKey, now time.Time) time.Time {
 	t.Helper()
-	again, err := b.Take(context.Background(), k, 2, 10*time.Second, now)
+	_, again := takePlace(t, b, k, now)
+	return again
+}
+
+func takePlace(t *testing.T, b *apply.Batches, k apply.BatchKey, now time.Time) (apply.Place, time.Time) {
+	t.Helper()
+	place, again, err := b.Take(context.Background(), k, 2, 10*time.Second, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return again
+	return place, again
 }
 
 func TestBatchLetsThroughSizeThenWaits(t *testing.T) {
@@ -55,11 +61,47 @@ func TestBatchLetsThroughSizeThenWaits(t *testing.T) {
 func TestBatchReturnMakesRoom(t *testing.T) {
 	b := apply.NewBatches(func(context.Context, apply.BatchKey, time.Time) error { return nil })
 	take(t, b, key("a"), noon)
-	take(t, b, key("a"), noon)
-	b.Return(key("a"))
+	place, _ := takePlace(t, b, key("a"), noon)
+	b.Return(place)
 	if again := take(t, b, key("a"), noon); !again.IsZero() {
 		t.Errorf("room that was given back is not there: wait until %v", again)
 	}
+}
+
+// TestBatchTakesBackOnlyItsOwnPlaces: a write can take longer than a batch. What comes back then belongs to a batch that is
+// over, and makes no room in the one that is open.
+func TestBatchTakesBackOnlyItsOwnPlaces(t *testing.T) {
+	b := apply.NewBatches(func(context.Context, apply.BatchKey, time.Time) error { return nil })
+	late, _ := takePlace(t, b, key("a"), noon)
+	other, _ := takePlace(t, b, key("b"), noon.Add(10*time.Second))
+	second := noon.Add(10 * time.Second)
+	own, again := takePlace(t, b, key("a"), second)
+	if !again.IsZero() {
+		t.Fatalf("the second batch has to wait until %v", again)
+	}
+	take(t, b, key("a"), second)
+	full := func(why string) {
+		t.Helper()
+		if again := take(t, b, key("a"), second); !again.Equal(second.Add(10 * time.Second)) {
+			t.Errorf("%s: a third change of a batch of two is let through, or told to come at %v", why, again)
+		}
+	}
+	full("nothing was given back")
+	b.Return(late)
+	full("a place of the batch before came back")
+	b.Return(other)
+	full("a place of another policy came back")
+	b.Return(apply.Place{})
+	full("a place in no batch came back")
+	b.Return(own)
+	if again := take(t, b, key("a"), second); !again.IsZero() {
+		t.Errorf("its own place came back, and makes no room until %v", again)
+	}
+	b.Forget(key("a").Policy)
+	b.Return(own) // the policy is gone
+	b.Resume(key("a"), second)
+	b.Return(own)
+	full("the batch was taken over from an earlier run")
 }
 
 func TestBatchSurvivesRestart(t *testing.T) {
@@ -81,8 +123,12 @@ func TestBatchThatCannotBeRecordedLetsNothingThrough(t *testing.T) {
 		}
 		return nil
 	})
-	if again, err := b.Take(context.Background(), key("a"), 2, time.Second, noon); err == nil || again.IsZero() {
+	place, again, err := b.Take(context.Background(), key("a"), 2, time.Second, noon)
+	if err == nil || again.IsZero() {
 		t.Fatalf("let through (again %v, err %v) though nothing was recorded", again, err)
+	}
+	if place != (apply.Place{}) {
+		t.Errorf("has a place (%v) in a batch that was not recorded", place)
 	}
 	broken = false
 	if again := take(t, b, key("a"), noon.Add(time.Second)); !again.IsZero() {
@@ -90,11 +136,10 @@ func TestBatchThatCannotBeRecordedLetsNothingThrough(t *testing.T) {
 	}
 }
 
-// TestBatchNeverExceedsSize plays random arrivals and restarts and counts, for every batch length, what was let through.
 func TestBatchBeingOpenedLetsOthersAskAgain(t *testing.T) {
 	var b *apply.Batches
 	b = apply.NewBatches(func(ctx context.Context, k apply.BatchKey, at time.Time) error {
-		if _, err := b.Take(ctx, k, 2, 10*time.Second, at); !errors.Is(err, apply.ErrOpening) {
+		if _, _, err := b.Take(ctx, k, 2, 10*time.Second, at); !errors.Is(err, apply.ErrOpening) {
 			t.Errorf("while the batch is recorded, error %v, want ErrOpening", err)
 		}
 		return nil
@@ -106,6 +151,8 @@ func TestBatchBeingOpenedLetsOthersAskAgain(t *testing.T) {
 	}
 }
 
+// TestBatchNeverExceedsSize plays random arrivals, restarts and places that are given back, early or late, and counts, for
+// every batch length, what was let through and not given back.
 func TestBatchNeverExceedsSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
@@ -113,7 +160,11 @@ func TestBatchNeverExceedsSize(t *testing.T) {
 		var opened []time.Time
 		record := func(_ context.Context, _ apply.BatchKey, at time.Time) error { opened = append(opened, at); return nil }
 		b := apply.NewBatches(record)
-		var through []time.Time
+		type passed struct {
+			at    time.Time
+			place apply.Place
+		}
+		var through []passed
 		now := noon
 		for range 200 {
 			now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "step")) * time.Millisecond)
@@ -123,12 +174,17 @@ func TestBatchNeverExceedsSize(t *testing.T) {
 					b.Resume(key("a"), opened[len(opened)-1])
 				}
 			}
-			again, err := b.Take(context.Background(), key("a"), size, delay, now)
+			if len(through) > 0 && rapid.IntRange(0, 5).Draw(t, "return") == 0 {
+				i := rapid.IntRange(0, len(through)-1).Draw(t, "place")
+				b.Return(through[i].place)
+				through = append(through[:i], through[i+1:]...)
+			}
+			place, again, err := b.Take(context.Background(), key("a"), size, delay, now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if again.IsZero() {
-				through = append(through, now)
+				through = append(through, passed{now, place})
 			} else if !again.After(now) {
 				t.Fatalf("told at %v to ask again at %v", now, again)
 			}
@@ -138,8 +194,8 @@ func TestBatchNeverExceedsSize(t *testing.T) {
 				t.Fatalf("batches opened %v apart, want at least %v", gap, delay)
 			}
 			count := 0
-			for _, at := range through {
-				if !at.Before(opened[i-1]) && at.Before(opened[i]) {
+			for _, p := range through {
+				if !p.at.Before(opened[i-1]) && p.at.Before(opened[i]) {
 					count++
 				}
 			}

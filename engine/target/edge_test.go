@@ -1,0 +1,141 @@
+package target
+
+import (
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/world"
+)
+
+// sceneAtNoon has one policy, which changes its state at one o'clock, and targets that are awake under it.
+func sceneAtNoon(t *testing.T, targets int) *scene {
+	t.Helper()
+	s := newScene(t, noTemplates{})
+	one := noon.Add(time.Hour)
+	s.add(t, kindThat(t, func(p *policy.Policy) {
+		p.State = func(now time.Time) policy.State {
+			if now.Before(one) {
+				return policy.State{Name: "Awake", Since: noon.Add(-time.Hour), Next: one}
+			}
+			return policy.State{Name: "Asleep", Since: one}
+		}
+	}), nights)
+	s.look(t, nights)
+	for i := range targets {
+		s.settleAs(i, status.Awake)
+		s.timer.Set(key{target: webs(i)}, one)
+	}
+	return s
+}
+
+// settleAs notes what a target is in, as the loop does once it has been looked at.
+func (s *scene) settleAs(i int, state status.State) {
+	s.status.Book.Note(webs(i), []status.Mark{{Policy: nights, State: state}})
+}
+
+// lags gives how many lags were observed, and their sum.
+func (s *scene) lags(t *testing.T) (n uint64, sum time.Duration) {
+	t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "flyball_edge_lag_seconds" {
+			h := f.GetMetric()[0].GetHistogram()
+			return h.GetSampleCount(), time.Duration(h.GetSampleSum() * float64(time.Second))
+		}
+	}
+	t.Fatal("there is no metric of lags")
+	return 0, 0
+}
+
+func TestTargetsArePendingFromTheEdgeUntilTheyAreLookedAt(t *testing.T) {
+	const size = 2000
+	s := sceneAtNoon(t, size)
+	if got := s.look(t, nights).Targets.Pending; got != 0 {
+		t.Fatalf("%d targets are pending before the edge", got)
+	}
+	s.settleAs(1, status.Failed)
+	s.clock.Step(time.Hour)
+	// One less: what has failed has failed until something better is known.
+	if got := s.look(t, nights).Targets.Pending; got != size-1 {
+		t.Fatalf("%d targets are pending at the edge, want %d", got, size-1)
+	}
+	if got := s.queue.Len(); got != size {
+		t.Errorf("%d targets are queued, want %d", got, size)
+	}
+	for i := range size / 2 {
+		s.settleAs(i, status.Asleep)
+	}
+	if got := s.look(t, nights).Targets; got.Pending != size/2 || got.Asleep != size/2 || got.Awake != 0 {
+		t.Errorf("halfway the counts are %+v", got)
+	}
+}
+
+func TestEdgeLagEndsWithTheLastWrite(t *testing.T) {
+	s := sceneAtNoon(t, 3)
+	s.look(t, nights)
+	s.clock.Step(time.Hour)
+	s.FireDue()
+	s.clock.Step(time.Minute)
+	s.status.Written(nights) // before any status write
+	s.settleAs(0, status.Asleep)
+	s.look(t, nights)
+	s.clock.Step(15 * time.Minute)
+	s.look(t, nights)
+	if n, _ := s.lags(t); n != 0 {
+		t.Fatalf("%d lags are observed while two targets wait", n)
+	}
+	s.status.Written(nights)
+	s.clock.Step(time.Second)
+	for i := range 3 {
+		s.settleAs(i, status.Asleep)
+	}
+	s.look(t, nights)
+	if n, sum := s.lags(t); n != 1 || sum.Round(time.Second) != 16*time.Minute {
+		t.Fatalf("%d lags of %s are observed, want one of 16 minutes", n, sum)
+	}
+
+	// What is put to sleep later that night has not waited since the edge.
+	s.clock.Step(5 * time.Hour)
+	s.status.Written(nights)
+	s.look(t, nights)
+	if n, _ := s.lags(t); n != 1 {
+		t.Errorf("%d lags are observed, want one an edge", n)
+	}
+}
+
+func TestEdgeWithNothingToDoHasNoLag(t *testing.T) {
+	s := sceneAtNoon(t, 0)
+	s.clock.Step(time.Hour)
+	s.look(t, nights)
+	s.clock.Step(3 * time.Hour)
+	s.status.Written(nights) // a new target
+	s.look(t, nights)
+	if n, sum := s.lags(t); n != 0 {
+		t.Errorf("%d lags of %s are observed", n, sum)
+	}
+}
+
+func TestEditIsNoEdge(t *testing.T) {
+	s := sceneAtNoon(t, 1)
+	s.clock.Step(time.Hour)
+	s.look(t, nights)
+	later := s.clock.Now().Add(30 * time.Minute)
+	edited := s.world.Snapshot().Find(nights).Object.DeepCopyObject().(policy.Object)
+	edited.SetGeneration(2)
+	k := kindThat(t, func(p *policy.Policy) {
+		p.State = func(time.Time) policy.State { return policy.State{Name: "Awake", Since: later} }
+	})
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, edited) })
+	s.clock.Step(8 * time.Hour)
+	s.status.Written(nights)
+	s.settleAs(0, status.Awake)
+	s.look(t, nights)
+	if n, sum := s.lags(t); n != 0 {
+		t.Errorf("%d lags of %s are observed, though no transition led to this state", n, sum)
+	}
+}

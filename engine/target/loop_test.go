@@ -1,0 +1,192 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+var nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
+
+func webs(i int) workload.Ref {
+	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: fmt.Sprint("web-", i)}
+}
+
+// scene is a Loop with a world of its own: the objects are in memory, writes go to a server that the test gives.
+type scene struct {
+	*Loop
+	clock    *clocktesting.FakeClock
+	registry *prometheus.Registry
+	client   client.Client
+	objects  *worldtest.Store
+	kind     *world.Kind
+}
+
+// noTemplates are those of policies that want nothing to exist.
+type noTemplates struct{}
+
+func (noTemplates) Keep(context.Context, workload.Ref) (changed, missing bool, err error) {
+	return false, false, nil
+}
+func (noTemplates) Failure(workload.Ref, workload.Policy) string { return "" }
+func (noTemplates) WantedBy(workload.Ref) []*world.Policy        { return nil }
+func (noTemplates) Follow(world.PolicyChange) []workload.Ref     { return nil }
+func (noTemplates) OfKind(*world.Kind) []workload.Ref            { return nil }
+func (noTemplates) Hold(context.Context, *decide.Kind) error     { return nil }
+func (noTemplates) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusTeapot)
+}
+
+// newScene makes a Loop at noon, with Deployments in use and none there. api answers the writes.
+func newScene(t *testing.T, api http.Handler) *scene {
+	t.Helper()
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	writer, err := apply.NewWriter(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{clock: clocktesting.NewFakeClock(noon), registry: prometheus.NewRegistry(), objects: &worldtest.Store{}}
+	statuses, err := status.NewMetrics(s.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMetrics(s.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{}).Build()
+	w := world.New(target.Scope{})
+	st := status.NewWriter(w, s.client, nil, statuses, status.Options{Clock: s.clock})
+	s.Loop = New(w, writer, apply.NewBatches(st.RecordBatch), st, noTemplates{}, noTemplates{}, m, Options{Clock: s.clock, Workers: 2})
+	t.Cleanup(s.Stop)
+	k := worldtest.Kind(t, worldtest.Deployments)
+	live := world.NewLive(k.Adapter)
+	live.Objects = s.objects
+	s.kind = &world.Kind{Kind: k, Live: live}
+	namespaces := &worldtest.Store{}
+	namespaces.Put(&workload.Object{Name: "shop"})
+	w.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces); tx.UseKind(s.kind) })
+	return s
+}
+
+// kindThat is the kind Schedule with another way to compile its objects.
+func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
+	t.Helper()
+	k, ok := kinds.Find("Schedule")
+	if !ok {
+		t.Fatal("there is no kind Schedule")
+	}
+	real := k.Compile
+	k.Compile = func(obj policy.Object, ctx policy.Context) (*policy.Policy, field.ErrorList) {
+		p, errs := real(obj, ctx)
+		compile(p)
+		return p, errs
+	}
+	return k
+}
+
+// add has a policy take effect, for Deployments of the names given, or for all.
+func (s *scene) add(t *testing.T, k policy.Kind, id workload.Policy, names ...string) {
+	t.Helper()
+	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{
+		Namespace: id.Namespace, Name: id.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore},
+	}}
+	obj.Spec.Target.Names = names
+	obj.Spec.Downscale, obj.Spec.Upscale = "0 8 * * *", "0 20 * * *" // asleep by day
+	if err := s.client.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, obj) })
+}
+
+// look writes the status of a policy, and gives it.
+func (s *scene) look(t *testing.T, id workload.Policy) v1alpha1.PolicyStatus {
+	t.Helper()
+	s.status.Dirty(id)
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	s.status.Run(over) // writes once what there is to write
+	var obj v1alpha1.Schedule
+	if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, &obj); err != nil {
+		t.Fatal(err)
+	}
+	if obj.Status.Targets == nil {
+		t.Fatalf("%s has no status", id)
+	}
+	return obj.Status
+}
+
+// metric gives the series of a metric, by their labels joined.
+func (s *scene) metric(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			label := ""
+			for _, l := range m.GetLabel() {
+				label += l.GetName() + "=" + l.GetValue() + " "
+			}
+			all[label] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return all
+}
+
+// queued takes everything out of the queue.
+func (s *scene) queued() []string {
+	var names []string
+	for s.queue.Len() > 0 {
+		ref, _ := s.queue.Get()
+		s.queue.Done(ref)
+		names = append(names, ref.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}

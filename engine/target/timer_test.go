@@ -1,0 +1,172 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func keyOf(i int) key {
+	return key{target: workload.Ref{GroupKind: schema.GroupKind{Kind: "X"}, Name: fmt.Sprint(i)}}
+}
+
+// TestTimerFiresWhatIsDueInOrder compares the heap with a plain map, under random settings and steps of the clock.
+func TestTimerFiresWhatIsDueInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		clock := clocktesting.NewFakeClock(noon)
+		w := newTimer(clock)
+		want := map[key]time.Time{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "step") > 0 {
+				k := keyOf(rapid.IntRange(0, 9).Draw(t, "key"))
+				at := time.Time{}
+				if rapid.IntRange(0, 5).Draw(t, "remove") > 0 {
+					at = noon.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "at")) * time.Second)
+				}
+				w.Set(k, at)
+				if at.IsZero() {
+					delete(want, k)
+				} else {
+					want[k] = at
+				}
+				continue
+			}
+			clock.Step(time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * time.Second)
+			var fired []key
+			wait := w.fireDue(func(due []key) { fired = append(fired, due...) })
+			for i, k := range fired {
+				if want[k].IsZero() || want[k].After(clock.Now()) {
+					t.Fatalf("%v fired though it is due at %v, now %v", k, want[k], clock.Now())
+				}
+				if i > 0 && want[k].Before(want[fired[i-1]]) {
+					t.Fatalf("%v fired after a later one", k)
+				}
+			}
+			next := time.Duration(-1)
+			for k, at := range want {
+				if !at.After(clock.Now()) {
+					if !slices.Contains(fired, k) {
+						t.Fatalf("%v is due and did not fire", k)
+					}
+					delete(want, k)
+				} else if d := at.Sub(clock.Now()); next < 0 || d < next {
+					next = d
+				}
+			}
+			if wait != next {
+				t.Fatalf("waits %v for the next, want %v", wait, next)
+			}
+		}
+	})
+}
+
+func TestTimerWakesForASoonerOne(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	w := newTimer(clock)
+	fired := make(chan key, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx, func(due []key) {
+			for _, k := range due {
+				fired <- k
+			}
+		})
+	}()
+	w.Set(keyOf(1), noon.Add(time.Hour))
+	w.Set(keyOf(2), noon.Add(time.Minute))
+	deadline := time.After(time.Minute)
+	for {
+		clock.Step(10 * time.Second)
+		select {
+		case k := <-fired:
+			if k != keyOf(2) {
+				t.Fatalf("%v fired first", k)
+			}
+			stop()
+			<-done
+			return
+		case <-deadline:
+			t.Fatal("the sooner wake-up never fired")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// stepped is a clock that somebody sets: its timers go on counting elapsed time.
+type stepped struct {
+	*clocktesting.FakeClock
+	mu     sync.Mutex
+	ahead  time.Duration
+	timers []time.Duration
+}
+
+func (s *stepped) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.FakeClock.Now().Add(s.ahead)
+}
+
+func (s *stepped) NewTimer(d time.Duration) clock.Timer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timers = append(s.timers, d)
+	return s.FakeClock.NewTimer(d)
+}
+
+func (s *stepped) set(ahead time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = ahead
+}
+
+func (s *stepped) longest() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.timers) == 0 {
+		return 0
+	}
+	return slices.Max(s.timers)
+}
+
+func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
+	c := &stepped{FakeClock: clocktesting.NewFakeClock(noon)}
+	w := newTimer(c)
+	w.Set(keyOf(1), noon.Add(8*time.Hour))
+	fired := make(chan key, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx, func(due []key) { fired <- due[0] })
+	}()
+	defer func() { stop(); <-done }()
+	for deadline := time.Now().Add(time.Minute); !c.HasWaiters(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("there is no timer")
+		}
+	}
+	if c.longest() > longestWait {
+		t.Fatalf("the timer runs for %s", c.longest())
+	}
+	c.set(8 * time.Hour) // a suspended machine: no timer knows
+	c.Step(longestWait)
+	select {
+	case <-fired:
+	case <-time.After(time.Minute):
+		t.Fatal("the instant has come and nothing fires")
+	}
+}

@@ -1,0 +1,155 @@
+// Package worldtest has what tests of the world and of those who look at it share: a store of objects in memory, and kinds
+// and objects made from the adapters of the library. Only tests import it.
+package worldtest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Store keeps the objects of one kind in memory. The zero Store is empty and in sync.
+type Store struct {
+	mu      sync.RWMutex
+	objects map[[2]string]*workload.Object
+	syncing bool
+}
+
+// Put adds an object or replaces the one of its name, which it returns; nil: there was none.
+func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := [2]string{obj.Namespace, obj.Name}
+	if s.objects == nil {
+		s.objects = map[[2]string]*workload.Object{}
+	}
+	old = s.objects[key]
+	s.objects[key] = obj
+	return old
+}
+
+// Remove drops an object and returns it; nil: there was none.
+func (s *Store) Remove(namespace, name string) (old *workload.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := [2]string{namespace, name}
+	old = s.objects[key]
+	delete(s.objects, key)
+	return old
+}
+
+// SetSynced says whether the store counts as in sync.
+func (s *Store) SetSynced(synced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.syncing = !synced
+}
+
+// Get implements world.Objects.
+func (s *Store) Get(namespace, name string) *workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[[2]string{namespace, name}]
+}
+
+// Range implements world.Objects.
+func (s *Store) Range(yield func(*workload.Object) bool) {
+	for _, obj := range s.list() {
+		if !yield(obj) {
+			return
+		}
+	}
+}
+
+// RangeNamespace implements world.Objects.
+func (s *Store) RangeNamespace(namespace string, yield func(*workload.Object) bool) {
+	for _, obj := range s.list() {
+		if obj.Namespace == namespace && !yield(obj) {
+			return
+		}
+	}
+}
+
+func (s *Store) list() []*workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*workload.Object, 0, len(s.objects))
+	for _, obj := range s.objects {
+		all = append(all, obj)
+	}
+	return all
+}
+
+// HasSynced implements world.Objects.
+func (s *Store) HasSynced() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.syncing
+}
+
+// Len implements world.Objects.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.objects)
+}
+
+// Names of adapters of the library.
+const (
+	Deployments = "deployments.apps"
+	Autoscalers = "horizontalpodautoscalers.autoscaling"
+	ReplicaSets = "replicasets.apps"
+)
+
+// Kind makes the kind of an adapter of the library, by the adapter's name, in the first version that it lists.
+func Kind(t testing.TB, name string) *decide.Kind {
+	t.Helper()
+	all, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if all[i].Name != name {
+			continue
+		}
+		a, errs := adapter.Compile(name, all[i].Spec, adapter.Keys{})
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		resource := schema.ParseGroupResource(name)
+		return decide.NewKind(a, resource.WithVersion(all[i].Spec.Target.Versions[0]))
+	}
+	t.Fatalf("the library has no adapter %s", name)
+	return nil
+}
+
+// Project reads an object as the watch of a kind would.
+func Project(t testing.TB, k *decide.Kind, manifest string) *workload.Object {
+	t.Helper()
+	obj, err := k.Adapter.Project([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// Deployment is the manifest of a Deployment of three replicas in namespace shop. metadata is added to its own and may be
+// empty; else it begins with a comma.
+func Deployment(name string, replicas int, metadata string) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
+		`"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"labels":{"app":%q}}}}}`, name, "uid-"+name, metadata, replicas, name, name)
+}
+
+// Autoscaler is the manifest of a HorizontalPodAutoscaler in namespace shop that governs a Deployment. metadata is as in
+// Deployment.
+func Autoscaler(name, deployment string, low, high int, metadata string) string {
+	return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
+		`"spec":{"minReplicas":%d,"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, name, "uid-"+name, metadata, low, high, deployment)
+}
