@@ -106,19 +106,30 @@ func (v *view) counts() []count {
 func (v *view) appendCount(all []count, part *component, element int, name string) []count {
 	c := count{part: part, element: element}
 	var f workload.Field
+	var pointer string
 	if element < 0 {
+		pointer = part.slot.pointer
 		f, c.original = v.current(part.slot), v.original(part.slot)
 		c.entry = v.entryAt(location{inSlot, part.slot.index})
 	} else {
+		pointer = v.obj.Elements[element].Pointer
 		f, c.original = v.obj.Elements[element].Field, v.originalOf(element)
 		c.entry = v.entryAt(location{inElement, element})
 	}
 	n, ok := part.read(c.original)
-	if !ok || f.Depth == blocked {
+	if !ok || f.Depth == blocked || c.original == "" && !c.hasParent(f, pointer) {
 		return all
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum, Fixed: !v.all(part.when, v.original)}
 	return append(all, c)
+}
+
+// hasParent says of an absent count whether its owner has the object that it is a field of.
+func (c *count) hasParent(f workload.Field, pointer string) bool {
+	if c.entry != nil && c.entry.state == fieldSet {
+		return c.entry.entry.Made == 0
+	}
+	return int(f.Depth) >= len(path.Pointer(pointer).Tokens())-1
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.
@@ -149,7 +160,11 @@ func (c *component) read(raw string) (int64, bool) {
 	if raw == "" {
 		return deref(c.absent)
 	}
-	return natural(raw)
+	n, ok := natural(raw)
+	if n == 0 && ok {
+		n = c.zero
+	}
+	return n, ok
 }
 
 // bound gives an end of the range, nil if the object has none, and whether it can be written.

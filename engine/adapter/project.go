@@ -264,6 +264,9 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		return workload.Field{}, err
 	}
 	if found.Value.Exists() && found.Value.Type() != path.Null {
+		if isElement, err := inList(raw, path.Pointer(pointer)); isElement || err != nil {
+			return workload.Field{Raw: found.Value.Raw(), Depth: blocked}, err // an element cannot be put back by its position
+		}
 		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth), Sole: small(found.Sole)}, nil
 	}
 	tokens := path.Pointer(pointer).Tokens()
@@ -281,4 +284,13 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		}
 	}
 	return workload.Field{Depth: small(depth)}, nil
+}
+
+// inList says whether a pointer leads to an element of a list itself.
+func inList(raw []byte, pointer path.Pointer) (bool, error) {
+	if _, numeric := natural(pointer.Last()); !numeric {
+		return false, nil
+	}
+	above, err := path.Probe(raw, pointer.Parent())
+	return above.Value.Type() == path.Array, err
 }

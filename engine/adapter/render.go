@@ -33,6 +33,9 @@ type Result struct {
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max" or an
 	// annotation key.
 	Values map[string]string
+	// Ignored lists the JSON pointers of ledger entries that are not carried out: no adapter could have written the field, or
+	// something on the way to it is no object any more.
+	Ignored []string
 	// Message says it in one line, e.g. "replicas 3 -> 0".
 	Message string
 }
@@ -63,7 +66,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result.Values = w.values
 	v.summarize(&result, &w, decisions)
 	result.State = v.state(&w, decisions, plan)
-	result.Message = message(result.State, decisions, w.fixed)
+	result.Message = message(result.State, decisions, append(w.fixed, ignored(result.Ignored)...))
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
@@ -126,6 +129,11 @@ func touchesAny(pointer string, decisions []decision) bool {
 // summarize fills in what the decisions come to.
 func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 	r.By = w.first
+	for i := range v.entries {
+		if l := &v.entries[i]; l.state == fieldUnwritable {
+			r.Ignored = append(r.Ignored, l.entry.Pointer)
+		}
+	}
 	charged := false
 	for i := range decisions {
 		d := &decisions[i]
@@ -245,8 +253,16 @@ func (v *view) isReduced(d *decision) bool {
 	return okWas && okSet && set < was
 }
 
+// ignored says of ledger entries that they are not carried out.
+func ignored(pointers []string) (all []string) {
+	for _, p := range pointers {
+		all = append(all, "the ledger's entry for "+p+" is not carried out: the field cannot be written")
+	}
+	return all
+}
+
 // message says in one line what is written and what is left alone, or else why nothing is written.
-func message(state workload.State, decisions []decision, fixed []string) string {
+func message(state workload.State, decisions []decision, reasons []string) string {
 	var parts []string
 	for i := range decisions {
 		if d := &decisions[i]; d.write {
@@ -258,7 +274,7 @@ func message(state workload.State, decisions []decision, fixed []string) string 
 			parts = append(parts, d.label+" is "+brief(d.field.Raw)+", changed by somebody else: left until the next transition")
 		}
 	}
-	if parts = append(parts, fixed...); len(parts) > 0 {
+	if parts = append(parts, reasons...); len(parts) > 0 {
 		return strings.Join(parts, ", ")
 	}
 	switch state {
