@@ -37,9 +37,6 @@ func (a *Adapter) BoundAt(pointer string) string {
 // Bounds are the bounds that an object has once a plan is carried out; nil where there is no such bound or no limit.
 func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
-	if a.min == nil && a.max == nil {
-		return b, nil
-	}
 	v := a.view(obj)
 	if !v.complete() {
 		return b, fmt.Errorf("read the bounds of %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)

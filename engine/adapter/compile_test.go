@@ -137,9 +137,13 @@ func TestCompileErrors(t *testing.T) {
 func TestCompileInvalidJSON(t *testing.T) {
 	spec := specOf(t, cronJobYAML)
 	spec.Suspend[0].Set[0].Value.Raw = []byte("{")
-	spec.Ready = []v1alpha1.Predicate{{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()}}
+	null := spec.Suspend[0].Set[0].Value.DeepCopy()
+	null.Raw = nil
+	spec.Ready = []v1alpha1.Predicate{{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()},
+		{Path: ".spec.a", Op: v1alpha1.OpEq, Value: null}}
 	_, errs := Compile("cronjobs.batch", spec, Keys{})
-	if len(errs) != 2 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" {
+	if len(errs) != 3 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" ||
+		errs[1].Detail != "is not JSON" || errs[2].Detail != "null is no value: use Exists or NotExists" {
 		t.Errorf("got %v", errs)
 	}
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -209,7 +210,6 @@ func (r *reading) setDepths() {
 // of the list has too, could not be found again and is left out.
 func (r *reading) addElements(raw []byte) error {
 	for i, l := range r.lists {
-		first := len(r.Object.Elements)
 		for k, count := range l.counts {
 			name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text()
 			if err != nil || name == "" || isRepeated(l.names, k) {
@@ -225,10 +225,8 @@ func (r *reading) addElements(raw []byte) error {
 				Pointer: count.pointer, NamePointer: l.names[k].pointer, Field: count.Field,
 			})
 		}
-		if first == 0 && len(r.Object.Elements) > 0 {
-			r.Object.Elements = append(make([]workload.Element, 0, len(r.Object.Elements)), r.Object.Elements...)
-		}
 	}
+	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
 	return nil
 }
 
