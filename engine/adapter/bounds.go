@@ -10,14 +10,13 @@ import (
 
 // Floors are the lowest bounds that the kind accepts; nil where it has no such bound.
 func (a *Adapter) Floors() (low, high *int64) {
-	floor := func(b *bound) *int64 {
-		if b == nil {
-			return nil
-		}
-		n := b.minimum
-		return &n
+	if a.min != nil {
+		low = new(a.min.minimum)
 	}
-	return floor(a.min), floor(a.max)
+	if a.max != nil {
+		high = new(a.max.minimum)
+	}
+	return low, high
 }
 
 // IsBound says whether a pointer is that of one of the kind's bounds.

@@ -70,39 +70,25 @@ type member struct {
 	index   int
 }
 
-// take keeps one match of the walk. The paths of the metadata come first in the set.
+// take keeps one match of the walk.
 func (r *reading) take(i int, m path.Match) {
-	first := len(r.pr.metadataPaths)
-	if i < first {
-		r.Take(i, m)
+	if first := r.pr.metadataPaths; i >= first {
+		r.pr.takers[i-first](r, m)
 		return
 	}
-	switch e := r.pr.uses[i-first]; e.of {
-	case ofLedger:
-		if m.Exists() && m.Type() != path.Null {
-			r.takeLedger(m)
-		}
-	case ofSlot:
-		r.takeField(r.pr.slots[e.index], m)
-	case ofParent:
-		if m.Exists() {
-			r.parents[e.index] = m.Raw[0]
-		}
-	case ofCount:
-		r.lists[e.index].counts = append(r.lists[e.index].counts, r.member(m))
-	case ofName:
-		r.lists[e.index].names = append(r.lists[e.index].names, r.member(m))
-	}
+	r.Take(i, m)
 }
 
 // takeLedger keeps the ledger, or why it cannot be read.
 func (r *reading) takeLedger(m path.Match) {
-	l, of, err := readLedger(m)
-	if err != nil {
-		r.Object.LedgerError = err.Error()
+	if !m.Exists() || m.Type() == path.Null {
 		return
 	}
-	if len(l) > 0 {
+	l, of, err := readLedger(m)
+	switch {
+	case err != nil:
+		r.Object.LedgerError = err.Error()
+	case len(l) > 0:
 		r.Object.Ledger, r.ledgerOf = l, of
 	}
 }

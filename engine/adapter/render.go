@@ -66,7 +66,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result.Values = w.values
 	v.summarize(&result, &w, decisions)
 	result.State = v.state(&w, decisions, plan)
-	result.Message = message(result.State, decisions, append(w.fixed, ignored(result.Ignored)...))
+	result.Message = message(result.State, decisions, append(w.fixed, w.reasons...))
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
@@ -132,6 +132,7 @@ func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 	for i := range v.entries {
 		if l := &v.entries[i]; l.state == fieldUnwritable {
 			r.Ignored = append(r.Ignored, l.entry.Pointer)
+			w.reasons = append(w.reasons, "the ledger's entry for "+l.entry.Pointer+" is not carried out: the field cannot be written")
 		}
 	}
 	charged := false
@@ -253,14 +254,6 @@ func (v *view) isReduced(d *decision) bool {
 	return okWas && okSet && set < was
 }
 
-// ignored says of ledger entries that they are not carried out.
-func ignored(pointers []string) (all []string) {
-	for _, p := range pointers {
-		all = append(all, "the ledger's entry for "+p+" is not carried out: the field cannot be written")
-	}
-	return all
-}
-
 // message says in one line what is written and what is left alone, or else why nothing is written.
 func message(state workload.State, decisions []decision, reasons []string) string {
 	var parts []string
@@ -302,8 +295,8 @@ func brief(raw string) string {
 	return raw
 }
 
-// ledgerAfter is the ledger that the decisions leave, and whether it differs from the object's.
-func (v *view) ledgerAfter(decisions []decision) (workload.Ledger, bool) {
+// ledgerText is the text of the ledger that the decisions leave: nil where it stays as it is, empty where it goes.
+func (v *view) ledgerText(decisions []decision) (*string, error) {
 	var after workload.Ledger
 	for i := range decisions {
 		if e := decisions[i].after; e != nil && after.Find(e.Pointer) == nil {
@@ -311,11 +304,17 @@ func (v *view) ledgerAfter(decisions []decision) (workload.Ledger, bool) {
 			slices.SortFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
 		}
 	}
-	return after, !slices.EqualFunc(after, v.obj.Ledger, func(a, b workload.Entry) bool {
-		if !a.Since.Equal(b.Since) {
-			return false
-		}
+	same := func(a, b workload.Entry) bool {
+		equal := a.Since.Equal(b.Since)
 		a.Since = b.Since
-		return a == b
-	})
+		return equal && a == b
+	}
+	switch {
+	case slices.EqualFunc(after, v.obj.Ledger, same):
+		return nil, nil
+	case len(after) == 0:
+		return new(string), nil
+	}
+	text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
+	return &text, err
 }
