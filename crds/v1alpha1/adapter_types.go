@@ -63,10 +63,15 @@ type ScaleComponent struct {
 	When []Predicate `json:"when,omitempty"`
 	// Replicas is where the count is.
 	Replicas Path `json:"replicas"`
-	// Default is what an absent count means. Without it an object that has no count is left alone.
+	// Default is what an absent count means where the object that it is a field of exists. Without it, and in a part that the
+	// object does not have, there is no count and none is made.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Default *int64 `json:"default,omitempty"`
+	// ZeroMeans is the count that the kind takes 0 for, such as its own default. Without it 0 is 0. It needs a minimum of 1 or more.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ZeroMeans *int64 `json:"zeroMeans,omitempty"`
 	// Minimum is the lowest count that the kind accepts, and what asleep means.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -54,6 +54,7 @@ type component struct {
 	slot     *slot      // nil with each
 	each     *path.Path // the absolute path of the counts
 	absent   *int64     // what an absent count means; nil: nothing
+	zero     int64      // what a count of 0 means
 	minimum  int64
 	viaScale bool
 }

@@ -10,14 +10,13 @@ import (
 
 // Floors are the lowest bounds that the kind accepts; nil where it has no such bound.
 func (a *Adapter) Floors() (low, high *int64) {
-	floor := func(b *bound) *int64 {
-		if b == nil {
-			return nil
-		}
-		n := b.minimum
-		return &n
+	if a.min != nil {
+		low = new(a.min.minimum)
 	}
-	return floor(a.min), floor(a.max)
+	if a.max != nil {
+		high = new(a.max.minimum)
+	}
+	return low, high
 }
 
 // IsBound says whether a pointer is that of one of the kind's bounds.
@@ -37,9 +36,6 @@ func (a *Adapter) BoundAt(pointer string) string {
 // Bounds are the bounds that an object has once a plan is carried out; nil where there is no such bound or no limit.
 func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
-	if a.min == nil && a.max == nil {
-		return b, nil
-	}
 	v := a.view(obj)
 	if !v.complete() {
 		return b, fmt.Errorf("read the bounds of %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)

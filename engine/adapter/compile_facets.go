@@ -26,12 +26,29 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 		}
 		part := component{name: spec.Name, absent: spec.Default, minimum: spec.Minimum, viaScale: spec.Via == v1alpha1.ViaScale}
 		part.when = c.predicates(here.Child("when"), spec.When, c.d)
+		if spec.Default != nil && *spec.Default < spec.Minimum {
+			c.invalid(here.Child("default"), *spec.Default, "must not be below the minimum of %d", spec.Minimum)
+		}
+		if spec.ZeroMeans != nil {
+			part.zero = *spec.ZeroMeans
+			c.zeroMeans(here.Child("zeroMeans"), spec)
+		}
 		if spec.Each == "" {
 			c.single(here, spec, &part)
 		} else {
 			c.many(here, i, spec, &part)
 		}
 		c.a.components = append(c.a.components, part)
+	}
+}
+
+// zeroMeans checks that no size asks for a count of 0, which would mean more.
+func (c *compiler) zeroMeans(at *field.Path, spec v1alpha1.ScaleComponent) {
+	switch {
+	case *spec.ZeroMeans < 1:
+		c.invalid(at, *spec.ZeroMeans, "must be 1 or more")
+	case spec.Minimum < 1:
+		c.invalid(at, *spec.ZeroMeans, "needs a minimum of 1 or more: a count of 0 would not be none")
 	}
 }
 
@@ -84,6 +101,9 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 	var all []variant
 	for i, spec := range specs {
 		here := at.Index(i)
+		if i > 0 && len(specs[i-1].When) == 0 {
+			c.errs = append(c.errs, field.Forbidden(here, "is never used: the variant before it has no when"))
+		}
 		oneOf(c, here.Child("impact"), spec.Impact, v1alpha1.ImpactNone, v1alpha1.ImpactRollout)
 		if len(spec.Set) == 0 {
 			c.required(here.Child("set"), "at least one field to write")
@@ -167,6 +187,9 @@ func (c *compiler) bound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1
 	c.notNegative(at.Child("default"), spec.Default)
 	c.notNegative(at.Child("minimum"), &spec.Minimum)
 	c.notNegative(at.Child("unlimited"), spec.Unlimited)
+	if d := spec.Default; d != nil && *d < spec.Minimum && (spec.Unlimited == nil || *d != *spec.Unlimited) {
+		c.invalid(at.Child("default"), *d, "must not be below the minimum of %d", spec.Minimum)
+	}
 	p, ok := c.writable(at.Child("path"), facetBounds, spec.Path)
 	if !ok {
 		return nil

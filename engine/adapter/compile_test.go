@@ -34,6 +34,17 @@ func TestCompileErrors(t *testing.T) {
 			`spec.scale[1].replicas: Invalid value: ".spec.x": overlaps with .spec.x of spec.scale[0].replicas: one place must not be written twice`}},
 		{"numbers below 0", head + "scale: [{name: a, replicas: .spec.x, default: -1, minimum: -2}]", []string{
 			"spec.scale[0].default: Invalid value: -1: must be 0 or more", "spec.scale[0].minimum: Invalid value: -2: must be 0 or more"}},
+		{"a default below the minimum", head + "scale: [{name: a, replicas: .spec.x, default: 1, minimum: 2}]", []string{
+			"spec.scale[0].default: Invalid value: 1: must not be below the minimum of 2"}},
+		{"a default bound below the minimum", head + "bounds: {min: {path: .spec.x, default: 0, minimum: 1}, max: {path: .spec.z, default: 0, minimum: 1, unlimited: 0}}", []string{
+			"spec.bounds.min.default: Invalid value: 0: must not be below the minimum of 1"}},
+		{"zero means nothing", head + "scale: [{name: a, replicas: .spec.x, zeroMeans: 0, minimum: 1}]", []string{
+			"spec.scale[0].zeroMeans: Invalid value: 0: must be 1 or more"}},
+		{"zero means more, and asleep is zero", head + "scale: [{name: a, replicas: .spec.x, zeroMeans: 3}]", []string{
+			"spec.scale[0].zeroMeans: Invalid value: 3: needs a minimum of 1 or more"}},
+		{"variants that are never used", head + "suspend: [{when: [{path: .spec.k, op: Exists}], set: [{path: .spec.x, value: 1}]}, {set: [{path: .spec.y, value: 1}]}, {set: [{path: .spec.z, value: 1}]}]\n" +
+			"hold: [{set: [{path: .spec.a, value: 1}]}, {when: [{path: .spec.k, op: Exists}], set: [{path: .spec.b, value: 1}]}]", []string{
+			"spec.suspend[2]: Forbidden: is never used: the variant before it has no when", "spec.hold[1]: Forbidden: is never used"}},
 		{"an unknown via", head + "scale: [{name: a, replicas: .spec.x, via: Put}]", []string{
 			`spec.scale[0].via: Unsupported value: "Put": supported values: "Patch", "Scale"`}},
 		{"two behind /scale", head + "scale: [{name: a, replicas: .spec.x, via: Scale}, {name: b, replicas: .spec.z, via: Scale}]", []string{
@@ -135,9 +146,13 @@ func TestCompileErrors(t *testing.T) {
 func TestCompileInvalidJSON(t *testing.T) {
 	spec := specOf(t, cronJobYAML)
 	spec.Suspend[0].Set[0].Value.Raw = []byte("{")
-	spec.Ready = []v1alpha1.Predicate{{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()}}
+	null := spec.Suspend[0].Set[0].Value.DeepCopy()
+	null.Raw = nil
+	spec.Ready = []v1alpha1.Predicate{{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()},
+		{Path: ".spec.a", Op: v1alpha1.OpEq, Value: null}}
 	_, errs := Compile("cronjobs.batch", spec, Keys{})
-	if len(errs) != 2 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" {
+	if len(errs) != 3 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" ||
+		errs[1].Detail != "is not JSON" || errs[2].Detail != "null is no value: use Exists or NotExists" {
 		t.Errorf("got %v", errs)
 	}
 }

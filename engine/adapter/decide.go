@@ -203,9 +203,6 @@ func (v *view) setOnce(w *want, l *ledgerField) decision {
 func rememberedOnce(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry.HandOnce(w.onceClaim(), !l.isLost())
-	if l.entry.By != e.By || l.entry.Once != e.Once {
-		e.Set = w.value // what the field was set to for the other claim says nothing of this one
-	}
 	e.Prior, e.Pending = "", false
 	d.after = &e
 	return d

@@ -110,8 +110,8 @@ hold: [{set: [{path: ".spec.groups[1].flags.paused", value: true}, {path: .spec.
 
 func TestPathsThroughLists(t *testing.T) {
 	a := compiled(t, pathsThroughLists, Keys{})
-	doc := object(`{"groups":[{"kind":"head","pools":[{"meta":{"name":"h"}}]},` +
-		`{"kind":"worker","pools":[{"meta":{"name":"a"}},{"meta":{"name":"b"},"scaling":{"size":{"replicas":2}}},{"meta":{"name":"c"},"scaling":3}]}]}`)
+	doc := object(`{"groups":[{"kind":"head","head":{},"pools":[{"meta":{"name":"h"}}]},` +
+		`{"kind":"worker","pools":[{"meta":{"name":"a"},"scaling":{"size":{}}},{"meta":{"name":"b"},"scaling":{"size":{"replicas":2}}},{"meta":{"name":"c"},"scaling":3},{"meta":{"name":"d"}}]}]}`)
 	obs := a.Observe(projected(t, a, doc))
 	want := []workload.Component{{Name: "pools/a", Replicas: 4}, {Name: "pools/b", Replicas: 2}, {Name: "head", Replicas: 1}}
 	if diff := cmp.Diff(want, obs.Components); diff != "" {
@@ -124,7 +124,7 @@ func TestPathsThroughLists(t *testing.T) {
 	s.settle(t, a, plan)
 	const asleep = `{"groups":[{"kind":"head","head":{"replicas":0},"pools":[{"meta":{"name":"h"}}]},` +
 		`{"kind":"worker","flags":{"paused":true},"pools":[{"meta":{"name":"a"},"scaling":{"size":{"replicas":0}}},` +
-		`{"meta":{"name":"b"},"scaling":{"size":{"replicas":0}}},{"meta":{"name":"c"},"scaling":3}]}],"flags":{"a":{"b":[1]}}}`
+		`{"meta":{"name":"b"},"scaling":{"size":{"replicas":0}}},{"meta":{"name":"c"},"scaling":3},{"meta":{"name":"d"}}]}],"flags":{"a":{"b":[1]}}}`
 	if !path.Equal(asleep, s.spec()) || s.writes != 1 {
 		t.Errorf("want %s in one write, got %s in %d", asleep, s.spec(), s.writes)
 	}

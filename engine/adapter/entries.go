@@ -17,14 +17,10 @@ type location struct {
 type locationKind uint8
 
 const (
-	// inSlot is one of the adapter's own fields.
-	inSlot locationKind = iota
-	// inElement is one of Object.Elements.
-	inElement
-	// inUnwritten is a field that the adapter does not write (any more). It is kept behind the adapter's own.
-	inUnwritten
-	// nowhere is a list element that is no longer there.
-	nowhere
+	inSlot      locationKind = iota // one of the adapter's own fields
+	inElement                       // one of Object.Elements
+	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
+	nowhere                         // a list element that is no longer there
 )
 
 // locate finds the field of an entry. An element is found by its name, wherever it has moved. The index of an unwritten
@@ -76,21 +72,13 @@ type ledgerField struct {
 type fieldState uint8
 
 const (
-	// fieldUntouched: there is no entry, and the value is the owner's.
-	fieldUntouched fieldState = 1 << iota
-	// fieldSet: Flyball's value, and an original to give back. Of a write to /scale that did not come, the value set before.
-	fieldSet
-	// fieldSetOnce: it was set once and left to others. There is nothing to give back.
-	fieldSetOnce
-	// fieldUnfinished: neither, while a write to /scale is not known to be through.
-	fieldUnfinished
-	// fieldChanged: somebody else has changed what Flyball had set.
-	fieldChanged
-	// fieldUnwritable: something on the way to it is not a container any more, or no adapter could have written it: somebody
-	// edited the ledger, and Flyball does not lend its rights.
-	fieldUnwritable
-	// fieldGone: its list element is not there any more.
-	fieldGone
+	fieldUntouched  fieldState = 1 << iota // there is no entry, and the value is the owner's
+	fieldSet                               // Flyball's value, or the one before it if the write to /scale did not come; an original is to be given back
+	fieldSetOnce                           // it was set once and left to others; nothing is to be given back
+	fieldUnfinished                        // none of these, while a write to /scale is not known to be through
+	fieldChanged                           // somebody else has changed what Flyball had set
+	fieldUnwritable                        // no adapter could have written it (somebody edited the ledger), or a container on the way is none any more
+	fieldGone                              // its list element is not there any more
 )
 
 // stateOf tells the states of a field with an entry apart. The first line that holds counts.

@@ -96,8 +96,12 @@ func TestFacets(t *testing.T) {
 			want: `{"pool":{"notes":{"a/b":"1"}}}`, state: workload.StateSet, message: `a/b absent -> "1"`, values: map[string]string{"a/b": "1"}},
 		{name: "a parent that is no object", adapter: nestedYAML, keys: Keys{Set: []string{"a/b"}}, doc: object(`{"pool":"none"}`),
 			plan: noting("a/b", "1"), want: `{"pool":"none"}`, state: workload.StateUnable, message: "nothing on this object can be set that way"},
-		{name: "a parent that is null", adapter: nestedYAML, doc: object(`{"pool":{"size":null}}`), plan: sleep(),
+		{name: "a parent that is null", adapter: nestedYAML, keys: Keys{Set: []string{"a/b"}}, doc: object(`{"pool":{"notes":null}}`), plan: noting("a/b", "1"),
+			want: `{"pool":{"notes":{"a/b":"1"}}}`, state: workload.StateSet, message: `a/b absent -> "1"`, values: map[string]string{"a/b": "1"}},
+		{name: "the default of a count", adapter: nestedYAML, doc: object(`{"pool":{"size":{}}}`), plan: sleep(),
 			want: `{"pool":{"size":{"count":0}}}`, state: workload.StateAsleep, message: "count absent -> 0", values: map[string]string{"replicas/main": "0"}},
+		{name: "a part that is not there is not made", adapter: nestedYAML, doc: object(`{"pool":{}}`), plan: sleep(),
+			want: `{"pool":{}}`, state: workload.StateUnable, message: "nothing on this object can be set that way"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,7 +128,7 @@ func TestFacets(t *testing.T) {
 				t.Errorf("no annotation %s in %s", test.metadata, s.doc)
 			}
 			back := s.settle(t, a, workload.Plan{})
-			if want := strings.ReplaceAll(before, `{"size":null}`, "{}"); !path.Equal(want, s.spec()) {
+			if want := strings.ReplaceAll(before, `{"notes":null}`, "{}"); !path.Equal(want, s.spec()) {
 				t.Errorf("spec given back: want %s, got %s", want, s.spec())
 			}
 			if back.State != workload.StateAwake || len(s.ledger(t, a)) > 0 {
@@ -196,12 +200,28 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 // TestAForgedLedger does not lend Flyball's rights to who may edit annotations.
 func TestAForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
-	for _, pointer := range []string{"/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until", "/metadata/ownerReferences/0",
+	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until", "/metadata/ownerReferences/0",
 		"/status/x", "/kind"} {
 		r := rendered(t, a, withLedger(t, `{}`, entry(pointer, `"forged"`, "")), workload.Plan{})
 		if r.Patch == nil || len(r.Changed) > 0 {
 			t.Errorf("%s: want the entry dropped and nothing else, got %v, %v", pointer, r.Patch, r.Changed)
 		}
+		if diff := cmp.Diff([]string{pointer}, r.Ignored); diff != "" || r.Message != "the ledger's entry for "+pointer+" is not carried out: the field cannot be written" {
+			t.Errorf("%s: %s, %q", pointer, diff, r.Message)
+		}
+	}
+	// A whole element of a list is not written by its position.
+	r := rendered(t, a, withLedger(t, `{"containers":[{"image":"a"}]}`, entry("/spec/containers/0", `{"image":"b"}`, `{"image":"a"}`)), workload.Plan{})
+	if r.Patch == nil || len(r.Changed) > 0 || r.Message == "" {
+		t.Errorf("an element: got %v, %v, %q", r.Patch, r.Changed, r.Message)
+	}
+	// What an adapter may have written before it was edited is given back, also under a name that looks like an index.
+	r = rendered(t, a, withLedger(t, `{"x":{"0":2}}`, entry("/spec/x/0", "1", "2")), workload.Plan{})
+	if len(r.Changed) != 1 || len(r.Ignored) > 0 {
+		t.Errorf("a field: got %v, ignored %v", r.Changed, r.Ignored)
+	}
+	if r := rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{}); len(r.Ignored) > 0 {
+		t.Errorf("ignored %v", r.Ignored)
 	}
 }
 

@@ -18,7 +18,10 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	v := a.view(obj)
 	o := workload.Observed{
 		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
-		Labels: obj.Labels, Annotations: obj.Annotations, Components: v.components(),
+		Labels: obj.Labels, Annotations: obj.Annotations,
+	}
+	for _, c := range v.counts() {
+		o.Components = append(o.Components, c.Component)
 	}
 	if obj.Created != 0 {
 		o.Created = time.Unix(obj.Created, 0).UTC()
@@ -106,19 +109,30 @@ func (v *view) counts() []count {
 func (v *view) appendCount(all []count, part *component, element int, name string) []count {
 	c := count{part: part, element: element}
 	var f workload.Field
+	var pointer string
 	if element < 0 {
+		pointer = part.slot.pointer
 		f, c.original = v.current(part.slot), v.original(part.slot)
 		c.entry = v.entryAt(location{inSlot, part.slot.index})
 	} else {
+		pointer = v.obj.Elements[element].Pointer
 		f, c.original = v.obj.Elements[element].Field, v.originalOf(element)
 		c.entry = v.entryAt(location{inElement, element})
 	}
 	n, ok := part.read(c.original)
-	if !ok || f.Depth == blocked {
+	if !ok || f.Depth == blocked || c.original == "" && !c.hasParent(f, pointer) {
 		return all
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum, Fixed: !v.all(part.when, v.original)}
 	return append(all, c)
+}
+
+// hasParent says of an absent count whether its owner has the object that it is a field of.
+func (c *count) hasParent(f workload.Field, pointer string) bool {
+	if c.entry != nil && c.entry.state == fieldSet {
+		return c.entry.entry.Made == 0
+	}
+	return int(f.Depth) >= len(path.Pointer(pointer).Tokens())-1
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.
@@ -131,25 +145,19 @@ func (v *view) entryAt(at location) *ledgerField {
 	return nil
 }
 
-// components are the counts as policies see them; nil if there are none.
-func (v *view) components() []workload.Component {
-	counts := v.counts()
-	if len(counts) == 0 {
-		return nil
-	}
-	all := make([]workload.Component, len(counts))
-	for i := range counts {
-		all[i] = counts[i].Component
-	}
-	return all
-}
-
 // read gives what a count means; false if that is not known.
 func (c *component) read(raw string) (int64, bool) {
 	if raw == "" {
-		return deref(c.absent)
+		if c.absent == nil {
+			return 0, false
+		}
+		return *c.absent, true
 	}
-	return natural(raw)
+	n, ok := natural(raw)
+	if n == 0 && ok {
+		n = c.zero
+	}
+	return n, ok
 }
 
 // bound gives an end of the range, nil if the object has none, and whether it can be written.
@@ -162,25 +170,18 @@ func (v *view) bound(b *bound) (*int64, bool) {
 
 // readBound reads a bound as the kind has it: nil where there is none. It is false for what is no bound.
 func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
-	if raw == "" {
-		if b.absent == nil {
-			return nil, true
-		}
-		n := *b.absent
-		return &n, true
+	if raw == "" && b.absent == nil {
+		return nil, true
 	}
-	if a.encoding == v1alpha1.EncodingString {
-		text, err := path.NewValue(raw, "").Text()
-		if err != nil {
-			return nil, false
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return nil, false
-		}
-		return &n, true
+	if raw == "" {
+		return new(*b.absent), true
 	}
 	n, ok := natural(raw)
+	if a.encoding == v1alpha1.EncodingString {
+		text, errText := path.NewValue(raw, "").Text()
+		parsed, err := strconv.ParseInt(text, 10, 64)
+		n, ok = parsed, errText == nil && err == nil && parsed >= 0
+	}
 	if !ok {
 		return nil, false
 	}
@@ -204,13 +205,6 @@ func natural(raw string) (int64, bool) {
 		n, err = path.NewValue(raw, "").Int64() // 3.0 and 3e0 are numbers too
 	}
 	return n, err == nil && n >= 0
-}
-
-func deref(n *int64) (int64, bool) {
-	if n == nil {
-		return 0, false
-	}
-	return *n, true
 }
 
 // variantOf is the first that fits the object as its owner has it and whose fields can all be written; nil if none.

@@ -30,6 +30,10 @@ func TestObserve(t *testing.T) {
 			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 1}}, CanHold: true}},
 		{"changed by somebody else: theirs", deploymentYAML, withLedger(t, `{"replicas":5}`, entry("/spec/replicas", "3", "0")),
 			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 5}}, CanHold: true}},
+		{"no default in a part that is not there", nestedYAML, object(`{"pool":{}}`), workload.Observed{CanHold: true}},
+		{"no default in a part that Flyball made", nestedYAML, withLedger(t, `{"pool":{"size":{"count":0}}}`, madeEntry("/spec/pool/size/count", "0", 3)), workload.Observed{CanHold: true}},
+		{"what 0 means", zeroYAML, object(`{"n":0}`), workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3, Minimum: 1}}}},
+		{"a count that is not 0", zeroYAML, object(`{"n":2}`), workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2, Minimum: 1}}}},
 		{"no guess at a string", deploymentYAML, object(`{"replicas":"3"}`), workload.Observed{CanHold: true}},
 		{"no guess at a fraction", deploymentYAML, object(`{"replicas":1.5}`), workload.Observed{CanHold: true}},
 		{"no guess at a negative count", deploymentYAML, object(`{"replicas":-1}`), workload.Observed{CanHold: true}},
@@ -43,9 +47,9 @@ func TestObserve(t *testing.T) {
 			workload.Observed{Bounds: workload.Bounds{Min: ptr(3)}}},
 		{"suspended by its owner", cronJobYAML, object(`{"suspend":true}`), workload.Observed{CanSuspend: true, Suspended: true}},
 		{"suspended by Flyball", cronJobYAML, withLedger(t, `{"suspend":true}`, entry("/spec/suspend", "false", "true")), workload.Observed{CanSuspend: true}},
-		{"a variant is chosen on the original", nestedYAML, withLedger(t, `{"mode":"switch","power":{"main":{"on":false}}}`, entry(nested, "true", "false")),
+		{"a variant is chosen on the original", nestedYAML, withLedger(t, `{"mode":"switch","power":{"main":{"on":false}},"pool":{"size":{}}}`, entry(nested, "true", "false")),
 			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2}}, CanSuspend: true, CanHold: true}},
-		{"no variant fits", nestedYAML, object(`{"mode":"other"}`),
+		{"no variant fits", nestedYAML, object(`{"mode":"other","pool":{"size":{}}}`),
 			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2}}, CanHold: true}},
 	}
 	for _, test := range tests {
@@ -254,5 +258,29 @@ governsKind: {group: apps, kind: Deployment}
 				t.Errorf("want %v %t, got %v %t", test.want, test.ok, got, ok)
 			}
 		})
+	}
+}
+
+// zeroYAML is a kind that takes 0 for 3.
+const zeroYAML = `
+target: {group: example.com, kind: Zero, versions: [v1]}
+scale: [{name: main, replicas: .spec.n, default: 1, zeroMeans: 3, minimum: 1}]
+`
+
+func madeEntry(pointer, set string, made uint8) workload.Entry {
+	e := entry(pointer, "", set)
+	e.Made = made
+	return e
+}
+
+// TestZeroMeansMore puts an object to sleep whose count is 0, and gives the 0 back.
+func TestZeroMeansMore(t *testing.T) {
+	a := compiled(t, zeroYAML, Keys{})
+	s := newServer(object(`{"n":0}`))
+	if r := s.settle(t, a, sleep()); r.State != workload.StateAsleep || r.Message != "n 0 -> 1" {
+		t.Errorf("asleep: %s, %q", r.State, r.Message)
+	}
+	if r := s.settle(t, a, workload.Plan{}); s.spec() != `{"n":0}` || r.Message != "n 1 -> 0" {
+		t.Errorf("given back: %s, %q", s.spec(), r.Message)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,26 +24,15 @@ type edit struct {
 	element *workload.Element
 }
 
-// ledgerEdit is what becomes of the ledger annotation: nothing, another text, or its removal.
-type ledgerEdit struct {
-	changed bool
-	text    string // empty: removed
-}
-
 // patch makes the one write that carries out the decisions, and the write to /scale after it. Each write is refused by the
 // API server if the object has changed since; only a /scale write that follows another one cannot say since when.
 func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	edits, scale := v.edits(decisions)
-	after, changed := v.ledgerAfter(decisions)
-	ledger := ledgerEdit{changed: changed}
-	if changed && len(after) > 0 {
-		text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
-		if err != nil {
-			return nil, err
-		}
-		ledger.text = text
+	ledger, err := v.ledgerText(decisions)
+	if err != nil {
+		return nil, err
 	}
-	if len(edits) == 0 && !ledger.changed {
+	if len(edits) == 0 && ledger == nil {
 		if scale == nil {
 			return nil, nil
 		}
@@ -150,7 +138,7 @@ func startsWith(tokens, prefix []string) bool {
 }
 
 // write makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
-func (v *view) write(edits []edit, ledger ledgerEdit) (*workload.Patch, error) {
+func (v *view) write(edits []edit, ledger *string) (*workload.Patch, error) {
 	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
 		body, err := v.jsonPatch(edits, ledger)
 		return &workload.Patch{Type: types.JSONPatchType, Body: body}, err
@@ -173,13 +161,13 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 }
 
 // mergePatch renders RFC 7396.
-func (v *view) mergePatch(edits []edit, ledger ledgerEdit) ([]byte, error) {
+func (v *view) mergePatch(edits []edit, ledger *string) ([]byte, error) {
 	root := map[string]any{}
 	put(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
-	if ledger.changed {
+	if ledger != nil {
 		var value any // nil removes
-		if ledger.text != "" {
-			value = ledger.text
+		if *ledger != "" {
+			value = *ledger
 		}
 		put(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
 	}
@@ -240,7 +228,7 @@ type operation struct {
 }
 
 // jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
-func (v *view) jsonPatch(edits []edit, ledger ledgerEdit) ([]byte, error) {
+func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
 	for _, e := range edits {
 		if e.element != nil {
@@ -251,8 +239,8 @@ func (v *view) jsonPatch(edits []edit, ledger ledgerEdit) ([]byte, error) {
 	for _, e := range edits {
 		ops = append(ops, e.operations(made)...)
 	}
-	if ledger.changed {
-		ops = append(ops, v.ledgerOperations(ledger, made)...)
+	if ledger != nil {
+		ops = append(ops, v.ledgerOperations(*ledger, made)...)
 	}
 	text, err := json.Marshal(ops)
 	if err != nil {
@@ -282,10 +270,10 @@ func (e *edit) operations(made map[string]bool) []operation {
 }
 
 // ledgerOperations write the ledger annotation, after the map of annotations if that is missing.
-func (v *view) ledgerOperations(ledger ledgerEdit, made map[string]bool) []operation {
+func (v *view) ledgerOperations(text string, made map[string]bool) []operation {
 	const annotations = "/metadata/annotations"
 	pointer := string(path.Pointer(annotations).Append(v1alpha1.AnnotationLedger))
-	if ledger.text == "" {
+	if text == "" {
 		return []operation{{Op: "remove", Path: pointer}}
 	}
 	var ops []operation
@@ -293,5 +281,5 @@ func (v *view) ledgerOperations(ledger ledgerEdit, made map[string]bool) []opera
 	if !there {
 		ops = append(ops, operation{"add", annotations, json.RawMessage("{}")})
 	}
-	return append(ops, operation{"add", pointer, json.RawMessage(quoted(strings.TrimSpace(ledger.text)))})
+	return append(ops, operation{"add", pointer, json.RawMessage(quoted(text))})
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -69,39 +70,25 @@ type member struct {
 	index   int
 }
 
-// take keeps one match of the walk. The paths of the metadata come first in the set.
+// take keeps one match of the walk.
 func (r *reading) take(i int, m path.Match) {
-	first := len(r.pr.metadataPaths)
-	if i < first {
-		r.Take(i, m)
+	if first := r.pr.metadataPaths; i >= first {
+		r.pr.takers[i-first](r, m)
 		return
 	}
-	switch e := r.pr.uses[i-first]; e.of {
-	case ofLedger:
-		if m.Exists() && m.Type() != path.Null {
-			r.takeLedger(m)
-		}
-	case ofSlot:
-		r.takeField(r.pr.slots[e.index], m)
-	case ofParent:
-		if m.Exists() {
-			r.parents[e.index] = m.Raw[0]
-		}
-	case ofCount:
-		r.lists[e.index].counts = append(r.lists[e.index].counts, r.member(m))
-	case ofName:
-		r.lists[e.index].names = append(r.lists[e.index].names, r.member(m))
-	}
+	r.Take(i, m)
 }
 
 // takeLedger keeps the ledger, or why it cannot be read.
 func (r *reading) takeLedger(m path.Match) {
-	l, of, err := readLedger(m)
-	if err != nil {
-		r.Object.LedgerError = err.Error()
+	if !m.Exists() || m.Type() == path.Null {
 		return
 	}
-	if len(l) > 0 {
+	l, of, err := readLedger(m)
+	switch {
+	case err != nil:
+		r.Object.LedgerError = err.Error()
+	case len(l) > 0:
 		r.Object.Ledger, r.ledgerOf = l, of
 	}
 }
@@ -209,7 +196,6 @@ func (r *reading) setDepths() {
 // of the list has too, could not be found again and is left out.
 func (r *reading) addElements(raw []byte) error {
 	for i, l := range r.lists {
-		first := len(r.Object.Elements)
 		for k, count := range l.counts {
 			name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text()
 			if err != nil || name == "" || isRepeated(l.names, k) {
@@ -225,10 +211,8 @@ func (r *reading) addElements(raw []byte) error {
 				Pointer: count.pointer, NamePointer: l.names[k].pointer, Field: count.Field,
 			})
 		}
-		if first == 0 && len(r.Object.Elements) > 0 {
-			r.Object.Elements = append(make([]workload.Element, 0, len(r.Object.Elements)), r.Object.Elements...)
-		}
 	}
+	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
 	return nil
 }
 
@@ -264,6 +248,9 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		return workload.Field{}, err
 	}
 	if found.Value.Exists() && found.Value.Type() != path.Null {
+		if isElement, err := inList(raw, path.Pointer(pointer)); isElement || err != nil {
+			return workload.Field{Raw: found.Value.Raw(), Depth: blocked}, err // an element cannot be put back by its position
+		}
 		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth), Sole: small(found.Sole)}, nil
 	}
 	tokens := path.Pointer(pointer).Tokens()
@@ -281,4 +268,13 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		}
 	}
 	return workload.Field{Depth: small(depth)}, nil
+}
+
+// inList says whether a pointer leads to an element of a list itself.
+func inList(raw []byte, pointer path.Pointer) (bool, error) {
+	if _, numeric := natural(pointer.Last()); !numeric {
+		return false, nil
+	}
+	above, err := path.Probe(raw, pointer.Parent())
+	return above.Value.Type() == path.Array, err
 }

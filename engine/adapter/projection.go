@@ -67,9 +67,9 @@ type projection struct {
 	metadata *workload.Metadata
 	each     []eachPaths
 	set      *path.Set
-	// metadataPaths are the first paths of the set; uses is what each of the others is for.
-	metadataPaths []path.Path
-	uses          []pathUse
+	// metadataPaths is the number of paths of the metadata, which come first in the set; takers keep the matches of the others.
+	metadataPaths int
+	takers        []func(*reading, path.Match)
 	id            string
 }
 
@@ -184,8 +184,8 @@ func (pr *projection) fingerprint() string {
 	for _, s := range pr.slots {
 		line("slot %d %t %s", s.mode, s.written, s.path)
 	}
-	for _, key := range pr.metadata.Keys() {
-		line("match %s", key)
+	for _, p := range pr.metadata.Paths() {
+		line("metadata %s", p)
 	}
 	for _, e := range pr.each {
 		line("each %d %s %s", e.component, e.count, e.named)

@@ -33,6 +33,9 @@ type Result struct {
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max" or an
 	// annotation key.
 	Values map[string]string
+	// Ignored lists the JSON pointers of ledger entries that are not carried out: no adapter could have written the field, or
+	// something on the way to it is no object any more.
+	Ignored []string
 	// Message says it in one line, e.g. "replicas 3 -> 0".
 	Message string
 }
@@ -63,7 +66,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result.Values = w.values
 	v.summarize(&result, &w, decisions)
 	result.State = v.state(&w, decisions, plan)
-	result.Message = message(result.State, decisions, w.fixed)
+	result.Message = message(result.State, decisions, append(w.fixed, w.reasons...))
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
@@ -126,6 +129,12 @@ func touchesAny(pointer string, decisions []decision) bool {
 // summarize fills in what the decisions come to.
 func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 	r.By = w.first
+	for i := range v.entries {
+		if l := &v.entries[i]; l.state == fieldUnwritable {
+			r.Ignored = append(r.Ignored, l.entry.Pointer)
+			w.reasons = append(w.reasons, "the ledger's entry for "+l.entry.Pointer+" is not carried out: the field cannot be written")
+		}
+	}
 	charged := false
 	for i := range decisions {
 		d := &decisions[i]
@@ -246,7 +255,7 @@ func (v *view) isReduced(d *decision) bool {
 }
 
 // message says in one line what is written and what is left alone, or else why nothing is written.
-func message(state workload.State, decisions []decision, fixed []string) string {
+func message(state workload.State, decisions []decision, reasons []string) string {
 	var parts []string
 	for i := range decisions {
 		if d := &decisions[i]; d.write {
@@ -258,7 +267,7 @@ func message(state workload.State, decisions []decision, fixed []string) string 
 			parts = append(parts, d.label+" is "+brief(d.field.Raw)+", changed by somebody else: left until the next transition")
 		}
 	}
-	if parts = append(parts, fixed...); len(parts) > 0 {
+	if parts = append(parts, reasons...); len(parts) > 0 {
 		return strings.Join(parts, ", ")
 	}
 	switch state {
@@ -286,8 +295,8 @@ func brief(raw string) string {
 	return raw
 }
 
-// ledgerAfter is the ledger that the decisions leave, and whether it differs from the object's.
-func (v *view) ledgerAfter(decisions []decision) (workload.Ledger, bool) {
+// ledgerText is the text of the ledger that the decisions leave: nil where it stays as it is, empty where it goes.
+func (v *view) ledgerText(decisions []decision) (*string, error) {
 	var after workload.Ledger
 	for i := range decisions {
 		if e := decisions[i].after; e != nil && after.Find(e.Pointer) == nil {
@@ -295,11 +304,17 @@ func (v *view) ledgerAfter(decisions []decision) (workload.Ledger, bool) {
 			slices.SortFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
 		}
 	}
-	return after, !slices.EqualFunc(after, v.obj.Ledger, func(a, b workload.Entry) bool {
-		if !a.Since.Equal(b.Since) {
-			return false
-		}
+	same := func(a, b workload.Entry) bool {
+		equal := a.Since.Equal(b.Since)
 		a.Since = b.Since
-		return a == b
-	})
+		return equal && a == b
+	}
+	switch {
+	case slices.EqualFunc(after, v.obj.Ledger, same):
+		return nil, nil
+	case len(after) == 0:
+		return new(string), nil
+	}
+	text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
+	return &text, err
 }

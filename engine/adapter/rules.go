@@ -174,9 +174,7 @@ func (c *compiler) compileRules(template path.Path) *rule {
 			root.mean(w.slot.path, workload.ChangeRollOut)
 		}
 	}
-	if template.Len() > 0 {
-		root.mean(template, workload.ChangeRollOut)
-	}
+	root.mean(template, workload.ChangeRollOut)
 	for _, name := range []string{"apiVersion", "kind", "metadata", "status"} {
 		root.mean(path.Path{}.Field(name), 0)
 	}

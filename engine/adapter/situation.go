@@ -17,30 +17,21 @@ type situation struct {
 type claim uint8
 
 const (
-	// claimNone: nobody.
-	claimNone claim = 1 << iota
-	// claimKept: nobody, and the policy of the entry keeps what it has set.
-	claimKept
-	// claimOrphaned: nobody, and the policy of the entry leaves what it has set to the owner.
-	claimOrphaned
-	// claimLasting: a policy, for as long as its claim lasts.
-	claimLasting
-	// claimOnce: a policy, which sets the field once and then leaves it to others.
-	claimOnce
+	claimNone     claim = 1 << iota // nobody
+	claimKept                       // nobody, and the policy of the entry keeps what it has set
+	claimOrphaned                   // nobody, and the policy of the entry leaves what it has set to the owner
+	claimLasting                    // a policy, for as long as its claim lasts
+	claimOnce                       // a policy, which sets the field once and then leaves it to others
 )
 
 // wanted compares the value wanted with those known. Where nobody claims the field, the original is wanted.
 type wanted uint8
 
 const (
-	// wantedCurrent is what the field holds.
-	wantedCurrent wanted = 1 << iota
-	// wantedOriginal is what the entry has as the original, and not what the field holds.
-	wantedOriginal
-	// wantedOther is neither.
-	wantedOther
-
-	wantedChange = wantedOriginal | wantedOther
+	wantedCurrent  wanted = 1 << iota // what the field holds
+	wantedOriginal                    // what the entry has as the original, and not what the field holds
+	wantedOther                       // neither
+	wantedChange   = wantedOriginal | wantedOther
 )
 
 // answer is yes or no.
@@ -62,28 +53,17 @@ func answerOf(b bool) answer {
 type outcome uint8
 
 const (
-	// dropEntry leaves the field as it is, without an entry.
-	dropEntry outcome = iota
-	// keepEntry leaves the field and its entry as they are.
-	keepEntry
-	// passOn leaves the field; the entry goes to the policy that claims it now.
-	passOn
-	// takeOver writes the value; what is there is the original.
-	takeOver
-	// replace writes the value; the original is the one before.
-	replace
-	// restore writes the original, and drops the entry.
-	restore
-	// respect leaves somebody else's value, and keeps the entry.
-	respect
-	// correct writes the value that was set over somebody else's.
-	correct
-	// finish makes a change of which the write to /scale is missing.
-	finish
-	// setOnce sets the field for a claim that leaves it to others.
-	setOnce
-	// rememberOnce leaves the field, which was set once; the entry goes to the claim.
-	rememberOnce
+	dropEntry    outcome = iota // leaves the field as it is, without an entry
+	keepEntry                   // leaves the field and its entry as they are
+	passOn                      // leaves the field; the entry goes to the policy that claims it now
+	takeOver                    // writes the value; what is there is the original
+	replace                     // writes the value; the original is the one before
+	restore                     // writes the original, and drops the entry
+	respect                     // leaves somebody else's value, and keeps the entry
+	correct                     // writes the value that was set over somebody else's
+	finish                      // makes a change of which the write to /scale is missing
+	setOnce                     // sets the field for a claim that leaves it to others
+	rememberOnce                // leaves the field, which was set once; the entry goes to the claim
 )
 
 // row is one line of the decision table. A part that is zero stands for every value.

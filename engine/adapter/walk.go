@@ -5,40 +5,29 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// pathUse says what the match of a path of the walk is kept for.
-type pathUse struct {
-	of    pathUseOf
-	index int // of slots, parents or each
-}
-
-type pathUseOf uint8
-
-const (
-	ofLedger pathUseOf = iota
-	ofSlot
-	ofParent
-	ofCount
-	ofName
-)
-
-// compileWalk makes the one set of paths that a whole object is read with: those of the metadata, then the others.
+// compileWalk makes the one set of paths that a whole object is read with: those of the metadata, then the others, each with
+// what takes its matches.
 func (pr *projection) compileWalk() {
-	pr.metadataPaths = pr.metadata.Paths()
-	paths := pr.metadataPaths
-	add := func(p path.Path, of pathUseOf, index int) {
+	paths := pr.metadata.Paths()
+	pr.metadataPaths = len(paths)
+	add := func(p path.Path, take func(*reading, path.Match)) {
 		paths = append(paths, p)
-		pr.uses = append(pr.uses, pathUse{of, index})
+		pr.takers = append(pr.takers, take)
 	}
-	add(path.Path{}.Field("metadata").Field("annotations").Field(v1alpha1.AnnotationLedger), ofLedger, 0)
-	for i, s := range pr.slots {
-		add(s.path, ofSlot, i)
+	add(path.Path{}.Field("metadata").Field("annotations").Field(v1alpha1.AnnotationLedger), (*reading).takeLedger)
+	for _, s := range pr.slots {
+		add(s.path, func(r *reading, m path.Match) { r.takeField(s, m) })
 	}
 	for i, p := range pr.parents {
-		add(p.path, ofParent, i)
+		add(p.path, func(r *reading, m path.Match) {
+			if m.Exists() {
+				r.parents[i] = m.Raw[0]
+			}
+		})
 	}
 	for i, e := range pr.each {
-		add(e.count, ofCount, i)
-		add(e.named, ofName, i)
+		add(e.count, func(r *reading, m path.Match) { r.lists[i].counts = append(r.lists[i].counts, r.member(m)) })
+		add(e.named, func(r *reading, m path.Match) { r.lists[i].names = append(r.lists[i].names, r.member(m)) })
 	}
 	pr.set = path.NewSet(paths...)
 }

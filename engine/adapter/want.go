@@ -51,8 +51,8 @@ type wants struct {
 	facets, facetAble bool
 	// first is who asks first: for size, else for the first facet.
 	first workload.Policy
-	// fixed says of each count that the size would change, but that must stay as it is, why.
-	fixed []string
+	// fixed says of each count that the size would change, but that must stay as it is, why; reasons, what else is not done.
+	fixed, reasons []string
 }
 
 // wantsOf turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds,

@@ -57,9 +57,6 @@ func NewMetadata(interner *Interner, annotationKeys ...string) *Metadata {
 	return m
 }
 
-// Keys are the annotation keys that are kept, sorted.
-func (m *Metadata) Keys() []string { return slices.Clone(m.keys) }
-
 // Paths are the paths that a reading needs the matches of. A caller who reads more of an object adds them to a set of paths of
 // its own, so that the object is walked once.
 func (m *Metadata) Paths() []path.Path { return slices.Clone(m.paths) }

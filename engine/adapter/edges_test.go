@@ -1,0 +1,205 @@
+package adapter
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestMade says how many leading tokens of a field's pointer its owner has, plus one, where parents are missing.
+func TestMade(t *testing.T) {
+	a := compiled(t, nestedYAML, Keys{})
+	earlier := func(pointer string, made uint8) []workload.Entry {
+		return []workload.Entry{{Pointer: "/spec/other"}, {Pointer: pointer, Made: made}}
+	}
+	for _, c := range []struct {
+		name    string
+		pointer string
+		depth   uint8
+		entries []workload.Entry
+		want    uint8
+	}{
+		{"all there", "/spec/a/b/c", 3, nil, 0},
+		{"one missing", "/spec/a/b/c", 2, nil, 3},
+		{"all missing", "/spec/a/b/c", 0, nil, 1},
+		{"made by an earlier entry", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 2), 2},
+		{"made by an earlier entry, the last parent", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 3), 3},
+		{"an earlier entry that made something else", "/spec/a/b/c", 3, earlier("/spec/x/y/z", 2), 0},
+		{"an earlier entry that made a neighbour of the parent", "/spec/a/b/c", 3, earlier("/spec/a/x/d", 3), 0},
+		{"an earlier entry that made less", "/spec/a/b/c", 1, earlier("/spec/a/b/d", 3), 2},
+		{"an earlier entry that made more", "/spec/a/b/c", 2, earlier("/spec/a/b/d", 2), 2},
+		{"an earlier entry that is deeper than the field", "/spec/a/b", 2, earlier("/spec/a/b/d", 3), 0},
+	} {
+		v := &view{a: a, obj: &workload.Object{}}
+		for _, e := range c.entries {
+			v.entries = append(v.entries, ledgerField{entry: e})
+		}
+		if got := v.made(c.pointer, workload.Field{Depth: c.depth}); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAnObjectOfAnotherProjection is observed as having nothing.
+func TestAnObjectOfAnotherProjection(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	bare := &workload.Object{Name: "web", Ledger: workload.Ledger{entry("/spec/unknown", "1", "2"), entry("/spec/replicas", "3", "0")}}
+	if o := a.Observe(bare); o.CanHold || len(o.Components) > 0 {
+		t.Errorf("observed %+v", o)
+	}
+	if _, err := a.Render(bare, sleep()); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
+		t.Errorf("render: %v", err)
+	}
+	if _, err := a.Bounds(bare, workload.Plan{}); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
+		t.Errorf("bounds: %v", err)
+	}
+}
+
+// TestOriginalsOfContainers has conditions on containers of fields that Flyball set: those that it made are not the owner's.
+func TestOriginalsOfContainers(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+hold: [{set: [{path: .spec.power.lock, value: 1}]}]
+suspend: [{when: [%s], set: [{path: .spec.off, value: true}]}]
+`
+	for _, c := range []struct {
+		name, when, spec string
+		made             uint8
+		want             bool
+	}{
+		{"the owner's, exists", "{path: .spec.power, op: Exists}", `{"power":{"lock":1}}`, 0, true},
+		{"made, exists", "{path: .spec.power, op: Exists}", `{"power":{"lock":1}}`, 2, false},
+		{"made further up, exists", "{path: .spec.power, op: Exists}", `{"power":{"lock":1}}`, 1, false},
+		{"the owner's, empty", "{path: .spec.power, op: Eq, value: {}}", `{"power":{"lock":1}}`, 0, true},
+		{"made, empty", "{path: .spec.power, op: NotExists}, {path: .spec.power, default: 5, op: Eq, value: 5}", `{"power":{"lock":1}}`, 2, true},
+		{"made, with more in it", "{path: .spec.power, op: Eq, value: {x: 1}}", `{"power":{"lock":1,"x":1}}`, 2, true},
+	} {
+		a := compiled(t, sprintf(kind, c.when), Keys{})
+		doc := withLedger(t, c.spec, madeEntry("/spec/power/lock", "1", c.made))
+		if got := a.Observe(projected(t, a, doc)).CanSuspend; got != c.want {
+			t.Errorf("%s: got %t", c.name, got)
+		}
+	}
+}
+
+// TestWhatTheOwnerPutBesideIsLeft gives a field back whose parents were made, after its owner has put something into one.
+func TestWhatTheOwnerPutBesideIsLeft(t *testing.T) {
+	a := compiled(t, "target: {kind: K, versions: [v1]}\nhold: [{set: [{path: .spec.a.b.c, value: 1}]}]", Keys{})
+	s := newServer(object(`{"kept":1}`))
+	s.settle(t, a, holding())
+	s.set("/spec/a/x", "2")
+	s.settle(t, a, workload.Plan{})
+	if want := `{"a":{"x":2},"kept":1}`; s.spec() != want {
+		t.Errorf("got %s, want %s", s.spec(), want)
+	}
+}
+
+// TestAnOwnersZeroStays gives a count of 0 back, whatever the bounds of its governor are.
+func TestAnOwnersZeroStays(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	s := newServer(object(`{"replicas":0}`))
+	s.settle(t, a, size(workload.SizeExactly, 4))
+	s.settle(t, a, inside(workload.Plan{}, 1, 9))
+	if want := `{"replicas":0}`; s.spec() != want {
+		t.Errorf("got %s, want %s", s.spec(), want)
+	}
+}
+
+func TestNumbersInOtherSpellings(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	if c := a.Observe(projected(t, a, object(`{"replicas":3.0}`))).Components; len(c) != 1 || c[0].Replicas != 3 {
+		t.Errorf("3.0 is %v", c)
+	}
+	b := compiled(t, knativeYAML, Keys{})
+	doc := object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"0"}}}}`)
+	if o := b.Observe(projected(t, b, doc)); o.Bounds.Min == nil || *o.Bounds.Min != 0 {
+		t.Errorf("a bound of 0 is %v", o.Bounds.Min)
+	}
+}
+
+// TestOneBound has kinds with one end of a range.
+func TestOneBound(t *testing.T) {
+	for _, end := range []string{"min", "max"} {
+		a := compiled(t, "target: {kind: K, versions: [v1]}\nbounds: {"+end+": {path: .spec.n}}\n"+
+			"hold: [{when: [{path: .spec.mode, op: Eq, value: x}], set: [{path: .spec.paused, value: true}]}]", Keys{})
+		obj := projected(t, a, object(`{"n":2,"mode":"x"}`))
+		o := a.Observe(obj)
+		low, high := a.Floors()
+		b, err := a.Bounds(obj, workload.Plan{})
+		isMin := end == "min"
+		if !o.CanHold || (o.Bounds.Min != nil) != isMin || (o.Bounds.Max != nil) == isMin || (low != nil) != isMin || (high != nil) == isMin ||
+			err != nil || (b.Min != nil) != isMin || (b.Max != nil) == isMin {
+			t.Errorf("%s: observed %+v, bounds %+v, floors %v and %v, %v", end, o, b, low, high, err)
+		}
+		for pointer, want := range map[string]string{"/spec/n": end, "/spec/m": ""} {
+			if got := a.BoundAt(pointer); got != want || a.IsBound(pointer) != (want != "") {
+				t.Errorf("%s: %s is %q", end, pointer, got)
+			}
+		}
+	}
+}
+
+// TestImpactOfWhatIsGivenBack is that of the variant that wrote it, also where another one fits now.
+func TestImpactOfWhatIsGivenBack(t *testing.T) {
+	for _, c := range []struct {
+		name, adapter, spec string
+		entry               workload.Entry
+		want                v1alpha1.Impact
+	}{
+		{"a variant that no longer fits", vmYAML, `{"running":true,"runStrategy":"Halted"}`, entry("/spec/runStrategy", `"Always"`, `"Halted"`), v1alpha1.ImpactRollout},
+		{"a variant that restarts nothing", vmYAML, `{"running":false}`, entry("/spec/running", "true", "false"), v1alpha1.ImpactNone},
+		{"no variant fits", strings.ReplaceAll(vmYAML, "- set:", "- when: [{path: .spec.x, op: Exists}]\n  set:"), `{"runStrategy":"Halted"}`,
+			entry("/spec/runStrategy", `"Always"`, `"Halted"`), v1alpha1.ImpactRollout},
+		{"an unwritten field of a kind without a template", cronJobYAML, `{"x":1}`, entry("/spec/x", "2", "1"), v1alpha1.ImpactNone},
+		{"an unwritten field in the template", deploymentYAML, `{"template":{"x":1}}`, entry("/spec/template/x", "2", "1"), v1alpha1.ImpactRollout},
+		{"the template itself", deploymentYAML, `{"template":1}`, entry("/spec/template", "2", "1"), v1alpha1.ImpactRollout},
+		{"an unwritten field beside the template", deploymentYAML, `{"x":1}`, entry("/spec/x", "2", "1"), v1alpha1.ImpactNone},
+	} {
+		a := compiled(t, c.adapter, Keys{})
+		r := rendered(t, a, withLedger(t, c.spec, c.entry), workload.Plan{})
+		if len(r.Changed) != 1 || r.Impact != c.want {
+			t.Errorf("%s: impact %s of %v, want %s", c.name, r.Impact, r.Changed, c.want)
+		}
+	}
+}
+
+// TestBothWaysIsDown has a write that takes one thing and gives another back.
+func TestBothWaysIsDown(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	r := rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), holding())
+	if len(r.Changed) != 2 || r.Direction != workload.DirectionDown {
+		t.Errorf("%v is %s", r.Changed, r.Direction)
+	}
+}
+
+// TestWhatIsKeptOfMetadataMaps is no more than needed: no count of annotations, and where they are only with lists.
+func TestWhatIsKeptOfMetadataMaps(t *testing.T) {
+	keys := Keys{Set: []string{"a", "b"}}
+	if a := compiled(t, deploymentYAML, keys); len(a.projection.counts) > 0 || a.annotationsMap != nil {
+		t.Errorf("counts %v, annotations %v", a.projection.counts, a.annotationsMap)
+	}
+	if a := compiled(t, elasticYAML, keys); a.annotationsMap == nil {
+		t.Error("a JSON Patch does not know whether there are annotations")
+	}
+	if a := compiled(t, nestedYAML, keys); a.projection.counts["/spec/pool/notes"] == nil {
+		t.Error("annotations elsewhere are not counted")
+	}
+}
+
+func TestTheLongestPath(t *testing.T) {
+	compiled(t, "target: {kind: K, versions: [v1]}\nscale: [{name: main, replicas: "+strings.Repeat(".a", maxSteps)+"}]", Keys{})
+}
+
+func TestTheLongestTextsInMessages(t *testing.T) {
+	const limit = 40
+	for open, end := range map[string]string{`{"a":"`: `"}`, `["`: `"]`, `"`: `"`} {
+		text := open + strings.Repeat("x", limit-len(open)-len(end)) + end
+		if diff := cmp.Diff(text, brief(text)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
