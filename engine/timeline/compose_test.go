@@ -79,6 +79,10 @@ func TestWindowsThatTouchHaveNoEdgeBetween(t *testing.T) {
 		{"the first window gives the name", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
 			{"2026-06-15T20:30:00Z", true, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
 		}},
+		{"a question beyond the years that are worked out beforehand", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
+			{"2150-06-15T12:00:00Z", false, "2150-06-15T08:00:00Z", "2150-06-15T20:00:00Z", ""},
+			{"2150-06-15T21:00:00Z", true, "2150-06-15T20:00:00Z", "2150-06-16T08:00:00Z", "night"},
+		}},
 		{"no window", "UTC", nil, []moment{{"2026-06-15T20:30:00Z", false, "", "", ""}}},
 	}
 	for _, tt := range tests {
@@ -113,6 +117,12 @@ func TestNot(t *testing.T) {
 		{"2026-06-16T08:00:00Z", true, "2026-06-16T08:00:00Z", "2026-06-22T20:00:00Z", ""},
 	})
 	check(t, timeline.Not(timeline.Timeline{}), []moment{{"2026-06-16T08:00:00Z", true, "", "", ""}})
+	june := mustWindow(t, timeline.WindowSpec{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC").Timeline
+	check(t, timeline.Union(timeline.Not(june), mustCalendar(t, "past", timeline.CalendarSpec{})), []moment{
+		{"2026-05-15T12:00:00Z", true, "", "2026-06-01T00:00:00Z", ""},
+		{"2026-06-15T12:00:00Z", false, "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", "june"},
+		{"2026-07-15T12:00:00Z", true, "2026-07-01T00:00:00Z", "", ""},
+	})
 	check(t, timeline.Union(), []moment{{"2026-06-16T08:00:00Z", false, "", "", ""}})
 }
 

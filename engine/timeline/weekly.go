@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // weekSpan is one stretch of the week, in seconds after Monday midnight. to may run into the next week.
 type weekSpan struct{ from, to int64 }
@@ -24,7 +27,7 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 		}
 		parts = append(parts, weekSpan{s.from, weekSeconds}, weekSpan{0, s.to - weekSeconds})
 	}
-	slices.SortFunc(parts, func(a, b weekSpan) int { return int(a.from - b.from) })
+	slices.SortFunc(parts, func(a, b weekSpan) int { return cmp.Compare(a.from, b.from) })
 	for _, p := range parts {
 		last := len(w.edges) - 1
 		if last >= 0 && p.from <= w.edges[last] {
