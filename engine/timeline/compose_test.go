@@ -220,6 +220,14 @@ func TestString(t *testing.T) {
 }
 
 func TestTheEndsOfTime(t *testing.T) {
+	thursday := timeline.WindowSpec{Name: "first", Days: []string{"Thu"}, From: "00:00", To: "24:00"}
+	check(t, mustWindow(t, thursday, "America/New_York").Timeline, []moment{
+		{"1970-01-01T12:00:00Z", true, "", "1970-01-02T05:00:00Z", "first"},
+	})
+	friday := timeline.WindowSpec{Name: "last", Days: []string{"Fri"}, From: "00:00", To: "24:00"}
+	check(t, mustWindow(t, friday, "Europe/Skopje").Timeline, []moment{
+		{"9999-12-31T12:00:00Z", true, "9999-12-30T23:00:00Z", "", "last"},
+	})
 	line := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "Europe/Skopje")
 	if at, ok := line.Next(utc(t, "9999-12-31T23:00:00Z")); ok {
 		t.Errorf("next at the end of the year 9999 is %s, want none", at)

@@ -30,7 +30,7 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 	slices.SortFunc(parts, func(a, b weekSpan) int { return cmp.Compare(a.from, b.from) })
 	for _, p := range parts {
 		last := len(w.edges) - 1
-		if last >= 0 && p.from <= w.edges[last] {
+		if len(w.edges) > 0 && p.from <= w.edges[last] {
 			w.edges[last] = max(w.edges[last], p.to)
 			continue
 		}
@@ -42,7 +42,7 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 // joinEnds makes the end of the week and its beginning the same point.
 func (w *weekly) joinEnds() *weekly {
 	last := len(w.edges) - 1
-	if last < 0 || w.edges[last] != weekSeconds {
+	if len(w.edges) == 0 || w.edges[last] != weekSeconds {
 		return w
 	}
 	w.first = true
