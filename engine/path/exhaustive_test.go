@@ -13,7 +13,7 @@ import (
 func TestNumbersOfSixCharacters(t *testing.T) {
 	const alphabet = "-+.eE019"
 	texts := []string{""}
-	for length := 0; length <= 6; length++ {
+	for length := range 7 {
 		var longer []string
 		for _, text := range texts {
 			end, ok := scanNumber([]byte(text), 0)

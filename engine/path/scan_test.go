@@ -1,6 +1,7 @@
 package path
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -47,7 +48,8 @@ func TestSkipStringCutOff(t *testing.T) {
 	for length := range 3 * wordSize {
 		doc := []byte(`"` + strings.Repeat("x", length))
 		_, _, err := skipString(doc, 0)
-		if got, ok := err.(*SyntaxError); !ok || got.Offset != len(doc) || got.Reason != "a string has no closing quote" {
+		var got *SyntaxError
+		if !errors.As(err, &got) || got.Offset != len(doc) || got.Reason != "a string has no closing quote" {
 			t.Errorf("%d characters: %v", length, err)
 		}
 	}

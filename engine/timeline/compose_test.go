@@ -198,6 +198,8 @@ func TestString(t *testing.T) {
 		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, "").Timeline, "window daily 08:00-24:00 UTC"},
 		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, "").Timeline,
 			"window Tue,Sat,Sun 08:00-09:00 UTC"},
+		{mustWindow(t, timeline.WindowSpec{Days: []string{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, "").Timeline,
+			"window Mon-Wed,Sat 08:00-09:00 UTC"},
 		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, "").Timeline,
 			"window p: 0 2 * * 6 for 1h30m UTC"},
 		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").Timeline, "window 0 2 * * 6 for 4h UTC"},
@@ -224,6 +226,8 @@ func TestTheEndsOfTime(t *testing.T) {
 	check(t, mustWindow(t, thursday, "America/New_York").Timeline, []moment{
 		{"1970-01-01T12:00:00Z", true, "", "1970-01-02T05:00:00Z", "first"},
 	})
+	all := timeline.WindowSpec{Name: "all", Start: "1970-01-01T00:00:00Z", End: "9999-12-31T23:00:00-01:00"}
+	check(t, mustWindow(t, all, "UTC").Timeline, []moment{{"2026-06-15T12:00:00Z", true, "", "", "all"}})
 	friday := timeline.WindowSpec{Name: "last", Days: []string{"Fri"}, From: "00:00", To: "24:00"}
 	check(t, mustWindow(t, friday, "Europe/Skopje").Timeline, []moment{
 		{"9999-12-31T12:00:00Z", true, "9999-12-30T23:00:00Z", "", "last"},
