@@ -13,7 +13,7 @@ import (
 func TestNumbersOfSixCharacters(t *testing.T) {
 	const alphabet = "-+.eE019"
 	texts := []string{""}
-	for length := 0; length <= 6; length++ {
+	for length := range 7 {
 		var longer []string
 		for _, text := range texts {
 			end, ok := scanNumber([]byte(text), 0)
@@ -117,6 +117,7 @@ func TestDecimalText(t *testing.T) {
 		{"12e-26", "12e-26"},
 		{"123e-2", "1.23"},
 		{"123e-3", "0.123"},
+		{strings.Repeat("1", 26), strings.Repeat("1", 26) + "e0"},
 		{"1E2147483647", "1e2147483647"},
 		{"1e-2147483647", "1e-2147483647"},
 	}

@@ -108,6 +108,8 @@ func TestParseRefuses(t *testing.T) {
 		{`.a['\q']`, 5, `unknown escape: write \\ for a backslash itself`},
 		{`.a['\`, 5, `unknown escape: write \\ for a backslash itself`},
 		{`.a['\u12']`, 5, `\u takes four hexadecimal digits of a character, or two such escapes that form a pair`},
+		{`.a['\u1`, 5, `\u takes four hexadecimal digits of a character, or two such escapes that form a pair`},
+		{`.a['\u0041`, 4, "the opening ' has no closing '"},
 		{`.a['\ud800']`, 5, `\u takes four hexadecimal digits of a character, or two such escapes that form a pair`},
 		{`.a['\ud800\u0041']`, 5, `\u takes four hexadecimal digits of a character, or two such escapes that form a pair`},
 		{"spec.replicas", 1, "a path starts with . or [: write .spec.replicas"},

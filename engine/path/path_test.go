@@ -99,6 +99,7 @@ func TestParsePointerRefuses(t *testing.T) {
 		{"a", `parse JSON pointer "a": it must be empty or start with /`},
 		{"/ä~", `parse JSON pointer "/ä~": ~ at column 3 must be written ~0, and / inside a key ~1`},
 		{"/~2", `parse JSON pointer "/~2": ~ at column 2 must be written ~0, and / inside a key ~1`},
+		{"\xff", `parse JSON pointer "\xff": byte 0 is not valid UTF-8`},
 		{"/\xff", `parse JSON pointer "/\xff": byte 1 is not valid UTF-8`},
 	}
 	for _, test := range tests {
@@ -135,6 +136,7 @@ func TestPointerPath(t *testing.T) {
 		{"", "$"},
 		{"/spec/nodeSets/1/count", ".spec.nodeSets[1].count"},
 		{"/a/01/-1/4294967296", ".a.01.-1.4294967296"},
+		{"/a/2147483647/2147483648", ".a[2147483647].2147483648"},
 		{"/l/app.kubernetes.io~1name", ".l['app.kubernetes.io/name']"},
 	}
 	for _, test := range tests {

@@ -1,6 +1,8 @@
 package path
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -39,4 +41,16 @@ func TestSkipStringAgreesWithBytes(t *testing.T) {
 			t.Fatalf("%q: got %d, %v, %v; want %d, %v, %v", doc, gotEnd, gotEscaped, err, end, escaped, ok)
 		}
 	})
+}
+
+// A string that is cut off says so at the end of the text, wherever the words of the text end.
+func TestSkipStringCutOff(t *testing.T) {
+	for length := range 3 * wordSize {
+		doc := []byte(`"` + strings.Repeat("x", length))
+		_, _, err := skipString(doc, 0)
+		var got *SyntaxError
+		if !errors.As(err, &got) || got.Offset != len(doc) || got.Reason != "a string has no closing quote" {
+			t.Errorf("%d characters: %v", length, err)
+		}
+	}
 }

@@ -90,7 +90,7 @@ func (m Match) Value() Value {
 // path selected; -1 if the path has none. Matches of two paths with the same steps up to that wildcard belong to the
 // same element if their Elements are equal.
 func (m Match) Element() int {
-	if place := m.innermost(); place >= 0 {
+	if place := m.innermost(); place > 0 {
 		return m.walk.places[place].index
 	}
 	return -1
@@ -99,7 +99,7 @@ func (m Match) Element() int {
 // ElementKey returns the pointer token of the innermost selected element: its index in an array, its key in an object;
 // "" if the path selects no elements.
 func (m Match) ElementKey() string {
-	if place := m.innermost(); place >= 0 {
+	if place := m.innermost(); place > 0 {
 		return m.walk.token(place)
 	}
 	return ""
@@ -118,7 +118,7 @@ func (m Match) Elements() []int {
 	return elements
 }
 
-// innermost returns the place of the innermost selected element, or -1.
+// innermost returns the place of the innermost selected element; 0, which is the document, if there is none.
 func (m Match) innermost() int {
 	steps := m.Path().steps()
 	for place := m.place; place > 0; place = m.walk.places[place].parent {
@@ -126,7 +126,7 @@ func (m Match) innermost() int {
 			return place
 		}
 	}
-	return -1
+	return 0
 }
 
 // Extract walks the document once and yields the matches of every path, with the path's position in the set. All

@@ -151,6 +151,33 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+// Items behind the last one that a path can lead to are checked for balance only; the others are read.
+func TestExtractLooksNoFurther(t *testing.T) {
+	tests := []struct {
+		paths []string
+		doc   string
+		read  bool // the item that is not JSON
+	}{
+		{[]string{".a"}, `{"a":1,"z":nope}`, false},
+		{[]string{".a", ".b"}, `{"b":1,"a":2,"z":nope}`, false},
+		{[]string{".a", ".a.b"}, `{"a":{"b":1,"z":nope},"z":nope}`, false},
+		{[]string{"[0]"}, `[1,nope]`, false},
+		{[]string{"[1]", "[0]"}, `[1,2,nope]`, false},
+		{[]string{".a", ".b"}, `{"a":1,"z":nope}`, true},
+		{[]string{".a", "[*]"}, `{"a":1,"z":nope}`, true},
+		{[]string{"[1]"}, `[nope,2]`, true},
+		{[]string{"[0]", "[*]"}, `[1,nope]`, true},
+		{[]string{"[0]", `[?(@=="x")]`}, `[1,nope]`, true},
+		{[]string{".a", `[?(@=="x")]`}, `{"a":1,"z":nope}`, false},
+	}
+	for _, test := range tests {
+		err := NewSet(parseAll(test.paths...)...).Extract([]byte(test.doc), func(int, Match) {})
+		if (err != nil) != test.read {
+			t.Errorf("%v of %s: error %v, want one: %v", test.paths, test.doc, err, test.read)
+		}
+	}
+}
+
 func TestExtractSamePathTwice(t *testing.T) {
 	var got []int
 	err := NewSet(parseAll(".a", "$['a']")...).Extract([]byte(`{"a":1}`), func(i int, m Match) { got = append(got, i) })

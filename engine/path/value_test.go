@@ -89,6 +89,10 @@ func TestValueErrors(t *testing.T) {
 	if !errors.As(err, &typed) || typed.Path != ".v" || typed.Got != `"`+strings.Repeat("é", 39)+"..." {
 		t.Errorf("long value: %v", err)
 	}
+	whole := `"` + strings.Repeat("x", 78) + `"`
+	if _, err := NewValue(whole, ".v").Int64(); message(err) != "read .v: want an integer, got "+whole {
+		t.Errorf("value of 80 bytes: %v", err)
+	}
 }
 
 func TestValueEqual(t *testing.T) {

@@ -137,7 +137,7 @@ type anniversary struct {
 // mergeDays returns the ranges in order, with those that touch or overlap made one.
 func mergeDays(spans []daySpan) []daySpan {
 	sorted := slices.Clone(spans)
-	slices.SortFunc(sorted, func(a, b daySpan) int { return int(a.from - b.from) })
+	slices.SortFunc(sorted, func(a, b daySpan) int { return cmp.Compare(a.from, b.from) })
 	var merged []daySpan
 	for _, s := range sorted {
 		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to {

@@ -79,6 +79,10 @@ func TestWindowsThatTouchHaveNoEdgeBetween(t *testing.T) {
 		{"the first window gives the name", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
 			{"2026-06-15T20:30:00Z", true, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
 		}},
+		{"a question beyond the years that are worked out beforehand", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
+			{"2150-06-15T12:00:00Z", false, "2150-06-15T08:00:00Z", "2150-06-15T20:00:00Z", ""},
+			{"2150-06-15T21:00:00Z", true, "2150-06-15T20:00:00Z", "2150-06-16T08:00:00Z", "night"},
+		}},
 		{"no window", "UTC", nil, []moment{{"2026-06-15T20:30:00Z", false, "", "", ""}}},
 	}
 	for _, tt := range tests {
@@ -113,6 +117,12 @@ func TestNot(t *testing.T) {
 		{"2026-06-16T08:00:00Z", true, "2026-06-16T08:00:00Z", "2026-06-22T20:00:00Z", ""},
 	})
 	check(t, timeline.Not(timeline.Timeline{}), []moment{{"2026-06-16T08:00:00Z", true, "", "", ""}})
+	june := mustWindow(t, timeline.WindowSpec{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC").Timeline
+	check(t, timeline.Union(timeline.Not(june), mustCalendar(t, "past", timeline.CalendarSpec{})), []moment{
+		{"2026-05-15T12:00:00Z", true, "", "2026-06-01T00:00:00Z", ""},
+		{"2026-06-15T12:00:00Z", false, "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", "june"},
+		{"2026-07-15T12:00:00Z", true, "2026-07-01T00:00:00Z", "", ""},
+	})
 	check(t, timeline.Union(), []moment{{"2026-06-16T08:00:00Z", false, "", "", ""}})
 }
 
@@ -188,6 +198,8 @@ func TestString(t *testing.T) {
 		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, "").Timeline, "window daily 08:00-24:00 UTC"},
 		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, "").Timeline,
 			"window Tue,Sat,Sun 08:00-09:00 UTC"},
+		{mustWindow(t, timeline.WindowSpec{Days: []string{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, "").Timeline,
+			"window Mon-Wed,Sat 08:00-09:00 UTC"},
 		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, "").Timeline,
 			"window p: 0 2 * * 6 for 1h30m UTC"},
 		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").Timeline, "window 0 2 * * 6 for 4h UTC"},
@@ -210,6 +222,16 @@ func TestString(t *testing.T) {
 }
 
 func TestTheEndsOfTime(t *testing.T) {
+	thursday := timeline.WindowSpec{Name: "first", Days: []string{"Thu"}, From: "00:00", To: "24:00"}
+	check(t, mustWindow(t, thursday, "America/New_York").Timeline, []moment{
+		{"1970-01-01T12:00:00Z", true, "", "1970-01-02T05:00:00Z", "first"},
+	})
+	all := timeline.WindowSpec{Name: "all", Start: "1970-01-01T00:00:00Z", End: "9999-12-31T23:00:00-01:00"}
+	check(t, mustWindow(t, all, "UTC").Timeline, []moment{{"2026-06-15T12:00:00Z", true, "", "", "all"}})
+	friday := timeline.WindowSpec{Name: "last", Days: []string{"Fri"}, From: "00:00", To: "24:00"}
+	check(t, mustWindow(t, friday, "Europe/Skopje").Timeline, []moment{
+		{"9999-12-31T12:00:00Z", true, "9999-12-30T23:00:00Z", "", "last"},
+	})
 	line := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "Europe/Skopje")
 	if at, ok := line.Next(utc(t, "9999-12-31T23:00:00Z")); ok {
 		t.Errorf("next at the end of the year 9999 is %s, want none", at)

@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,7 @@ func TestParseDuration(t *testing.T) {
 		{"15250w1w", 0, "is too long"},
 		{"106751d23h47m16s854ms", 106751*day + 23*time.Hour + 47*time.Minute + 16*time.Second + 854*time.Millisecond, ""},
 		{"106751d23h47m16s855ms", 0, "is too long"},
+		{"9223372036854.775807ms", math.MaxInt64, ""},
 		{"99999999999h", 0, "is not a number that fits"},
 		{"1.2.3h", 0, "is not a number that fits"},
 		{"", 0, "must be positive numbers with the units"},

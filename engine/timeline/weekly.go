@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // weekSpan is one stretch of the week, in seconds after Monday midnight. to may run into the next week.
 type weekSpan struct{ from, to int64 }
@@ -24,10 +27,10 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 		}
 		parts = append(parts, weekSpan{s.from, weekSeconds}, weekSpan{0, s.to - weekSeconds})
 	}
-	slices.SortFunc(parts, func(a, b weekSpan) int { return int(a.from - b.from) })
+	slices.SortFunc(parts, func(a, b weekSpan) int { return cmp.Compare(a.from, b.from) })
 	for _, p := range parts {
 		last := len(w.edges) - 1
-		if last >= 0 && p.from <= w.edges[last] {
+		if len(w.edges) > 0 && p.from <= w.edges[last] {
 			w.edges[last] = max(w.edges[last], p.to)
 			continue
 		}
@@ -39,7 +42,7 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 // joinEnds makes the end of the week and its beginning the same point.
 func (w *weekly) joinEnds() *weekly {
 	last := len(w.edges) - 1
-	if last < 0 || w.edges[last] != weekSeconds {
+	if len(w.edges) == 0 || w.edges[last] != weekSeconds {
 		return w
 	}
 	w.first = true

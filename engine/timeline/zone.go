@@ -86,7 +86,7 @@ func (z zone) begin(at int64) int64 {
 // at reading w has happened exactly if high >= w.
 func (z zone) high(at int64) int64 {
 	from := at - 2*maxOffset // a reading from before cannot exceed today's
-	reading := from - maxOffset
+	reading := always
 	for {
 		offset, end := z.period(from)
 		reading = max(reading, min(end-1, at)+offset)

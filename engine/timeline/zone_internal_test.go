@@ -113,9 +113,23 @@ func TestPeriodsWherePackageTimeIsWrong(t *testing.T) {
 	if start := turning.begin(move + 30*daySeconds); start != move {
 		t.Errorf("begin is %s, want the move on 1 September", time.Unix(start, 0).UTC())
 	}
+	if start := turning.begin(move); start != move {
+		t.Errorf("begin of the move itself is %s", time.Unix(start, 0).UTC())
+	}
 	lastDay := time.Date(2128, 12, 31, 12, 0, 0, 0, time.UTC).Unix()
 	newYear := time.Date(2129, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	if _, end := turning.period(lastDay); end != newYear {
 		t.Errorf("end of the period is %s, want the new year", time.Unix(end, 0).UTC())
+	}
+}
+
+func TestFloorDivAndMod(t *testing.T) {
+	for a := int64(-25); a <= 25; a++ {
+		for b := int64(1); b <= 9; b++ {
+			q, r := floorDiv(a, b), floorMod(a, b)
+			if q*b+r != a || r < 0 || r >= b {
+				t.Errorf("%d by %d is %d, rest %d", a, b, q, r)
+			}
+		}
 	}
 }
