@@ -143,6 +143,8 @@ func TestJudge(t *testing.T) {
 		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")), "Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
 		{"metadata", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front+`,"a":"b"`, 1, "")), ""},
 		{"a label dropped in the same edit", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")), "denies Scale"},
+		{"a label dropped alone", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")), "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"},
+		{"a label dropped alone from a freeze that may be left", leavable, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")), ""},
 		{"a creation that generates its name", frontFreeze, review("CREATE", "shop", "", "", none, `{"metadata":{"generateName":"web-","labels":{"tier":"front"}}}`), "Deployment.apps/shop/web- refused"},
 		{"a deletion of a collection", namedFreeze, review("DELETE", "shop", "", "", web("", 1, ""), none), "Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Delete"},
 		{"another of the collection", namedFreeze, review("DELETE", "shop", "", "", strings.Replace(web("", 1, ""), `"name":"web"`, `"name":"api"`, 1), none), ""},
@@ -185,6 +187,9 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// leavable is frontFreeze with edits of labels allowed.
+var leavable = strings.Replace(frontFreeze, "deny:", "labelChanges: Warn, deny:", 1)
 
 func judge(t testing.TB, m inMemory, note func(admit.Judgement)) *admit.Judge {
 	return &admit.Judge{Freezes: m, Objects: stored{}, Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)), Note: note, Log: testr.New(t.(*testing.T))}
@@ -230,6 +235,7 @@ func TestJudgeTells(t *testing.T) {
 		t.Errorf("the object noted (-want +got):\n%s", diff)
 	}
 
+	j.Freezes = freezes(t, softly, quietly, leavable)
 	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
 	if diff := cmp.Diff(admissionv1.AdmissionResponse{UID: "u-1", Allowed: true,
 		Warnings:         []string{"this edit takes Deployment/web out of ClusterChangeFreeze/front, which is active"},
@@ -238,6 +244,12 @@ func TestJudgeTells(t *testing.T) {
 	}
 	if diff := cmp.Diff([]workload.Policy{{Kind: freeze.ClusterKind, Name: "front"}}, noted[1].Escaped); diff != "" {
 		t.Error(diff)
+	}
+
+	j.Freezes = freezes(t, softly, quietly, frontFreeze)
+	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
+	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Relabel"}, got.AuditAnnotations); diff != "" || got.Allowed || len(noted[2].Escaped) > 0 {
+		t.Errorf("a label that must stay: allowed %t, noted %+v\n%s", got.Allowed, noted[2], diff)
 	}
 
 	before := len(noted)

@@ -152,6 +152,16 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
+// What is over is not looked at any more, from its first second on.
+func TestOverIsNotLookedAt(t *testing.T) {
+	s := set(t, yearEnd)
+	for text, want := range map[string]int{"2026-12-01T00:00:00Z": 1, "2027-01-02T23:59:59Z": 1, "2027-01-03T00:00:00Z": 0} {
+		if got := s.Candidates(change(scale, now(text))); got != want {
+			t.Errorf("%s: %d policies are looked at", text, got)
+		}
+	}
+}
+
 func TestStrictestEnforcement(t *testing.T) {
 	warn, audit := edited(yearEnd, "name: year-end", "name: w", "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "name: year-end", "name: a", "enforcement: Deny", "enforcement: Audit")
 	for _, test := range []struct {
