@@ -30,6 +30,9 @@ type Result struct {
 	Impact v1alpha1.Impact
 	// Changed lists the JSON pointers of the fields written, the ledger left aside.
 	Changed []string
+	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
+	// giving back counts.
+	Actions workload.Change
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max" or an
 	// annotation key.
 	Values map[string]string
@@ -148,12 +151,14 @@ func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 			charged, r.By = true, workload.ParsePolicy(d.by)
 		}
 		r.Changed = append(r.Changed, d.pointer)
+		r.Actions |= v.actionsOf(d)
 		r.Corrected = r.Corrected || d.corrected
 		if d.direction == workload.DirectionDown || r.Direction == workload.DirectionNone {
 			r.Direction = d.direction
 		}
 		if v.restartsPods(d) {
 			r.Impact = v1alpha1.ImpactRollout
+			r.Actions |= workload.ChangeRollOut
 		}
 	}
 	if r.By == (workload.Policy{}) && len(v.entries) > 0 {

@@ -1,6 +1,10 @@
 package adapter
 
 import (
+	"maps"
+	"slices"
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -180,4 +184,85 @@ func (c *compiler) compileRules(template path.Path) *rule {
 	}
 	root.mean(path.Path{}.Field("metadata").Field("ownerReferences"), workload.ChangeDelete)
 	return root
+}
+
+// actionsOf is what one write does, by the same rules as Classify, as far as that can be told without the object. To suspend or
+// to hold stops something and starts nothing; to give that back can let a roll-out go that waited behind it.
+func (v *view) actionsOf(d *decision) workload.Change {
+	all := v.a.changes.actionsAt(path.Pointer(d.pointer).Tokens(), v.a.changes.action)
+	switch {
+	case !v.a.stopsAt(d.pointer):
+		return all
+	case d.direction == workload.DirectionUp:
+		return all & (workload.ChangeRollOut | workload.ChangeScale)
+	default:
+		return all & workload.ChangeScale
+	}
+}
+
+// stopsAt says whether a field is one that suspends or holds.
+func (a *Adapter) stopsAt(pointer string) bool {
+	for _, v := range slices.Concat(a.suspend, a.hold) {
+		if slices.ContainsFunc(v.set, func(w write) bool { return w.slot.pointer == pointer }) {
+			return true
+		}
+	}
+	return false
+}
+
+// actionsAt is what a write at the tokens below a rule means; inherited is the action of the deepest rule on the way.
+func (r *rule) actionsAt(tokens []string, inherited workload.Change) workload.Change {
+	if r.set {
+		inherited = r.action
+	}
+	if len(tokens) == 0 {
+		return inherited | r.actionsBelow()
+	}
+	var all workload.Change
+	next := r.through(tokens[0])
+	for _, child := range next {
+		all |= child.actionsAt(tokens[1:], inherited)
+	}
+	if len(next) == 0 {
+		return inherited
+	}
+	return all
+}
+
+// through lists the rules that may hold one token further.
+func (r *rule) through(token string) []*rule {
+	if child := r.fields[token]; child != nil {
+		return []*rule{child}
+	}
+	if i, err := strconv.Atoi(token); err == nil && r.indexes[i] != nil {
+		return []*rule{r.indexes[i]}
+	}
+	var next []*rule
+	for _, f := range r.filters {
+		next = append(next, f.to)
+	}
+	if r.wild != nil {
+		next = append(next, r.wild)
+	}
+	return next
+}
+
+// actionsBelow is every action of the rules inside a field: who writes the whole field may write each of them.
+func (r *rule) actionsBelow() workload.Change {
+	var all workload.Change
+	for _, child := range r.children() {
+		all |= child.action | child.actionsBelow()
+	}
+	return all
+}
+
+func (r *rule) children() []*rule {
+	all := slices.AppendSeq(slices.Collect(maps.Values(r.fields)), maps.Values(r.indexes))
+	for _, f := range r.filters {
+		all = append(all, f.to)
+	}
+	if r.wild != nil {
+		all = append(all, r.wild)
+	}
+	return all
 }

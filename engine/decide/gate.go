@@ -21,18 +21,24 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 }
 
 // freezeGate says whether a freeze refuses what a patch would do. Flyball keeps its own webhook out of its own way, so it asks
-// here. What restarts nothing is never held up: schedules sleep and wake during a freeze.
+// here. A patch is judged by what it does, as anybody's change is, with one difference: what only scales is never held up, so
+// that schedules sleep and wake during a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
-	if v.Result.Impact != v1alpha1.ImpactRollout {
+	actions := v.Result.Actions &^ workload.ChangeScale
+	if actions == 0 {
 		return Gate{}
+	}
+	what := "creates or deletes objects"
+	if actions.Has(workload.ChangeRollOut) {
+		what = "restarts pods"
 	}
 	set := d.w.Freezes()
 	if set == nil {
-		return Gate{Kind: GateFreeze, Reason: "restarts pods, and the freezes have not been read yet"}
+		return Gate{Kind: GateFreeze, Reason: what + ", and the freezes have not been read yet"}
 	}
 	facts := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
 	req := freeze.Request{
-		Actions: workload.ChangeRollOut, Kind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name, Old: facts, New: facts, Now: d.now,
+		Actions: actions, Kind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name, Old: facts, New: facts, Now: d.now,
 	}
 	if obj.Namespace != "" {
 		ns := d.w.Namespace(obj.Namespace)
@@ -44,7 +50,7 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	}
 	return Gate{
 		Kind:   GateFreeze,
-		Reason: fmt.Sprintf("restarts pods, which waits for %s", answer.Of(v1alpha1.EnforcementDeny)[0].Policy),
+		Reason: fmt.Sprintf("%s, which waits for %s", what, answer.Of(v1alpha1.EnforcementDeny)[0].Policy),
 		Until:  cmp.Or(answer.NextAllowed, answer.NotBefore),
 	}
 }
