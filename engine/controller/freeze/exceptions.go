@@ -41,12 +41,12 @@ func (x *Exceptions) Start(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		next, err := x.look(ctx, x.Clock.Now())
-		pause := hookRecheck
+		pause := time.Duration(0)
 		if err != nil && ctx.Err() == nil {
 			x.Log.V(1).Info("the statuses of exceptions will be written again", "reason", err.Error())
 			pause = time.Second
 		}
-		wait(ctx, x.Clock, pause, next, changed)
+		wait(ctx, x.Clock, pause, next, changed, nil)
 	}
 	return nil
 }

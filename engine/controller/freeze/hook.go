@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// hookRecheck is how often the configuration of freezes is looked at although nothing is known to have changed.
-const hookRecheck = 15 * time.Second
+// hookRetry is the pause before a write of the configuration that failed is tried again.
+const hookRetry = 250 * time.Millisecond
 
 // Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
 type Hook struct {
@@ -51,18 +51,22 @@ func (h *Hook) NeedLeaderElection() bool { return false }
 // Start keeps the configuration until the context ends. It stays then: frozen kinds refuse while no replica runs.
 func (h *Hook) Start(ctx context.Context) error {
 	changed := h.World.Listen()
+	edited, err := h.Hook.Changed(ctx, h.Log)
+	if err != nil {
+		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
+	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-h.World.Loaded():
 	}
 	for ctx.Err() == nil {
-		pause := hookRecheck
+		pause := time.Duration(0)
 		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
-			pause = 250 * time.Millisecond
+			pause = hookRetry
 		}
-		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(h.Clock.Now()), changed)
+		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(h.Clock.Now()), changed, edited)
 	}
 	return nil
 }
@@ -129,20 +133,25 @@ func (h *Hook) byNamespaceLabels() bool {
 
 var _ admit.Freezes = (*world.World)(nil)
 
-// wait returns after a pause, at an instant unless that is zero, at a change, or when the context ends.
-func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed <-chan struct{}) {
-	var due <-chan time.Time
+// wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never comes, and
+// neither does a change of a nil channel.
+func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed, edited <-chan struct{}) {
+	var due, over <-chan time.Time
 	if !at.IsZero() {
 		timer := c.NewTimer(at.Sub(c.Now()))
 		defer timer.Stop()
 		due = timer.C()
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-over:
 	case <-due:
 	case <-changed:
+	case <-edited:
 	}
 }

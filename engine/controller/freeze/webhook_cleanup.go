@@ -32,7 +32,7 @@ func (c *Cleanup) Start(ctx context.Context) error {
 		c.Log.Info("cannot remove the webhook configuration of freezes, trying again", "reason", err.Error())
 		select {
 		case <-ctx.Done():
-		case <-time.After(hookRecheck):
+		case <-time.After(15 * time.Second):
 		}
 	}
 	return nil
