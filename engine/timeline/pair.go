@@ -74,15 +74,15 @@ func (p *pair) look(reading int64, d direction) (bool, int64) {
 	var ok bool
 	switch {
 	case on && d == forward:
-		edge, ok = p.down.from(reading + 1)
+		edge, ok = p.down.from(reading) // where down fires the state is off
 	case on:
 		edge, ok = p.up.from(lastDown + 1) // nothing ties between the last downscale and now
 	case d == forward:
-		edge, ok = p.winFrom(reading + 1)
+		edge, ok = p.winFrom(reading) // where up wins the state is on
 	default:
 		edge, ok = p.winUpTo(reading)
 		if ok {
-			edge, ok = p.down.from(edge + 1)
+			edge, ok = p.down.from(edge)
 		}
 	}
 	if !ok {
