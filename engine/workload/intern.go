@@ -1,6 +1,9 @@
 package workload
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Interner keeps one copy of strings that many objects share: namespaces, label keys and values, owner kinds, small JSON
 // texts. It is bounded: it holds at most two generations of strings, and one that is not asked for during a whole
@@ -35,7 +38,18 @@ func (in *Interner) Bytes(b []byte) string {
 }
 
 // String gives a string equal to s that does not alias it.
-func (in *Interner) String(s string) string { return in.Bytes([]byte(s)) }
+func (in *Interner) String(s string) string {
+	if s == "" || len(s) > longest {
+		return strings.Clone(s)
+	}
+	in.mu.RLock()
+	shared, ok := in.young[s]
+	in.mu.RUnlock()
+	if ok {
+		return shared
+	}
+	return in.add(strings.Clone(s))
+}
 
 // add keeps s, or the equal string of the older generation. The caller gives s away.
 func (in *Interner) add(s string) string {

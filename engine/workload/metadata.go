@@ -111,7 +111,7 @@ func (r *MetadataReading) Take(i int, m path.Match) {
 func (r *MetadataReading) Finish() error {
 	// The strings that are an object's own share one allocation; the namespace is shared with other objects.
 	n, u := len(r.name), len(r.name)+len(r.uid)
-	own := string(slices.Concat(r.name, r.uid, r.version))
+	own := string(append(append(append(make([]byte, 0, u+len(r.version)), r.name...), r.uid...), r.version...))
 	r.Object.Name, r.Object.UID, r.Object.ResourceVersion = own[:n], own[n:u], own[u:]
 	r.Object.Namespace = r.metadata.interner.Bytes(r.namespace)
 	sortPairs(r.Object.Annotations)
