@@ -40,6 +40,8 @@ type FreezeRule struct {
 	// Subresources are those, besides scale, whose updates the adapter classifies.
 	Subresources []string
 	Actions      workload.Change
+	// Governs is true where objects of the kind scale others of which some policy denies that: each change of them is judged.
+	Governs bool
 }
 
 // FreezeScope says what the configuration of freezes covers besides its rules.
@@ -175,7 +177,11 @@ func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperation
 		return strings.Compare(a.Group+"\x00"+a.Resource, b.Group+"\x00"+b.Resource)
 	})
 	for _, k := range sorted {
-		add(k, k.Resource, operationsOf(k.Actions))
+		if k.Governs {
+			add(k, k.Resource, everyWrite)
+		} else {
+			add(k, k.Resource, operationsOf(k.Actions))
+		}
 		for _, name := range k.Subresources {
 			if k.Actions != 0 {
 				add(k, k.Resource+"/"+name, []admissionregistrationv1.OperationType{admissionregistrationv1.Update})

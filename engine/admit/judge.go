@@ -39,6 +39,8 @@ type Freezes interface {
 	Set() *freeze.Set
 	// Adapter finds what classifies the changes of a resource; nil: changes of it are not judged.
 	Adapter(resource schema.GroupResource) *adapter.Adapter
+	// Resource finds how the API server serves an adapted kind; false: the kind has no adapter.
+	Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool)
 	// Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
 	Namespace(name string) (labels []workload.Pairs, terminating, known bool)
 }
@@ -128,6 +130,11 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (answer, Ju
 		return answer{}, Judgement{Request: req, Err: err}
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
+	if done.Verdict.Allowed {
+		if err := j.judgeGoverned(ctx, r, set, &done.Verdict, req); err != nil {
+			return answer{}, Judgement{Request: req, Err: err}
+		}
+	}
 	if uid != "" {
 		done.Object = &corev1.ObjectReference{
 			APIVersion: r.resource.GroupVersion().String(), Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name, UID: types.UID(uid),

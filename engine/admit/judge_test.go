@@ -41,6 +41,14 @@ type inMemory struct {
 
 func (m inMemory) Set() *freeze.Set                                { return m.set }
 func (m inMemory) Adapter(r schema.GroupResource) *adapter.Adapter { return m.adapters[r] }
+func (m inMemory) Resource(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
+	for resource, a := range m.adapters {
+		if a.GroupKind() == gk {
+			return resource.WithVersion(a.Versions()[0]), true
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
 func (m inMemory) Namespace(name string) ([]workload.Pairs, bool, bool) {
 	labels := []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod"})}
 	return labels, name == "gone", name == "shop" || name == "gone"
@@ -126,6 +134,16 @@ func pod(spec string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known"},"spec":{"nodeName":"a"%s}}`, spec)
 }
 
+// scaler makes the review of a Deployment that of an autoscaler.
+func scaler(review string) string {
+	return of("autoscaling", "horizontalpodautoscalers", strings.ReplaceAll(review, `"version":"v1"`, `"version":"v2"`))
+}
+
+// hpa is an autoscaler of a Deployment.
+func hpa(target string, minimum int) string {
+	return fmt.Sprintf(`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
+}
+
 const (
 	promoted = `{"metadata":{"name":"web","uid":"known","labels":{}},"spec":{"replicas":1},"status":{"promoteFull":true}}`
 
@@ -166,6 +184,14 @@ func TestJudge(t *testing.T) {
 		{"the deletion of a pod alone", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
 		{"the deletion of a pod that is controlled", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`, `"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
 		{"a deletion that does not say of what", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
+		{"an autoscaler made for a frozen target", namedFreeze, scaler(review("CREATE", "shop", "scaler", "", none, hpa("web", 2))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one edited", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one deleted", namedFreeze, scaler(review("DELETE", "shop", "scaler", "", hpa("web", 2), none)), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one pointed elsewhere", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("api", 2))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one of another target", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), ""},
+		{"one edited in nothing", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 2))), ""},
+		{"one whose target is selected by its labels", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), "change of Deployment.apps/shop/api refused: ClusterChangeFreeze/front denies Scale"},
+		{"one whose target does not exist", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("absent", 2), hpa("absent", 3))), ""},
 		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), "deployments", "gadgets"), ""},
 		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`, `"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
 		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""), web(`"tier":"front"`, 2, "")), "denies Scale"},

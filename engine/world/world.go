@@ -141,6 +141,20 @@ func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	return nil
 }
 
+// Resource finds how the API server serves an adapted kind; false: the kind has no adapter.
+func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool) {
+	s := w.Snapshot()
+	if k := s.InUse(kind); k != nil {
+		return k.Resource, true
+	}
+	for resource, a := range s.adapters {
+		if a.GroupKind == kind && a.Compiled != nil {
+			return resource.WithVersion(a.Compiled.Versions()[0]), true
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
+
 // Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
 func (w *World) Namespace(name string) (labels []workload.Pairs, terminating, known bool) {
 	ns := w.Snapshot().Namespace(name)

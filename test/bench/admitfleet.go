@@ -32,6 +32,11 @@ func (f freezes) Set() *freeze.Set { return f.set }
 // Adapter implements admit.Freezes.
 func (f freezes) Adapter(schema.GroupResource) *adapter.Adapter { return f.adapter }
 
+// Resource implements admit.Freezes.
+func (f freezes) Resource(schema.GroupKind) (schema.GroupVersionResource, bool) {
+	return schema.GroupVersionResource{}, false
+}
+
 // Namespace implements admit.Freezes.
 func (f freezes) Namespace(string) ([]workload.Pairs, bool, bool) {
 	return []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})}, false, true

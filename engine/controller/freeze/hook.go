@@ -15,6 +15,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -106,20 +107,24 @@ func (h *Hook) rules(now time.Time) []admit.FreezeRule {
 	if rules, _ := set.Len(); rules == 0 {
 		return nil
 	}
+	scaleDenied := slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.Denies().Has(workload.ChangeScale) })
 	var list []admit.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
 		gk := k.GroupKind
-		actions := set.InUse(gk, false, now)
-		if k.Compiled == nil || k.Absent || actions == 0 {
+		if k.Compiled == nil || k.Absent {
+			continue
+		}
+		actions, governs := set.InUse(gk, false, now), scaleDenied && k.Compiled.CanGovern()
+		if actions == 0 && !governs {
 			continue
 		}
 		if isClusterScoped := h.World.Scope().ClusterScoped; isClusterScoped != nil && isClusterScoped(gk) {
-			if actions = set.InUse(gk, true, now); actions == 0 {
+			if actions = set.InUse(gk, true, now); actions == 0 && !governs {
 				continue
 			}
 		}
 		list = append(list, admit.FreezeRule{
-			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(), Actions: actions,
+			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(), Actions: actions, Governs: governs,
 		})
 	}
 	return list

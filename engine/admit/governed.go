@@ -1,0 +1,63 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// judgeGoverned adds to a verdict what a change of an autoscaler does to what it governs: who makes, edits or deletes one scales
+// its target. The first target that must not be scaled decides. It edits the verdict.
+func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
+	found := j.Freezes.Adapter(r.resource.GroupResource())
+	if found == nil || !found.CanGovern() || r.subresource != "" {
+		return nil
+	}
+	before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
+	if r.operation == admissionv1.Delete {
+		after = nil
+	}
+	targets, err := found.Rescaled(before, after)
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if !set.InUse(target.GroupKind, false, req.Now).Has(workload.ChangeScale) {
+			continue
+		}
+		facts, err := j.factsOf(ctx, target)
+		if err != nil {
+			return err
+		}
+		scaled := set.Decide(req.OfGoverned(target, facts))
+		if !scaled.Allowed {
+			*verdict = scaled
+			return nil
+		}
+		verdict.Denials = append(verdict.Denials, scaled.Denials...)
+		verdict.Lifts = append(verdict.Lifts, scaled.Lifts...)
+		verdict.Warnings = append(verdict.Warnings, scaled.Warnings...)
+	}
+	return nil
+}
+
+// factsOf is what selection looks at in an object that the review does not carry; nil: there is no such object.
+func (j *Judge) factsOf(ctx context.Context, ref workload.Ref) (*freeze.Facts, error) {
+	resource, adapted := j.Freezes.Resource(ref.GroupKind)
+	if !adapted {
+		return nil, nil
+	}
+	object, err := j.Objects.Metadata(ctx, resource, ref.Namespace, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the labels of %s: %w", ref, err)
+	}
+	return &freeze.Facts{Labels: workload.NewPairs(object.Labels), Annotations: workload.NewPairs(object.Annotations)}, nil
+}
