@@ -18,10 +18,16 @@ import (
 const module = "flyball.dev/flyball/"
 
 // pure are the packages that see no client and call no clock.
-var pure = []string{"engine/path", "engine/timeline", "engine/workload", "engine/adapter", "engine/pipeline", "engine/policy"}
+var pure = []string{"engine/path", "engine/timeline", "engine/workload", "engine/adapter", "engine/pipeline", "engine/policy", "engine/decide"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
 var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit"}
+
+// world holds the state that pure packages look at. It sees no client and calls no clock either.
+const world = "engine/world"
+
+// joining are the packages that join those that do I/O.
+var joining = []string{"engine/target", "engine/status", "engine/template", "engine/controller", "cmd"}
 
 type listed struct {
 	ImportPath string
@@ -33,7 +39,7 @@ type listed struct {
 
 func list(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,Deps", "./...")
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,Deps", "../...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -57,29 +63,41 @@ func in(path string, packages []string) bool {
 	})
 }
 
+// clientless are the packages that see no client and call no clock.
+func clientless() []string { return append([]string{world}, pure...) }
+
 func TestPurePackagesReachNoClient(t *testing.T) {
-	seen := 0
+	seen := map[string]bool{}
 	for _, l := range list(t) {
-		if !in(l.ImportPath, pure) {
+		if !in(l.ImportPath, clientless()) {
 			continue
 		}
-		seen++
+		for _, p := range clientless() {
+			seen[p] = seen[p] || in(l.ImportPath, []string{p})
+		}
 		for _, dep := range l.Deps {
 			if strings.HasPrefix(dep, "k8s.io/client-go") || strings.HasPrefix(dep, "sigs.k8s.io/controller-runtime") {
 				t.Errorf("%s reaches %s", l.ImportPath, dep)
 			}
 		}
 	}
-	if seen < len(pure) {
-		t.Errorf("%d pure packages were looked at, there are at least %d", seen, len(pure))
+	for _, p := range clientless() {
+		if !seen[p] {
+			t.Errorf("there is no package %s", p)
+		}
 	}
 }
 
 func TestPurePackagesCallNoClock(t *testing.T) {
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	for _, l := range list(t) {
-		if !in(l.ImportPath, pure) {
+		if !in(l.ImportPath, clientless()) {
 			continue
+		}
+		for _, imp := range l.Imports {
+			if strings.HasPrefix(imp, "k8s.io/utils/clock") {
+				t.Errorf("%s imports %s", l.ImportPath, imp)
+			}
 		}
 		for _, name := range l.GoFiles {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(l.Dir, name), nil, 0)
@@ -100,28 +118,80 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 	}
 }
 
-// TestImportsGoOneWay checks path <- workload <- adapter; timeline, workload <- pipeline <- policy; I/O packages beside one another.
-func TestImportsGoOneWay(t *testing.T) {
-	layer := map[string]int{"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/adapter": 2, "engine/pipeline": 3, "engine/policy": 4}
+// TestPureImportsGoOneWay checks path <- workload; timeline, workload <- adapter <- pipeline <- policy <- decide.
+func TestPureImportsGoOneWay(t *testing.T) {
+	layers := map[string]int{
+		"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/adapter": 2, "engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5,
+	}
 	rank := func(path string) (int, bool) {
-		for p, n := range layer {
+		for p, n := range layers {
 			if in(path, []string{p}) {
 				return n, true
 			}
 		}
 		return 0, false
 	}
+	for _, p := range pure {
+		if _, ok := layers[p]; !ok {
+			t.Errorf("%s has no rank", p)
+		}
+	}
 	for _, l := range list(t) {
 		from, isPure := rank(l.ImportPath)
 		for _, imp := range l.Imports {
-			if to, ok := rank(imp); isPure && ok && to > from {
-				t.Errorf("%s imports %s, which comes after it", l.ImportPath, imp)
+			if !isPure || !strings.HasPrefix(imp, module) || in(imp, []string{"crds"}) {
+				continue
 			}
-			if isPure && in(imp, append([]string{"engine/reconcile", "cmd"}, ioPackages...)) {
-				t.Errorf("%s is pure and imports %s", l.ImportPath, imp)
+			if to, ok := rank(imp); !ok || to > from {
+				t.Errorf("%s is pure and imports %s, which is not pure or comes after it", l.ImportPath, imp)
 			}
-			if in(l.ImportPath, ioPackages) && in(imp, ioPackages) && !sameRoot(l.ImportPath, imp) {
-				t.Errorf("%s and %s both do I/O; only reconcile and cmd join them", l.ImportPath, imp)
+		}
+	}
+}
+
+// TestWorldIsOfPurePackagesOnly, and so can be looked at by everybody. The helpers of its tests may use the adapter library.
+func TestWorldIsOfPurePackagesOnly(t *testing.T) {
+	for _, l := range list(t) {
+		if l.ImportPath != module+world {
+			continue
+		}
+		for _, imp := range l.Imports {
+			if strings.HasPrefix(imp, module) && !in(imp, append([]string{"crds"}, pure...)) {
+				t.Errorf("%s imports %s, which is not pure", l.ImportPath, imp)
+			}
+		}
+	}
+}
+
+// TestOnlyTheJoiningPackagesJoinIO has the packages that do I/O stay beside one another.
+func TestOnlyTheJoiningPackagesJoinIO(t *testing.T) {
+	for _, l := range list(t) {
+		if !in(l.ImportPath, []string{"engine", "cmd"}) {
+			continue
+		}
+		for _, imp := range l.Imports {
+			if !in(imp, ioPackages) || sameRoot(l.ImportPath, imp) {
+				continue
+			}
+			switch {
+			case in(l.ImportPath, ioPackages):
+				t.Errorf("%s and %s both do I/O", l.ImportPath, imp)
+			case !in(l.ImportPath, joining):
+				t.Errorf("%s imports %s; only %s do that", l.ImportPath, imp, strings.Join(joining, ", "))
+			}
+		}
+	}
+}
+
+// TestNobodyBelowImportsTheControllers: they drive the loop, its status and its templates, and not the other way round.
+func TestNobodyBelowImportsTheControllers(t *testing.T) {
+	for _, l := range list(t) {
+		if !in(l.ImportPath, []string{"engine"}) || in(l.ImportPath, []string{"engine/controller"}) {
+			continue
+		}
+		for _, imp := range l.Imports {
+			if in(imp, []string{"engine/controller", "cmd"}) {
+				t.Errorf("%s imports %s", l.ImportPath, imp)
 			}
 		}
 	}

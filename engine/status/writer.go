@@ -164,7 +164,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.transitions.FireDue()
 	snapshot := s.world.Snapshot()
 	p := snapshot.Find(id)
-	if p == nil {
+	if p == nil || !p.Kind.Acts() {
 		return nil
 	}
 	state := p.State(now)

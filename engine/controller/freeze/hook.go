@@ -61,18 +61,19 @@ func (h *Hook) Start(ctx context.Context) error {
 	case <-h.World.Loaded():
 	}
 	for ctx.Err() == nil {
-		pause := time.Duration(0)
-		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
+		// One instant for both: what ends between two looks at the clock would be missed.
+		now, pause := h.Clock.Now(), time.Duration(0)
+		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
 			pause = hookRetry
 		}
-		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(h.Clock.Now()), changed, edited)
+		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(now), changed, edited)
 	}
 	return nil
 }
 
-func (h *Hook) keep(ctx context.Context) error {
-	rules := h.rules(h.Clock.Now())
+func (h *Hook) keep(ctx context.Context, now time.Time) error {
+	rules := h.rules(now)
 	if len(rules) == 0 {
 		wrote, err := h.Hook.Keep(ctx, nil, false)
 		if wrote {
@@ -84,7 +85,7 @@ func (h *Hook) keep(ctx context.Context) error {
 		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
 	}
 	scope := h.Scope
-	scope.Namespaces = h.byNamespaceLabels()
+	scope.Namespaces = h.byNamespaceLabels(now)
 	if h.Owner != nil {
 		owner, err := h.Owner(ctx)
 		if err != nil {
@@ -125,8 +126,8 @@ func (h *Hook) rules(now time.Time) []admit.FreezeRule {
 }
 
 // byNamespaceLabels says whether some enforced policy, or some exception, selects namespaces by their labels.
-func (h *Hook) byNamespaceLabels() bool {
-	now, set := h.Clock.Now(), h.World.Set()
+func (h *Hook) byNamespaceLabels(now time.Time) bool {
+	set := h.World.Set()
 	return slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }) ||
 		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) })
 }

@@ -1,0 +1,330 @@
+package decide_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+var (
+	noon      = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	evening   = noon.Add(8 * time.Hour)
+	nights    = workload.Policy{Kind: schedule.Kind, Namespace: "shop", Name: "nights"}
+	owners    = schema.GroupKind{Group: "example.com", Kind: "Shop"}
+	webLedger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}"}`
+)
+
+// small is a World in memory.
+type small struct {
+	kinds      map[schema.GroupKind]*decide.Kind
+	adapts     map[schema.GroupKind]bool
+	objects    map[workload.Ref]*workload.Object
+	policies   []*decide.Policy
+	namespaces map[string]decide.Namespace
+	freezes    *freeze.Set
+}
+
+func (w *small) Kind(gk schema.GroupKind) *decide.Kind    { return w.kinds[gk] }
+func (w *small) Adapts(gk schema.GroupKind) bool          { return w.adapts[gk] }
+func (w *small) Object(ref workload.Ref) *workload.Object { return w.objects[ref] }
+func (w *small) Namespace(name string) decide.Namespace   { return w.namespaces[name] }
+func (w *small) Freezes() *freeze.Set                     { return w.freezes }
+func (w *small) EachPolicy(_ string, yield func(*decide.Policy)) {
+	for _, p := range w.policies {
+		yield(p)
+	}
+}
+
+func (w *small) Policy(id workload.Policy) *decide.Policy {
+	for _, p := range w.policies {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *small) Governors(ref workload.Ref) []workload.Ref {
+	var all []workload.Ref
+	for g, obj := range w.objects {
+		if to, ok := w.kinds[g.GroupKind].Adapter.Governs(obj); ok && to == ref {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, workload.Ref.Compare)
+	return all
+}
+
+func (w *small) put(k *decide.Kind, obj *workload.Object) workload.Ref {
+	w.objects[k.Ref(obj)] = obj
+	return k.Ref(obj)
+}
+
+// policyOf compiles a Schedule that sleeps from eight in the evening to eight in the morning.
+func policyOf(t *testing.T, change func(*v1alpha1.Schedule)) *decide.Policy {
+	t.Helper()
+	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
+	obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
+	if change != nil {
+		change(obj)
+	}
+	p, errs := schedule.Compile(obj, schedule.Context{})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return &decide.Policy{Policy: p}
+}
+
+// shop is a World with a Deployment named web, of three replicas unless it sleeps, under the policy nights.
+func shop(t *testing.T, asleep bool) (*small, *decide.Kind, workload.Ref) {
+	t.Helper()
+	k := worldtest.Kind(t, worldtest.Deployments)
+	w := &small{
+		kinds: map[schema.GroupKind]*decide.Kind{k.GroupKind: k}, adapts: map[schema.GroupKind]bool{k.GroupKind: true},
+		objects: map[workload.Ref]*workload.Object{}, policies: []*decide.Policy{policyOf(t, nil)},
+		namespaces: map[string]decide.Namespace{"shop": {}}, freezes: &freeze.Set{},
+	}
+	manifest := worldtest.Deployment("web", 3, "")
+	if asleep {
+		manifest = worldtest.Deployment("web", 0, webLedger)
+	}
+	return w, k, w.put(k, worldtest.Project(t, k, manifest))
+}
+
+// body is the patch of a verdict; empty: nothing is written.
+func body(v decide.Verdict) string {
+	if v.Result.Patch == nil {
+		return ""
+	}
+	return string(v.Result.Patch.Body)
+}
+
+func check(t *testing.T, v decide.Verdict, direction workload.Direction, writes ...string) {
+	t.Helper()
+	if v.Err != nil {
+		t.Fatal(v.Err)
+	}
+	got := body(v)
+	if len(writes) == 0 && got != "" {
+		t.Errorf("writes %s, want nothing", got)
+	}
+	if v.Result.Direction != direction {
+		t.Errorf("the direction is %s, want %s", v.Result.Direction, direction)
+	}
+	for _, part := range writes {
+		if !strings.Contains(got, part) {
+			t.Errorf("writes %s, want %s in it", got, part)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	orphaning := policyOf(t, nil)
+	orphaning.Orphan = true
+	broken := &decide.Policy{Policy: policy.Broken(nights, field.ErrorList{field.Required(field.NewPath("spec"), "")})}
+	tests := []struct {
+		reason    string
+		asleep    bool
+		now       time.Time
+		change    func(*small, *decide.Kind)
+		direction workload.Direction
+		writes    []string
+		opinions  int
+		wake      time.Time
+	}{
+		{reason: "awake by day", now: noon, opinions: 1, wake: evening},
+		{reason: "asleep at night", now: evening, direction: workload.DirectionDown, writes: []string{`"replicas":0`}, opinions: 1, wake: evening.Add(12 * time.Hour)},
+		{reason: "asleep already", asleep: true, now: noon.Add(-7 * time.Hour), opinions: 1, wake: noon.Add(-4 * time.Hour)},
+		{reason: "woken in the morning", asleep: true, now: noon, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1, wake: evening},
+		{reason: "a kind that is not in use", now: evening, change: func(w *small, k *decide.Kind) { w.kinds = nil }},
+		{reason: "an object that is gone", now: evening, change: func(w *small, k *decide.Kind) { clear(w.objects) }},
+		{reason: "a namespace on its way out", now: evening, change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
+		{reason: "a namespace on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
+		{reason: "a namespace that was not seen yet keeps what is", asleep: true, now: noon, opinions: 1,
+			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Unknown: true} }},
+		{reason: "a namespace kept awake", now: evening, opinions: 1, wake: evening.Add(time.Hour),
+			change: func(w *small, _ *decide.Kind) {
+				w.namespaces["shop"] = decide.Namespace{AwakeUntil: evening.Add(time.Hour)}
+			}},
+		{reason: "an adapter on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+			change: func(_ *small, k *decide.Kind) { k.Releasing = true }},
+		{reason: "a policy that cannot be read keeps what it has set", asleep: true, now: noon, opinions: 1,
+			change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
+		{reason: "a policy that cannot be read sets nothing", now: evening, change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
+		{reason: "a policy that is deleted gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+			change: func(w *small, _ *decide.Kind) { w.policies[0].Deleting = true }},
+		{reason: "a policy that is gone gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`},
+			change: func(w *small, _ *decide.Kind) { w.policies = nil }},
+		{reason: "a policy that is deleted and leaves its targets", asleep: true, now: noon, opinions: 1, writes: []string{`"flyball.dev/ledger":null`},
+			change: func(w *small, _ *decide.Kind) { orphaning.Deleting = true; w.policies = []*decide.Policy{orphaning} }},
+		{reason: "a capability that the kind has not", now: evening, change: func(w *small, _ *decide.Kind) {
+			w.policies[0].Needs = []v1alpha1.Capability{v1alpha1.CapabilitySuspend}
+		}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			w, k, ref := shop(t, tc.asleep)
+			if tc.change != nil {
+				tc.change(w, k)
+			}
+			v := decide.Target(w, ref, tc.now, nil)
+			check(t, v, tc.direction, tc.writes...)
+			if len(v.Opinions) != tc.opinions {
+				t.Errorf("%d opinions, want %d", len(v.Opinions), tc.opinions)
+			}
+			if !v.Wake.Equal(tc.wake) {
+				t.Errorf("the answer can change at %s, want %s", v.Wake, tc.wake)
+			}
+			if v.Gate.Kind != decide.GateOpen {
+				t.Errorf("waits: %s", v.Gate.Reason)
+			}
+		})
+	}
+}
+
+// TestAChildIsLeftToItsOwner has a Deployment that another object controls.
+func TestAChildIsLeftToItsOwner(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		adapts bool
+		want   workload.Direction
+	}{
+		{"of a kind that an adapter, in use or not, can put to sleep", true, workload.DirectionNone},
+		{"of a kind that no adapter speaks of", false, workload.DirectionDown},
+	} {
+		w, k, _ := shop(t, false)
+		ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3,
+			`,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Shop","name":"own","uid":"u","controller":true}]`)))
+		w.adapts[owners] = tc.adapts
+		v := decide.Target(w, ref, evening, nil)
+		if got := v.Result.Direction; got != tc.want {
+			t.Errorf("an owner %s: the direction is %s, want %s", tc.reason, got, tc.want)
+		}
+		if left := len(v.Opinions) == 0; left != tc.adapts {
+			t.Errorf("an owner %s: %d opinions", tc.reason, len(v.Opinions))
+		}
+	}
+}
+
+// TestTheAutoscalerIsHeldFirst: at a minimum of zero it would wake the Deployment.
+func TestTheAutoscalerIsHeldFirst(t *testing.T) {
+	w, _, web := shop(t, false)
+	k := worldtest.Kind(t, worldtest.Autoscalers)
+	w.kinds[k.GroupKind] = k
+	hpa := w.put(k, worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 0, 9, "")))
+	v := decide.Target(w, web, evening, nil)
+	if v.Gate.Kind != decide.GateGovernor || v.Gate.Governor != hpa {
+		t.Errorf("the Deployment waits for %v (%s), want its autoscaler first", v.Gate.Governor, v.Gate.Reason)
+	}
+	v = decide.Target(w, hpa, evening, nil)
+	check(t, v, v.Result.Direction, `"selectPolicy":"Disabled"`)
+	if v.Gate.Kind != decide.GateOpen {
+		t.Errorf("the autoscaler waits: %s", v.Gate.Reason)
+	}
+	check(t, decide.Target(w, hpa, noon, nil), workload.DirectionNone)
+	check(t, decide.Target(w, web, noon, nil), workload.DirectionNone)
+
+	k.Blocked = "no good" // nothing can be written to it: the Deployment does not wait for ever
+	if v := decide.Target(w, web, evening, nil); v.Gate.Kind != decide.GateOpen {
+		t.Errorf("the Deployment waits for an autoscaler that cannot be written: %s", v.Gate.Reason)
+	}
+}
+
+func TestGates(t *testing.T) {
+	w, k, web := shop(t, false)
+	k.Blocked = "the adapter is not ready"
+	if v := decide.Target(w, web, evening, nil); v.Gate.Kind != decide.GateBlocked || v.Gate.Reason != k.Blocked || v.Result.Patch == nil {
+		t.Errorf("a kind that is blocked: %+v", v.Gate)
+	}
+	k.Releasing = true
+	w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 0, webLedger)))
+	if v := decide.Target(w, web, evening, nil); v.Gate.Kind != decide.GateOpen || v.Result.Patch == nil {
+		t.Errorf("a kind that is blocked and on its way out gives back: %+v", v.Gate)
+	}
+}
+
+// TestAFreezeHoldsUpWhatRestartsPods has a Schedule put a DaemonSet to sleep whose owner decides when pods restart.
+func TestAFreezeHoldsUpWhatRestartsPods(t *testing.T) {
+	daemons := worldtest.Kind(t, "daemonsets.apps")
+	w, _, web := shop(t, false)
+	w.kinds[daemons.GroupKind] = daemons
+	ref := w.put(daemons, worldtest.Project(t, daemons, `{"apiVersion":"apps/v1","kind":"DaemonSet",`+
+		`"metadata":{"name":"logs","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"updateStrategy":{"type":"OnDelete"},"template":{"spec":{"containers":[]}}}}`))
+	end := evening.Add(time.Hour)
+	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
+	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(end)
+	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
+	rule, _, errs := freeze.Compile(obj, freeze.Context{Scope: target.Scope{}})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	v := decide.Target(w, ref, evening, nil)
+	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen {
+		t.Fatalf("with no freeze: patch %q, waits %q", body(v), v.Gate.Reason)
+	}
+	if v.Result.Impact != v1alpha1.ImpactRollout {
+		t.Fatalf("the write is of impact %s, so this test shows nothing", v.Result.Impact)
+	}
+	w.freezes = w.freezes.With(rule)
+	v = decide.Target(w, ref, evening, nil)
+	if v.Gate.Kind != decide.GateFreeze || !strings.Contains(v.Gate.Reason, "ChangeFreeze/shop/sale") || !v.Gate.Until.Equal(end) {
+		t.Errorf("during the freeze: waits %q until %s, want until %s", v.Gate.Reason, v.Gate.Until, end)
+	}
+	if v = decide.Target(w, web, evening, nil); v.Gate.Kind != decide.GateOpen || v.Result.Patch == nil {
+		t.Errorf("what restarts nothing is held up: %q", v.Gate.Reason)
+	}
+	if v = decide.Target(w, ref, end.Add(time.Minute), nil); v.Gate.Kind != decide.GateOpen {
+		t.Errorf("after the freeze: waits %q", v.Gate.Reason)
+	}
+	w.freezes = nil
+	if v = decide.Target(w, ref, evening, nil); v.Gate.Kind != decide.GateFreeze || !v.Gate.Until.IsZero() {
+		t.Errorf("freezes not read yet: waits %q until %s", v.Gate.Reason, v.Gate.Until)
+	}
+}
+
+func TestStoryTellsTheSteps(t *testing.T) {
+	w, k, web := shop(t, false)
+	k.Blocked = "the adapter is not ready"
+	var story decide.Story
+	v := decide.Target(w, web, evening, &story)
+	if len(story.Policies) != 1 || story.Policies[0].Policy != nights {
+		t.Fatalf("told of %v", story.Policies)
+	}
+	steps := func(lines []pipeline.Line) (names []string) {
+		for _, l := range lines {
+			names = append(names, l.Step)
+			if l.Text == "" {
+				t.Errorf("step %s says nothing", l.Step)
+			}
+		}
+		return names
+	}
+	if got := steps(story.Policies[0].Trace.Lines); !slices.Contains(got, "window") || !slices.Contains(got, "level") {
+		t.Errorf("the policy's steps are %v", got)
+	}
+	if got := steps(story.Lines); !slices.Equal(got, []string{"render", "wait"}) {
+		t.Errorf("the steps after it are %v", got)
+	}
+	if story.Lines[0].Text != v.Result.Message || story.Lines[1].Text != k.Blocked {
+		t.Errorf("tells %v", story.Lines)
+	}
+	if untold := decide.Target(w, web, evening, nil); body(untold) != body(v) {
+		t.Error("the verdict depends on whether its story is told")
+	}
+}
