@@ -1,6 +1,6 @@
 // Package deploy keeps the copies that the Helm chart needs, since Helm reads no file outside a chart: the CRDs, the adapter
-// library, the alerts and the dashboard. It promises that each copy is the same text as its original, and that none is left of
-// an original that is gone.
+// library, the alerts and the dashboard, and the names of the policy kinds. It promises that each copy is the same text as its
+// original, and that none is left of an original that is gone.
 package deploy
 
 import (
@@ -18,12 +18,13 @@ func Copied() []string {
 		"deploy/helm/flyball/files/adapters/*.yaml",
 		"deploy/helm/flyball/files/alerts.yaml",
 		"deploy/helm/flyball/files/dashboard.json",
+		kindsFile,
 	}
 }
 
 // Files gives the content of every copied file, by its path below the repository's root.
 func Files(root string) (map[string][]byte, error) {
-	files := map[string][]byte{}
+	files := map[string][]byte{kindsFile: kindsTemplate()}
 	crds, err := filepath.Glob(filepath.Join(root, "crds", "*.yaml"))
 	if err != nil || len(crds) == 0 {
 		return nil, fmt.Errorf("find CRDs below %s: %d files, %w", root, len(crds), err)

@@ -32,13 +32,13 @@ const (
 
 var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// FreezeResources are the resources of the six freeze kinds.
+// FreezeResources are the resources of the freeze kinds, by kind.
 func FreezeResources() map[string]string {
-	return map[string]string{
-		freeze.Kind: "changefreezes", freeze.ClusterKind: "clusterchangefreezes",
-		freeze.WindowKind: "maintenancewindows", freeze.ClusterWindowKind: "clustermaintenancewindows",
-		freeze.ExceptionKind: "freezeexceptions", freeze.ClusterExceptionKind: "clusterfreezeexceptions",
+	all := map[string]string{}
+	for _, k := range freeze.Kinds() {
+		all[k.Name] = k.Resource
 	}
+	return all
 }
 
 // Guarded is an edit that needed a right of the guard, and was let through because its author holds it.

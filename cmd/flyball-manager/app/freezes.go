@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/apply"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
@@ -97,7 +98,7 @@ func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
 		Clock: j.clock, Ready: j.world.Ready, Note: j.notes.Judged, Log: log,
 	})
 	owner := freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		"CustomResourceDefinition", "clusterchangefreezes.flyball.dev")
+		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 	if name := j.opts.Webhook.Owner; name != "" {
 		owner = freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
 	}

@@ -1,4 +1,4 @@
-{{/* Flyball's own kinds, as in RBAC rules. */}}
+{{/* Flyball's own kinds, as in RBAC rules. Generated from the table of policy kinds. */}}
 {{- define "flyball.statuses" -}}
 [adapters/status, calendars/status, {{ include "flyball.namespacedKinds" . | replace "," "/status," }}/status, {{ include "flyball.clusterKinds" . | replace "," "/status," }}/status]
 {{- end -}}

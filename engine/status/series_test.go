@@ -1,0 +1,85 @@
+package status_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+var nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
+
+// meanwhile does something while a status is being written, after the policy was looked up.
+type meanwhile struct{ do func() }
+
+func (m *meanwhile) SetTransition(workload.Policy, time.Time) { m.do() }
+func (m *meanwhile) FireDue()                                 {}
+
+func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := status.NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
+	kind, _ := kinds.Find(nights.Kind)
+	w := world.New(target.Scope{})
+	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
+	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
+	s := status.NewWriter(w, fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(), nil, m, status.Options{Clock: clock})
+	during := &meanwhile{do: func() {}}
+	s.Follow(during)
+	write := func() {
+		s.Dirty(nights)
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		s.Run(over) // writes once what there is to write
+	}
+	series := func() (n int) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "flyball_edge_lag_seconds" { // that of all policies together
+				n++
+			}
+		}
+		return n
+	}
+	s.Book.Note(workload.Ref{Namespace: "shop", Name: "web"}, []status.Mark{{Policy: nights, State: status.Awake}})
+	write()
+	if series() == 0 {
+		t.Fatal("a policy has no series")
+	}
+	gone := false
+	during.do = func() { // a status write is under way
+		gone = true
+		w.Update(func(tx *world.Tx) { tx.RemovePolicy(nights) })
+		s.Forget(nights)
+	}
+	write()
+	if !gone {
+		t.Fatal("no status was being written")
+	}
+	if got := series(); got != 0 {
+		t.Errorf("%d families of series are left", got)
+	}
+}
