@@ -2,7 +2,6 @@ package target
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,7 +164,7 @@ func TestABadTargetHoldsNoGoodOnesBack(t *testing.T) {
 				}
 				s.until(t, "all good targets go through", limit, func() bool { return len(s.passed) == many })
 				for _, ref := range refs[many:] {
-					own := slices.DeleteFunc(slices.Clone(s.tries), func(x try) bool { return x.ref != ref })
+					own := s.of(ref)
 					if n := most(own, time.Second); n > 2 {
 						t.Errorf("%s is tried %d times within a second of the others' passing", ref.Name, n)
 					}
@@ -195,7 +194,7 @@ func TestBadTargetsInACrowd(t *testing.T) {
 		s.until(t, "all others go through", soon, func() bool { return len(s.passed) == len(refs)-len(bad) })
 		time.Sleep(time.Minute)
 		for _, ref := range bad {
-			own := slices.DeleteFunc(slices.Clone(s.tries), func(x try) bool { return x.ref != ref })
+			own := s.of(ref)
 			if n := most(own, time.Second); n > probesPerSecond {
 				t.Errorf("%s is tried %d times within a second", ref.Name, n)
 			}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +131,13 @@ func (s *trial) since() []try {
 	all := s.tries
 	s.tries = nil
 	return all
+}
+
+// of gives the tries of one target since the last time.
+func (s *trial) of(ref workload.Ref) []try {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.tries), func(x try) bool { return x.ref != ref })
 }
 
 // most is the largest number of tries within a span of time.
