@@ -2,7 +2,9 @@ package timeline
 
 import (
 	"fmt"
+	"path"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // so that zones are known on machines and in images that ship no zone database
 )
@@ -17,8 +19,8 @@ const (
 )
 
 // LoadZone returns the IANA time zone of that name; the empty name is UTC. Names that mean something else on every
-// machine ("Local" and its like) and unknown names are errors. Load a zone once per policy and share it: windows of the
-// same *time.Location are merged on the clock face.
+// machine ("Local" and its like) and unknown names are errors. A zone is loaded once and shared: windows of the same
+// *time.Location are merged on the clock face.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
@@ -28,12 +30,23 @@ func LoadZone(name string) (*time.Location, error) {
 	if machineName {
 		return nil, fmt.Errorf("time zone %q depends on the machine: use an IANA name such as Europe/Skopje", name)
 	}
+	if loc, ok := zones.Load(name); ok {
+		return loc.(*time.Location), nil
+	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, fmt.Errorf("load time zone %q (use an IANA name such as Europe/Skopje): %w", name, err)
 	}
-	return loc, nil
+	if path.Clean(name) != name {
+		return loc, nil // one of endless other spellings, which a machine's own database may accept
+	}
+	shared, _ := zones.LoadOrStore(name, loc)
+	return shared.(*time.Location), nil
 }
+
+// zones are the zones loaded so far, by name. Package time reads a zone anew each time, and one takes kilobytes. There are as
+// many as the database has.
+var zones sync.Map
 
 // zone maps between instants and wall-clock readings. A reading is the number of seconds that UTC would need to show
 // the same date and time.

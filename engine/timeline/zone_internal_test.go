@@ -133,3 +133,16 @@ func TestFloorDivAndMod(t *testing.T) {
 		}
 	}
 }
+
+func TestZonesAreShared(t *testing.T) {
+	first, err := LoadZone("Europe/Skopje")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := LoadZone("Europe/Skopje"); again != first || err != nil {
+		t.Errorf("loaded again: got %p, %v, want the same zone, %p", again, err, first)
+	}
+	if other, err := LoadZone("Europe/Paris"); other == first || err != nil {
+		t.Errorf("another zone: got %v, %v", other, err)
+	}
+}

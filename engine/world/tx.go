@@ -92,7 +92,9 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	tx.change.Calendars = slices.Sorted(maps.Keys(used))
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) ||
 		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
-	return &tx.next, &tx.change
+	// A pointer into the transaction would keep all of it, and by way of before every snapshot that there has ever been.
+	next, change := tx.next, tx.change
+	return &next, &change
 }
 
 // commitSet brings what changes are judged by up to date.

@@ -43,6 +43,8 @@ type sizes struct {
 	// outageRounds outages of the API server are so long each, across an edge of so many targets.
 	outageRounds, outageTargets int
 	outage                      time.Duration
+	// kept are the numbers of policies to keep in memory.
+	kept []int
 }
 
 func fullSizes() sizes {
@@ -51,7 +53,7 @@ func fullSizes() sizes {
 		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, pureRounds: 7,
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
-		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second,
+		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
 	}
 }
 
@@ -61,7 +63,7 @@ func quickSizes() sizes {
 		watched: []int{1000, 4000}, updates: 1000, watchRounds: 1, pureRounds: 3,
 		decideRounds: 3, reviews: 2000, updatesJudged: 400, admitRounds: 2,
 		reactObjects: 20, reactSpaces: 4, frozenTimes: 10, firstFrozen: 3,
-		outageRounds: 2, outageTargets: 50, outage: 8 * time.Second,
+		outageRounds: 2, outageTargets: 50, outage: 8 * time.Second, kept: []int{200, 1000},
 	}
 }
 
@@ -82,6 +84,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
+		{[]string{"heap_per_policy_bytes"}, (*bench).heap},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, (*bench).deciding},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
 		{[]string{"admit_hostile_p99_ratio"}, (*bench).besieging},

@@ -6,7 +6,6 @@ package target
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ type Selector struct {
 	scope Scope
 	// namespace is set for a namespaced policy: it acts nowhere else.
 	namespace   string
-	kinds       sets.Set[schema.GroupKind]
+	kinds       []schema.GroupKind // sorted; few, and a set of few takes far more memory
 	names       sets.Set[string]
 	labels      labels.Selector
 	exclude     labels.Selector
@@ -44,8 +43,10 @@ type Selector struct {
 	nothing     bool
 }
 
+var nothing = &Selector{nothing: true}
+
 // Nothing is a Selector that selects no object.
-func Nothing() *Selector { return &Selector{nothing: true} }
+func Nothing() *Selector { return nothing }
 
 // Namespaced compiles the target of a policy that lives in a namespace. An exclude that is not given is the label
 // flyball.dev/exclude=true; an empty one excludes nothing.
@@ -59,8 +60,8 @@ func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at 
 // lists is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
-	s.listed = sets.New(spec.Namespaces...)
-	s.excluded = sets.New(spec.ExcludeNamespaces...)
+	s.listed = setOf(spec.Namespaces)
+	s.excluded = setOf(spec.ExcludeNamespaces)
 	if spec.NamespaceSelector != nil {
 		var err error
 		if s.byLabels, err = metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
@@ -75,15 +76,19 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 }
 
 func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
-	s := &Selector{scope: scope, kinds: sets.New[schema.GroupKind](), names: sets.New(spec.Names...), annotations: workload.NewPairs(spec.Annotations)}
+	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations)}
 	var errs field.ErrorList
 	for i, k := range spec.Kinds {
 		gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
-		if s.kinds.Has(gk) {
+		if slices.Contains(s.kinds, gk) {
 			errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
 		}
-		s.kinds.Insert(gk)
+		s.kinds = append(s.kinds, gk)
 	}
+	slices.SortFunc(s.kinds, func(a, b schema.GroupKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+	})
+	s.kinds = slices.Compact(s.kinds)
 	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
 	exclude := spec.Exclude
 	if exclude == nil {
@@ -91,6 +96,14 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	}
 	s.exclude, errs = selector(exclude, at.Child("exclude"), errs)
 	return s, errs
+}
+
+// setOf is the set of a list; nil if it is empty, which takes no memory.
+func setOf(list []string) sets.Set[string] {
+	if len(list) == 0 {
+		return nil
+	}
+	return sets.New(list...)
 }
 
 func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) (labels.Selector, field.ErrorList) {
@@ -105,10 +118,10 @@ func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) 
 }
 
 func (s *Selector) onlyClusterScoped() bool {
-	if s.kinds.Len() == 0 || s.scope.ClusterScoped == nil {
+	if len(s.kinds) == 0 || s.scope.ClusterScoped == nil {
 		return false
 	}
-	for gk := range s.kinds {
+	for _, gk := range s.kinds {
 		if !s.scope.ClusterScoped(gk) {
 			return false
 		}
@@ -118,18 +131,16 @@ func (s *Selector) onlyClusterScoped() bool {
 
 // Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.
 func (s *Selector) Kinds() []schema.GroupKind {
-	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
-	})
+	return slices.Clone(s.kinds)
 }
 
 // MatchesKind says whether objects of a kind can be selected at all.
 func (s *Selector) MatchesKind(gk schema.GroupKind) bool {
-	return !s.nothing && (s.kinds.Len() == 0 || s.kinds.Has(gk))
+	return !s.nothing && (len(s.kinds) == 0 || slices.Contains(s.kinds, gk))
 }
 
 // ListsKind says whether the policy names the kind itself.
-func (s *Selector) ListsKind(gk schema.GroupKind) bool { return s.kinds.Has(gk) }
+func (s *Selector) ListsKind(gk schema.GroupKind) bool { return slices.Contains(s.kinds, gk) }
 
 // AnnotationKeys lists the annotations that matching looks at.
 func (s *Selector) AnnotationKeys() []string {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/world"
+)
+
+// heap measures what a replica of the manager keeps of each policy: the object in the informer's cache, and what the world has
+// compiled of it. The objects are read as JSON from a source in this process, by the informer that the manager makes.
+func (b *bench) heap(ctx context.Context) error {
+	var worst float64
+	for _, of := range []struct {
+		kind, suffix string
+		make         func(i int) policy.Object
+	}{
+		{"ClusterChangeFreeze", "", storedFreeze},
+		{"Schedule", "_schedules", storedSchedule},
+	} {
+		for _, n := range b.kept {
+			perPolicy, err := heapOf(ctx, of.kind, n, of.make)
+			if err != nil {
+				return fmt.Errorf("%d of %s: %w", n, of.kind, err)
+			}
+			b.report.figure(fmt.Sprintf("heap_per_policy_bytes%s_%d", of.suffix, n), perPolicy, "bytes")
+			worst = max(worst, perPolicy)
+		}
+	}
+	b.report.figure("heap_per_policy_bytes", worst, "bytes")
+	return nil
+}
+
+// heapOf gives the bytes of heap that n policies of a kind keep, divided by n.
+func heapOf(ctx context.Context, name string, n int, object func(i int) policy.Object) (float64, error) {
+	kind, ok := kinds.Find(name)
+	if !ok {
+		return 0, fmt.Errorf("%s is no kind of policy", name)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	options := app.CacheOptions()
+	source := &source{n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
+	informer := options.NewInformer(source.listerWatcher(ctx), kind.New(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	if err := informer.SetTransform(options.DefaultTransform); err != nil {
+		return 0, fmt.Errorf("set up the informer: %w", err)
+	}
+	w := world.New(world.Scope("flyball-system", nil))
+	before := alive()
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return 0, ctx.Err()
+	}
+	if err := takeOver(w, kind, informer.GetStore(), n); err != nil {
+		return 0, err
+	}
+	after := alive()
+	runtime.KeepAlive(informer)
+	runtime.KeepAlive(w)
+	stop()
+	<-ended
+	return float64(after-before) / float64(n), nil
+}
+
+// takeOver has the world take over all policies of a store and checks that it could read each.
+func takeOver(w *world.World, kind policy.Kind, store toolscache.Store, n int) error {
+	change := w.Update(func(tx *world.Tx) {
+		for _, obj := range store.List() {
+			tx.SetPolicy(kind, obj.(policy.Object))
+		}
+	})
+	if len(change.Policies) != n {
+		return fmt.Errorf("the world has taken over %d policies, want %d", len(change.Policies), n)
+	}
+	for _, c := range change.Policies {
+		if c.New.IsBroken() {
+			return fmt.Errorf("%s cannot be read: %w", c.ID, c.New.Invalid.ToAggregate())
+		}
+	}
+	return nil
+}
+
+// alive is the heap in use after everything that can go is gone.
+func alive() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// source serves n policies like an API server does: as JSON, one at a time, with managed fields.
+type source struct {
+	n      int
+	object func(i int) policy.Object
+	decode k8sruntime.Decoder
+}
+
+func (s *source) listerWatcher(ctx context.Context) toolscache.ListerWatcher {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (k8sruntime.Object, error) {
+			return nil, fmt.Errorf("this source only streams")
+		},
+		WatchFuncWithContext: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			events := make(chan watch.Event)
+			w := watch.NewProxyWatcher(events)
+			go s.serve(ctx, events, w.StopChan(), opts)
+			return w, nil
+		},
+	}
+}
+
+// serve sends every object, and then the mark that says that these were all.
+func (s *source) serve(ctx context.Context, events chan<- watch.Event, stopped <-chan struct{}, opts metav1.ListOptions) {
+	send := func(event watch.Event) bool {
+		select {
+		case events <- event:
+			return true
+		case <-stopped:
+		case <-ctx.Done():
+		}
+		return false
+	}
+	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
+		return // nothing ever changes
+	}
+	for i := range s.n {
+		obj, err := s.read(i)
+		if err != nil {
+			status := metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: 500}
+			send(watch.Event{Type: watch.Error, Object: &status})
+			return
+		}
+		if !send(watch.Event{Type: watch.Added, Object: obj}) {
+			return
+		}
+	}
+	last, err := s.read(0)
+	if err != nil {
+		return
+	}
+	last.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	send(watch.Event{Type: watch.Bookmark, Object: last})
+}
+
+func (s *source) read(i int) (policy.Object, error) {
+	raw, err := json.Marshal(s.object(i))
+	if err != nil {
+		return nil, fmt.Errorf("encode policy %d: %w", i, err)
+	}
+	obj, _, err := s.decode.Decode(raw, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("decode policy %d: %w", i, err)
+	}
+	return obj.(policy.Object), nil
+}
+
+// stored makes the metadata of an object as kubectl apply and the manager leave it.
+func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.ObjectMeta) {
+	at := metav1.NewTime(admitNow.Add(time.Duration(i) * time.Second))
+	fields := func(manager, subresource, body string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: v1alpha1.GroupVersion.String(),
+			Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(body), Subresource: subresource}
+	}
+	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
+		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
+	status := `{"f:status":{".":{},"f:active":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},` +
+		`"f:reason":{},"f:status":{},"f:type":{}}},"f:nextTransitionTime":{},"f:observedGeneration":{},"f:state":{}}}`
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, metav1.ObjectMeta{
+		Name: fmt.Sprintf("policy-%d", i), UID: types.UID(fmt.Sprintf("8a9b2c1e-0000-4000-8000-%012d", i)), ResourceVersion: fmt.Sprint(4711 + i),
+		Generation: 1, CreationTimestamp: at, Finalizers: finalizers,
+		Labels:        map[string]string{"app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprintf("team-%d", i%100)},
+		Annotations:   map[string]string{"meta.helm.sh/release-name": fmt.Sprintf("team-%d", i%100), "meta.helm.sh/release-namespace": "platform"},
+		ManagedFields: []metav1.ManagedFieldsEntry{fields("helm", "", spec), fields("flyball-manager", "status", status)},
+	}
+}
+
+// storedStatus is the status of a policy that is well.
+func storedStatus(i int, state string) v1alpha1.PolicyStatus {
+	at := metav1.NewTime(admitNow)
+	next := metav1.NewTime(admitNow.Add(time.Duration(i%1000) * time.Minute))
+	s := v1alpha1.PolicyStatus{ObservedGeneration: 1, State: state, PreviousTransitionTime: &at, NextTransitionTime: &next, Targets: &v1alpha1.TargetCounts{Total: 12, Asleep: 10, Awake: 2}}
+	for _, condition := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionActive} {
+		s.Conditions = append(s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: at,
+			Reason: state, Message: strings.ToLower(state) + " until " + next.Format(time.RFC3339) + " UTC"})
+	}
+	return s
+}
+
+// storedFreeze is a freeze of one team, with what freezes of an organisation usually say.
+func storedFreeze(i int) policy.Object {
+	f := &v1alpha1.ClusterChangeFreeze{}
+	f.TypeMeta, f.ObjectMeta = stored(i, "ClusterChangeFreeze")
+	f.Spec.StartTime, f.Spec.EndTime = metav1.NewTime(admitNow.AddDate(0, 0, -4)), metav1.NewTime(admitNow.AddDate(0, 0, 10))
+	f.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "CronJob"}}
+	f.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": f.Name},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: metav1.LabelSelectorOpIn, Values: []string{"prod", "staging"}}}}
+	f.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
+	f.Spec.TimeZone = zone
+	f.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
+	f.Spec.Enforcement = v1alpha1.EnforcementDeny
+	f.Spec.Message = &v1alpha1.FreezeMessage{Reason: "Year-end freeze: only emergency changes", Contact: "#release-management", DocsURL: "https://wiki.example.com/year-end-freeze"}
+	f.Status.PolicyStatus, f.Status.Active = storedStatus(i, "Frozen"), true
+	return f
+}
+
+// storedSchedule is a schedule of one namespace: nights, weekends and a patching window.
+func storedSchedule(i int) policy.Object {
+	s := &v1alpha1.Schedule{}
+	s.TypeMeta, s.ObjectMeta = stored(i, "Schedule", v1alpha1.FinalizerRestore)
+	s.Namespace = fmt.Sprintf("team-%d", i%1000)
+	s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}}
+	s.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
+	s.Spec.Target.Exclude = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelExclude: "true"}}
+	s.Spec.TimeZone = zone
+	s.Spec.Asleep = []v1alpha1.Window{
+		{Name: "nights", Days: []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri"}, From: "20:00", To: "08:00"},
+		{Name: "weekends", Days: []v1alpha1.Day{"Sat", "Sun"}, From: "00:00", To: "24:00"},
+	}
+	s.Status = storedStatus(i, "Asleep")
+	return s
+}
