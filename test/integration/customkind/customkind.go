@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, and the
-// free text .spec.note.
+// Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, the
+// free text .spec.note, and the reference .spec.target with a name and a kind.
 type Kind struct {
 	// Group is the API group.
 	Group string
@@ -60,6 +60,7 @@ spec:
               replicas: {type: integer}
               pool: {type: object, properties: {size: {type: integer}}}
               note: {type: string}
+              target: {type: object, properties: {name: {type: string}, kind: {type: string}}}
           status: {type: object, properties: {replicas: {type: integer}}}
 `, k.Name(), k.Group, scale)
 }

@@ -1,0 +1,138 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// reads matches the lists and the watches of a resource.
+func reads(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+resource)
+	}
+}
+
+// lists matches the lists of a resource, and the watches that begin with one.
+func lists(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		q := r.URL.Query()
+		return reads(resource)(r) && (q.Get("watch") == "" || q.Get("sendInitialEvents") == "true")
+	}
+}
+
+// notReady records every state of an adapter that is stored from now on and in which it is not Ready or not Watching.
+func notReady() func() []string {
+	GinkgoHelper()
+	watcher, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Client.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	events, err := watcher.Watch(ctx, &v1alpha1.AdapterList{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(events.Stop)
+	var mu sync.Mutex
+	var seen []string
+	go func() {
+		for event := range events.ResultChan() {
+			a, ok := event.Object.(*v1alpha1.Adapter)
+			if !ok {
+				continue
+			}
+			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionWatching} {
+				if !meta.IsStatusConditionTrue(a.Status.Conditions, kind) {
+					mu.Lock()
+					seen = append(seen, fmt.Sprintf("%s of %s: %+v", kind, a.Name, meta.FindStatusCondition(a.Status.Conditions, kind)))
+					mu.Unlock()
+				}
+			}
+		}
+	}()
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]string(nil), seen...)
+	}
+}
+
+// annotations reads the annotations of a Deployment.
+func annotations(namespace, name string) func(Gomega) map[string]string {
+	return func(g Gomega) map[string]string {
+		d := deployment(namespace, name, 0)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
+		return d.Annotations
+	}
+}
+
+// annotating is a change of a Schedule by which its targets sleep with an annotation, and nothing else.
+func annotating(key, value string) func(*v1alpha1.ScheduleRules) {
+	return func(r *v1alpha1.ScheduleRules) {
+		r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: value}}
+	}
+}
+
+var _ = Describe("Schedules that set annotations nobody has asked for before", func() {
+	It("leave every adapter ready, and the old watch serves until the new one is in sync", func() {
+		listing, listed := &gate{match: reads("deployments")}, &gate{match: lists("deployments")}
+		startBehind(clocktesting.NewFakeClock(dusk.Add(1)), listed, listing)
+		sleeping, marked := newNamespace(), newNamespace()
+		nightly(sleeping, "nights")
+		own := deployment(marked, "own", 2)
+		own.Annotations = map[string]string{"example.com/key-1": "theirs", "example.com/other": "stays"}
+		create(deployment(marked, "web", 3), own)
+		before := map[string]map[string]string{"web": annotations(marked, "web")(Default), "own": annotations(marked, "own")(Default)}
+		unready := notReady()
+		for round := range 3 {
+			key, lists := fmt.Sprintf("example.com/key-%d", round), len(listed.times())
+			listing.close()
+			s := nightly(marked, "marks", annotating(key, "asleep"))
+			late := fmt.Sprintf("late-%d", round)
+			create(deployment(sleeping, late, 3))
+			Eventually(replicas(sleeping, late)).Should(BeEquivalentTo(0), "by the old watch")
+			Expect(listed.times()).To(HaveLen(lists), "the new watch is in sync already")
+			listing.open()
+			for _, name := range []string{"web", "own"} {
+				Eventually(annotations(marked, name)).Should(HaveKeyWithValue(key, "asleep"))
+				Expect(replicas(marked, name)(Default)).NotTo(BeZero())
+			}
+			Expect(env.Client.Delete(ctx, s)).To(Succeed())
+			for name, want := range before {
+				Eventually(annotations(marked, name)).Should(Equal(want))
+			}
+			Eventually(vanished(&v1alpha1.Schedule{ObjectMeta: s.ObjectMeta})).Should(Succeed())
+			Eventually(listed.times).Should(HaveLen(lists+2), "one list with the key, and one without it")
+		}
+		Eventually(adapterCondition("deployments.apps", v1alpha1.ConditionWatching)).Should(beCondition(metav1.ConditionTrue, "Synced"))
+		Expect(unready()).To(BeEmpty())
+	})
+
+	It("do not keep another one from going whose last change is only told by the watch that was replaced", func() {
+		var stalling atomic.Bool // watches that begin from then on are not concerned
+		stalled := &gate{answers: true, match: func(r *http.Request) bool { return !stalling.Load() && watches("deployments")(r) }}
+		m := startBehind(clocktesting.NewFakeClock(dusk.Add(1)), stalled)
+		ns, marked := newNamespace(), newNamespace()
+		s, read := asleep(ns, 3)
+		create(deployment(marked, "web", 3))
+		stalling.Store(true)
+		stalled.close()
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		restored(ns, 3)
+		marks := nightly(marked, "marks", annotating("example.com/late-"+ns, "asleep"))
+		Eventually(vanished(read)).Should(Succeed())
+		Eventually(annotations(marked, "web")).Should(HaveKeyWithValue("example.com/late-"+ns, "asleep"))
+
+		stalled.open()
+		remove(marks)
+		Expect(annotations(marked, "web")(Default)).To(BeEmpty())
+		Expect(panics(m)(Default)).To(BeZero())
+	})
+})

@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+)
+
+// job is a Job that runs; it is not created.
+func job(namespace, name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: jobSpec()}
+}
+
+func jobSpec() batchv1.JobSpec {
+	return batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}},
+	}}}
+}
+
+// suspended reads whether a Job is suspended.
+func suspended(namespace, name string) func(Gomega) bool {
+	return func(g Gomega) bool {
+		j := job(namespace, name)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(j), j)).To(Succeed())
+		return *j.Spec.Suspend
+	}
+}
+
+var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func() {
+	It("is left alone after a restart, and a Job of nobody sleeps", func() {
+		var m *harness.Manager
+		DeferCleanup(func() { // after the policies have gone
+			if m != nil {
+				Expect(m.Stop()).To(Succeed())
+			}
+		})
+		ns := newNamespace()
+		hourly := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "hourly"},
+			Spec: batchv1.CronJobSpec{Schedule: "0 * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec()}}}
+		create(hourly)
+		owned := job(ns, "hourly-1")
+		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hourly, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
+		create(owned)
+		nightlyOver(ns, func(s *v1alpha1.Schedule) { s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}} })
+
+		By("a manager with every right, which goes")
+		before := managerAtNight()
+		create(job(ns, "first"))
+		Eventually(suspended(ns, "first")).Should(BeTrue())
+		before.stop()
+
+		By("a manager that may not look at CronJobs")
+		const clerkName = "flyball-no-cronjobs"
+		role := strings.Replace(fmt.Sprintf(clerk, clerkName), "[jobs, cronjobs]", "[jobs]", 1)
+		Expect(role).To(ContainSubstring("resources: [jobs]"))
+		Expect(env.Apply(ctx, []byte(role))).To(Succeed())
+		m = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(dusk.Add(1)), Config: env.Cluster.Impersonate(clerkName), Log: GinkgoWriter})
+		Eventually(adapterCondition("cronjobs.batch", v1alpha1.ConditionAuthorized)).Should(beCondition(metav1.ConditionFalse, "MissingRules"))
+		create(job(ns, "second"))
+		Eventually(suspended(ns, "second")).Should(BeTrue())
+		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 2}))
+		Expect(versionOf(owned)(Default)).To(Equal(owned.ResourceVersion))
+	})
+})

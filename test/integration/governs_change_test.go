@@ -1,0 +1,97 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/customkind"
+)
+
+const (
+	governsDeployments = `{"spec":{"governsKind":{"group":"apps","kind":"Deployment"}}}`
+	governsReplicaSets = `{"spec":{"governsKind":{"group":"apps","kind":"ReplicaSet"}}}`
+)
+
+// governorOf installs a kind whose objects govern what .spec.target names, and creates one that names web. It is held by a
+// note, and has bounds.
+func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
+	GinkgoHelper()
+	k := installKind()
+	a := k.Adapter(".spec.replicas")
+	a.Spec.Scale = nil
+	a.Spec.Bounds = &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: ".spec.replicas"}, Max: &v1alpha1.Bound{Path: ".spec.pool.size"}}
+	a.Spec.Hold = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: ".spec.note", Value: apiextensionsv1.JSON{Raw: []byte(`"held"`)}}}}}
+	a.Spec.Governs, a.Spec.GovernsKind = ".spec.target", &v1alpha1.KindRef{Group: "apps", Kind: kind}
+	adapt(a)
+	obj := k.Object(namespace, "governor", map[string]any{
+		"replicas": int64(1), "pool": map[string]any{"size": int64(9)}, "target": map[string]any{"name": "web"},
+	})
+	create(obj)
+	Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
+	return k, a
+}
+
+// note reads the text by which the governor is held; empty if it is not there.
+func note(k customkind.Kind, namespace string) func(Gomega) string {
+	return func(g Gomega) string {
+		text, _, err := unstructured.NestedString(stored(g, k.Object(namespace, "governor", nil)).Object, "spec", "note")
+		g.Expect(err).NotTo(HaveOccurred())
+		return text
+	}
+}
+
+// replicaSet is one called web, of nobody; it is not created.
+func replicaSet(namespace string, n int32) *appsv1.ReplicaSet {
+	d := deployment(namespace, "web", n)
+	return &appsv1.ReplicaSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: d.Spec.Selector, Template: d.Spec.Template}}
+}
+
+var _ = Describe("An adapter that is edited to govern another kind", func() {
+	It("lets its objects go for what sleeps and is not theirs any more, and holds them again when it is", func() {
+		startManagerAsleep()
+		ns := newNamespace()
+		k, a := governorOf(ns, "Deployment")
+		create(deployment(ns, "web", 3), replicaSet(ns, 2))
+		nightlyOver(ns, func(s *v1alpha1.Schedule) {
+			s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+		})
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Expect(note(k, ns)(Default)).To(Equal("held"), "the governor comes first")
+
+		patch(a, governsReplicaSets)
+		Eventually(note(k, ns)).Should(BeEmpty())
+		Eventually(pressLedger(k, ns, "governor")).Should(BeEmpty())
+		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
+
+		patch(a, governsDeployments)
+		Eventually(note(k, ns)).Should(Equal("held"))
+	})
+
+	It("passes the size that a Trigger asks of its objects on to what they govern now", func() {
+		startManager()
+		ns := newNamespace()
+		k, a := governorOf(ns, "ReplicaSet")
+		rs := replicaSet(ns, 2)
+		create(deployment(ns, "web", 3), rs)
+		size := int64(7)
+		t := &v1alpha1.Trigger{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "peaks"}}
+		t.Spec.Target.Kinds = []v1alpha1.KindRef{k.Ref()}
+		t.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "peak", Window: v1alpha1.Window{From: "08:00", To: "20:00"}, During: v1alpha1.TriggerValues{Replicas: &size}}}
+		create(t)
+		DeferCleanup(remove, t)
+		Eventually(func(g Gomega) int32 {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(rs), rs)).To(Succeed())
+			return *rs.Spec.Replicas
+		}).Should(BeEquivalentTo(7))
+		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(3))
+
+		patch(a, governsDeployments)
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(7))
+	})
+})

@@ -1,0 +1,49 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var _ = Describe("Very many workloads whose writes are refused for one reason", func() {
+	It("cost few requests, are all named as failed, and all sleep once the obstacle is gone", func() {
+		const many = 300
+		ns := newNamespace()
+		sent := &gate{match: patchesIn(ns)}
+		startBehind(clocktesting.NewFakeClock(dusk.Add(time.Hour)), sent)
+		for i := range many {
+			create(deployment(ns, fmt.Sprintf("web-%03d", i), 2))
+		}
+		lift := deny(ns, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
+			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", "the presses are running", func() error {
+				return env.Client.Patch(ctx, deployment(ns, "web-000", 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+			})
+		nightly(ns, "nights")
+		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: many, Failed: many}))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
+			beCondition(metav1.ConditionFalse, "TargetsFailed"), HaveField("Message", ContainSubstring("300 of 300 targets failed"))))
+		Expect(failuresOf(ns, "nights")(Default)).To(And(HaveLen(10), HaveEach(HaveField("Message", ContainSubstring("the presses are running")))))
+		Expect(sent.times()).NotTo(BeEmpty())
+		Expect(len(sent.times())).To(BeNumerically("<=", many+20), "the first round")
+
+		begun, sofar := time.Now(), len(sent.times())
+		Eventually(func() time.Duration { return time.Since(begun) }).Should(BeNumerically(">", 5*time.Second))
+		Expect(float64(len(sent.times()) - sofar)).To(BeNumerically("<=", 10*time.Since(begun).Seconds()+20))
+		Eventually(func() int { return len(sent.times()) }).Should(BeNumerically(">", sofar), "nobody tries again")
+		Expect(targetsOf(ns, "nights")(Default)).To(Equal(v1alpha1.TargetCounts{Total: many, Failed: many}))
+
+		lift()
+		Eventually(sleepers(ns)).Should(Equal(many))
+		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: many, Asleep: many}))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+	})
+})

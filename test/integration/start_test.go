@@ -1,0 +1,65 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"flyball.dev/flyball/test/harness"
+)
+
+// panics counts the faults that a manager has caught, on targets and, since the process began, in controllers.
+func panics(m *harness.Manager) func(Gomega) float64 {
+	return func(g Gomega) float64 {
+		own, err := m.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		controllers, err := metrics.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		sum, families := 0.0, 0
+		for _, f := range append(append([]*dto.MetricFamily(nil), own...), controllers...) {
+			if f.GetName() != "flyball_panics_total" && f.GetName() != "controller_runtime_reconcile_panics_total" {
+				continue
+			}
+			families++
+			for _, s := range f.GetMetric() {
+				sum += s.GetCounter().GetValue()
+			}
+		}
+		g.Expect(families).To(BeNumerically(">=", 2), "a metric of faults is missing")
+		return sum
+	}
+}
+
+var _ = Describe("A start at which the namespaces are slow to come", func() {
+	It("does not crash on policies and adapters that come and go meanwhile, and works once they are there", func() {
+		namespaces := &gate{match: reads("namespaces")}
+		namespaces.close()
+		var m *harness.Manager
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) }) // after the policies have gone
+		DeferCleanup(namespaces.open)
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		nightly(ns, "nights")
+		gone := nightly(ns, "gone")
+		config := rest.CopyConfig(env.Config)
+		config.Wrap(namespaces.wrap)
+		m = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(dusk.Add(1)), Config: config, Log: GinkgoWriter})
+
+		k := installKind()
+		adapt(k.Adapter(".spec.replicas"))
+		press(k, ns, "daily", 2)
+		nightly(ns, "late")
+		Expect(env.Client.Delete(ctx, gone)).To(Succeed())
+		annotate(ns, "web", "example.com/touched", "yes")
+		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
+
+		namespaces.open()
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+		Eventually(vanished(gone)).Should(Succeed())
+		Expect(panics(m)(Default)).To(BeZero())
+	})
+})

@@ -1,0 +1,133 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// patchesIn matches writes to Deployments of one namespace.
+func patchesIn(namespace string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/deployments/")
+	}
+}
+
+// undoScaling has the API server accept every write to a Deployment of a namespace and take back what it does to the count and
+// to the ledger, until the function returned is called.
+func undoScaling(namespace, name string) (lift func()) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: undo-%[1]s}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}]
+  matchConditions: [{name: this, expression: "object.metadata.namespace == '%[1]s'"}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        [JSONPatch{op: "replace", path: "/spec/replicas", value: oldObject.spec.replicas}] +
+        (has(object.metadata.annotations) && "%[2]s" in object.metadata.annotations ?
+        [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("%[2]s")}] : [])
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: undo-%[1]s}
+spec: {policyName: undo-%[1]s}
+`, namespace, v1alpha1.AnnotationLedger))).To(Succeed())
+	undone := func(g Gomega) bool {
+		d := deployment(namespace, name, 0)
+		g.Expect(env.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)).To(Succeed())
+		return *d.Spec.Replicas != 99
+	}
+	Eventually(undone).Should(BeTrue())
+	lift = func() {
+		GinkgoHelper()
+		for _, kind := range []string{"MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"} {
+			obj := &unstructured.Unstructured{}
+			obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+			obj.SetKind(kind)
+			obj.SetName("undo-" + namespace)
+			Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+		}
+		Eventually(undone).Should(BeFalse())
+	}
+	DeferCleanup(lift)
+	return lift
+}
+
+var _ = Describe("A write that goes through and changes nothing, the ledger taken away again with it", func() {
+	It("makes the target contested, is repeated ever more rarely whatever else happens to it, and gets through at last", func() {
+		ns, free := newNamespace(), newNamespace()
+		sent := &gate{match: patchesIn(ns)}
+		clock := clocktesting.NewFakeClock(dusk.Add(time.Hour))
+		startBehind(clock, sent)
+		create(deployment(ns, "web", 3))
+		lift := undoScaling(ns, "web")
+		nightly(ns, "nights")
+		nightly(free, "nights")
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(And(
+			beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("an admission webhook"))))
+		count := func() int { return len(sent.times()) }
+		fence := 0
+		seen := func() { // once a newer object has been put to sleep, what happened before has been looked at
+			GinkgoHelper()
+			fence++
+			name := fmt.Sprintf("fence-%d", fence)
+			create(deployment(free, name, 1))
+			Eventually(replicas(free, name)).Should(BeEquivalentTo(0))
+		}
+		seen()
+		begun := count()
+		Expect(begun).To(BeNumerically("<=", 2))
+
+		others := func() {
+			GinkgoHelper()
+			before := count()
+			for range 5 {
+				annotate(ns, "web", "example.com/edit", fmt.Sprint(fence))
+				seen()
+			}
+			Expect(count()).To(Equal(before), "writes because others edit the object")
+		}
+		others()
+
+		By("the pauses pass")
+		for i, pause := range []time.Duration{15 * time.Second, time.Minute, time.Minute} {
+			clock.Step(pause - time.Second)
+			seen()
+			Expect(count()).To(Equal(begun + i))
+			clock.Step(time.Second)
+			Eventually(count).Should(Equal(begun + i + 1))
+			seen()
+		}
+		for i := range 11 {
+			clock.Step(time.Minute)
+			Eventually(count).Should(Equal(begun + 3 + i + 1))
+		}
+		others()
+		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(3))
+
+		lift()
+		clock.Step(time.Minute)
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		clock.Step(11 * time.Minute)
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(beCondition(metav1.ConditionFalse, "None"))
+	})
+})
