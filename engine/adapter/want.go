@@ -140,7 +140,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 			continue
 		}
 		scaled++
-		if plan.Size.Resumed && !(counts[i].entry != nil && counts[i].entry.state == fieldSetOnce) {
+		if plan.Size.Resumed && (counts[i].entry == nil || counts[i].entry.state != fieldSetOnce) {
 			continue // it has not been set: nothing is claimed, and an original comes back
 		}
 		n := claimedBy(v.wantCount(&counts[i], size), plan.Size)

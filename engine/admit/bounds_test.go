@@ -3,6 +3,7 @@ package admit
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,7 +39,7 @@ func guard(t *testing.T, respond http.HandlerFunc) *guarded {
 	return s
 }
 
-func (s *guarded) post(t *testing.T, path string, body io.Reader) (*http.Response, string) {
+func (s *guarded) post(t *testing.T, path string, body io.Reader) (reply, string) {
 	t.Helper()
 	resp, err := s.Client().Post(s.URL+path, "application/json", body)
 	if err != nil {
@@ -49,7 +50,14 @@ func (s *guarded) post(t *testing.T, path string, body io.Reader) (*http.Respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(text)
+	return reply{resp.StatusCode, resp.Status, resp.Header}, string(text)
+}
+
+// reply is the head of an answer whose body was read.
+type reply struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
 }
 
 // denied says why a review was denied; it is an error if it was not.
@@ -258,7 +266,7 @@ func TestNewcomersGo(t *testing.T) {
 	for range maxNewcomers {
 		dial()
 	}
-	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the oldest: %v, want its end", err)
 	}
 	if answer := ask(honest); !strings.Contains(answer, "200") {

@@ -40,7 +40,7 @@ func TestLedgerIsGuarded(t *testing.T) {
 	eventually(t, "a ledger cannot be made by a status", func() error {
 		tries++
 		if err := patch(reporter, fmt.Sprintf(ledger, fmt.Sprint(tries)), "status"); !refused(err) {
-			return fmt.Errorf("not refused: %v", err)
+			return fmt.Errorf("not refused: %w", err)
 		}
 		return nil
 	})

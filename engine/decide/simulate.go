@@ -130,7 +130,7 @@ func (s *simulation) look(ref workload.Ref, now time.Time) (wrote bool, err erro
 	s.wake(ref, v.Wake)
 	switch {
 	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
-		return false, nil
+		return false, nil //nolint:nilerr // only another form of the object can help, so nothing is written
 	case v.Gate.Kind == GateGovernor:
 		s.due = append(s.due, v.Gate.Governor, ref)
 		return false, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,7 +50,7 @@ func TestCharacters(t *testing.T) {
 		if got := quote(text, '"'); got != want {
 			t.Errorf("%q is quoted as %s, want %s", text, got, want)
 		}
-		if got := skipSpace([]byte(text), 0) == 1; got != strings.Contains(" \t\r\n", text) {
+		if got := skipSpace([]byte(text), 0) == 1; got != slices.Contains([]string{" ", "\t", "\r", "\n"}, text) {
 			t.Errorf("%q is white space: %v", text, got)
 		}
 		if doc := `"` + text + `x"`; c != '"' && c != '\\' {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
@@ -167,18 +166,6 @@ func (s *scene) metric(t *testing.T, name string) map[string]float64 {
 		}
 	}
 	return all
-}
-
-// queued takes everything out of the queue.
-func (s *scene) queued() []string {
-	var names []string
-	for s.queue.Len() > 0 {
-		ref, _ := s.queue.Get()
-		s.queue.Done(ref)
-		names = append(names, ref.Name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // eventually waits until something holds.

@@ -68,9 +68,7 @@ func (l *Live) Change(old, cur *workload.Object) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Emptied, e.FirstOrLast = l.ledgers.update(ref, cur)
-	for _, target := range l.governors.update(ref, l.target(cur)) {
-		e.Targets = append(e.Targets, target)
-	}
+	e.Targets = append(e.Targets, l.governors.update(ref, l.target(cur))...)
 	return e
 }
 

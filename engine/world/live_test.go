@@ -159,7 +159,7 @@ func TestAdaptRebuildsWhatGovernsWhat(t *testing.T) {
 		put(live, autoscaler(t, k, fmt.Sprint("hpa-", i), "web"))
 	}
 	alone, errs := adapter.Compile(worldtest.Autoscalers, v1alpha1.AdapterSpec{
-		Target: v1alpha1.AdapterTarget{Group: k.Group, Kind: k.GroupKind.Kind, Versions: []string{"v2"}},
+		Target: v1alpha1.AdapterTarget{Group: k.Group, Kind: k.Kind, Versions: []string{"v2"}},
 		Bounds: &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: ".spec.minReplicas", Minimum: 0}},
 	}, adapter.Keys{})
 	if len(errs) > 0 {

@@ -12,7 +12,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/target"
@@ -227,7 +226,7 @@ func (k *memoryKind) scaled(raw, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	for _, pointer := range k.adapter.Counts() {
-		obj = setAt(obj, path.Pointer(pointer).Tokens(), scale.Spec.Replicas)
+		obj = setAt(obj, pointer.Tokens(), scale.Spec.Replicas)
 	}
 	return json.Marshal(obj)
 }

@@ -19,7 +19,6 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -74,7 +73,7 @@ func inMemory(namespace string, objects []*unstructured.Unstructured) *world.Mem
 		case isPolicy:
 			typed := kind.New()
 			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed)).To(Succeed())
-			lists.Policies = append(lists.Policies, policy.Object(typed))
+			lists.Policies = append(lists.Policies, typed)
 		case obj.GetKind() == "Calendar":
 			c := &v1alpha1.Calendar{}
 			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, c)).To(Succeed())

@@ -2,6 +2,7 @@ package freeze_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,7 +128,7 @@ func TestNothingWakesWhatAFreezeSuspends(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		now := at("2026-12-20T12:00:00Z").Add(time.Duration(rapid.IntRange(0, 13*24).Draw(rt, "hours")) * time.Hour)
-		intents := append(decide(t, never, now).Intents, frozen...)
+		intents := slices.Concat(decide(t, never, now).Intents, frozen)
 		for range rapid.IntRange(0, 4).Draw(rt, "more") {
 			one := int64(rapid.IntRange(0, 5).Draw(rt, "count"))
 			intents = append(intents, workload.Intent{

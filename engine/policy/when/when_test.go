@@ -55,8 +55,8 @@ func TestWindow(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatalf("%s: %v", test.reason, errs)
 		}
-		state := w.Timeline.At(instant(test.open))
-		before := w.Timeline.At(instant(test.open).Add(-time.Second))
+		state := w.At(instant(test.open))
+		before := w.At(instant(test.open).Add(-time.Second))
 		if !state.Active || state.Name != "a" || !state.Until.Equal(instant(test.closes)) || before.Active || !before.Until.Equal(instant(test.open)) {
 			t.Errorf("%s: %+v, a second before %+v", test.reason, state, before)
 		}

@@ -145,7 +145,9 @@ var _ = Describe("A change of a trigger", func() {
 		Expect(env.Patch(ctx, t, `{"spec":{"triggers":[]}}`)).To(MatchError(ContainSubstring("spec.triggers")))
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{2, 6}))
 		By("the removal of every trigger but one that is not in force")
-		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers = []v1alpha1.TimeTrigger{daily("later", 1, "20:00", "21:00", values(3, 3))} })
+		edit(t, func(s *v1alpha1.TriggerSpec) {
+			s.Triggers = []v1alpha1.TimeTrigger{daily("later", 1, "20:00", "21:00", values(3, 3))}
+		})
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
 		Eventually(ledger(autoscaler(ns, 1, 4))).Should(BeEmpty())
 	})
