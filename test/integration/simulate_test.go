@@ -49,9 +49,6 @@ func applyDemo(namespace string) []*unstructured.Unstructured {
 				obj.SetNamespace(namespace)
 			}
 			Expect(env.Client.Create(ctx, obj)).To(Succeed())
-			if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
-				DeferCleanup(remove, obj)
-			}
 			all = append(all, obj)
 		}
 	}
@@ -128,6 +125,11 @@ var _ = Describe("A simulation in memory", func() {
 
 		clock := clocktesting.NewFakeClock(begin)
 		m := startManagerAt(clock)
+		for _, obj := range objects { // the policies go before the manager does, which has to let them go
+			if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+				DeferCleanup(remove, obj)
+			}
+		}
 		applied := func() int {
 			families, err := m.Registry.Gather()
 			Expect(err).NotTo(HaveOccurred())
