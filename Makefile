@@ -8,6 +8,8 @@ TOOLS    := .ci/tools
 CONTROL_PLANE := test/cluster
 NAME     ?= dev
 LEVEL    ?= workloads
+# What make unit tests: all of these but the packages whose tests import something below test/, which starts a control plane.
+UNITS    := ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w
 # kubectl of the machine, or else the one that make cluster-up leaves beside its kubeconfig.
@@ -27,7 +29,7 @@ test: ## Run every test: unit, property, integration on a real API server, sampl
 
 .PHONY: unit
 unit: ## Run the tests that need no server.
-	$(GO) test ./engine ./engine/path ./engine/timeline ./engine/workload ./engine/adapter ./engine/pipeline ./engine/policy/... ./engine/apply ./engine/reconcile ./adapters ./schemas/... ./deploy/...
+	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep -v flyball.dev/flyball/test/ | cut -d' ' -f1)
 
 # Packages that touch no cluster and no clock, so that their tests alone must notice every change of their code.
 PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter engine/pipeline engine/policy/... $(wildcard engine/decide)

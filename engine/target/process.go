@@ -137,6 +137,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	case apply.Unchanged:
 		// No watch tells of it, so it is tried again after the pauses of a contest.
 		l.refused.Passed(ref, s.obstacle)
+		l.drift.Wrote(ref, s.sum, s.at)
 		l.drift.Undone(ref, s.at)
 		l.lookAgain(ref, decide.Earliest(v.Wake, l.drift.Hold(ref, s.at, true)))
 		l.note(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})

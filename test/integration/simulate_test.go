@@ -124,9 +124,9 @@ var _ = Describe("A simulation in memory", func() {
 
 		clock := clocktesting.NewFakeClock(begin)
 		m := startManagerAt(clock)
-		for _, obj := range objects {
+		for _, obj := range objects { // the policies go before the manager does, which has to let them go
 			if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
-				DeferCleanup(remove, obj) // while the manager runs: finalizers have to go
+				DeferCleanup(remove, obj)
 			}
 		}
 		applied := func() int {
