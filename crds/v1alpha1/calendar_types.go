@@ -8,14 +8,17 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type CalendarDate struct {
 	// Date is a single day.
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	Date string `json:"date,omitempty"`
 	// Start is the first day.
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	Start string `json:"start,omitempty"`
 	// End is the last day.
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	End string `json:"end,omitempty"`
 	// Name is used in messages.
@@ -67,6 +70,8 @@ type CalendarStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions by the Kubernetes API conventions.
 	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

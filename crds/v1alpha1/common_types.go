@@ -98,9 +98,9 @@ type Window struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Cron string `json:"cron,omitempty"`
-	// Duration of each window started by cron, for example 4h or 720h.
+	// Duration of each window started by cron, for example 4h or 30d.
 	// +optional
-	Duration *metav1.Duration `json:"duration,omitempty"`
+	Duration Duration `json:"duration,omitempty"`
 	// Start is a local date (YYYY-MM-DD) or an RFC 3339 instant.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
@@ -150,6 +150,8 @@ type TargetFailure struct {
 // restart cannot open a second batch early.
 type BatchStatus struct {
 	// OpenedAt is when the batch's first change was let through.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	OpenedAt metav1.MicroTime `json:"openedAt"`
 }
 
@@ -160,6 +162,8 @@ type PolicyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions by the Kubernetes API conventions.
 	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -168,9 +172,13 @@ type PolicyStatus struct {
 	State string `json:"state,omitempty"`
 	// PreviousTransitionTime is when the current state began.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	PreviousTransitionTime *metav1.Time `json:"previousTransitionTime,omitempty"`
 	// NextTransitionTime is when the state changes next; absent when it never does.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 	// Targets counts the selected objects by state.
 	// +optional

@@ -27,8 +27,12 @@ type ExceptionConstraints struct {
 // ExceptionRules is what exceptions of both scopes share.
 type ExceptionRules struct {
 	// ActiveFrom is the first instant at which the exception holds.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	ActiveFrom metav1.Time `json:"activeFrom"`
 	// ActiveTo is the first instant after it.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	ActiveTo metav1.Time `json:"activeTo"`
 	// Allow lists the actions that are let through.
 	// +kubebuilder:validation:MinItems=1
@@ -89,6 +93,8 @@ type ExceptionStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions by the Kubernetes API conventions.
 	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -100,12 +106,16 @@ type ExceptionStatus struct {
 	Active bool `json:"active"`
 	// NextTransitionTime is when the exception begins or ends next; absent once it has ended.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 	// CreatedBy is the user who made the exception, as the API server had authenticated them.
 	// +optional
 	CreatedBy string `json:"createdBy,omitempty"`
 	// CreatedAt is when.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 }
 

@@ -95,14 +95,18 @@ type FreezeRules struct {
 // FreezePeriod is the time of a change freeze: from startTime until just before endTime.
 type FreezePeriod struct {
 	// StartTime is the first frozen instant.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	StartTime metav1.Time `json:"startTime"`
 	// EndTime is the first instant after the freeze.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	EndTime metav1.Time `json:"endTime"`
 	// GuardAhead is how long before startTime the freeze is guarded already: from then on whoever deletes or weakens it needs
 	// the verb override on it, as while it is active. 0s: not before it begins.
 	// +optional
 	// +kubebuilder:default="24h"
-	GuardAhead *metav1.Duration `json:"guardAhead,omitempty"`
+	GuardAhead Duration `json:"guardAhead,omitempty"`
 }
 
 // ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.
@@ -170,6 +174,8 @@ type DeniedCounts struct {
 // LastDenial is the last request that a policy refused, or would have refused if it were enforced.
 type LastDenial struct {
 	// Time of the request.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	Time metav1.Time `json:"time"`
 	// User who asked.
 	User string `json:"user"`
@@ -195,9 +201,13 @@ type FreezeStatus struct {
 	Active bool `json:"active"`
 	// NextFreezeTime is when changes are denied next; absent when they are denied now or never again.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NextFreezeTime *metav1.Time `json:"nextFreezeTime,omitempty"`
 	// NextOpenTime is when changes are allowed next by this policy; absent when they are allowed now or never again.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NextOpenTime *metav1.Time `json:"nextOpenTime,omitempty"`
 	// Denied counts the requests refused, or that would have been refused if the policy were enforced. Dry runs do not count.
 	// +optional

@@ -67,8 +67,8 @@ type RateLimit struct {
 	// BatchSize is the largest number of changes in a batch.
 	// +kubebuilder:validation:Minimum=1
 	BatchSize int32 `json:"batchSize"`
-	// DelayBetweenBatches is the time from the opening of a batch to that of the next.
-	DelayBetweenBatches metav1.Duration `json:"delayBetweenBatches"`
+	// DelayBetweenBatches is the time from the opening of a batch to that of the next, for example 5m.
+	DelayBetweenBatches Duration `json:"delayBetweenBatches"`
 }
 
 // ManualChange is what to do when somebody changes a target while it is asleep.

@@ -86,6 +86,10 @@ func TestParseDuration(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := timeline.ParseDuration(tt.text)
+		orZero, zeroErr := timeline.ParseDurationOrZero(tt.text)
+		if isZero := tt.err == "must be longer than zero"; orZero != tt.want || (zeroErr == nil) != (err == nil || isZero) {
+			t.Errorf("%q, or zero: got %s, %v", tt.text, orZero, zeroErr)
+		}
 		switch {
 		case got != tt.want || (err == nil) != (tt.err == ""):
 			t.Errorf("%q: got %s, %v, want %s", tt.text, got, err, tt.want)

@@ -62,6 +62,15 @@ var (
 // ParseDuration reads a positive duration made of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is
 // 24 hours and a week 7 days of elapsed time, whatever clocks show.
 func ParseDuration(text string) (time.Duration, error) {
+	total, err := ParseDurationOrZero(text)
+	if err == nil && total == 0 {
+		return 0, fmt.Errorf("duration %q must be longer than zero", text)
+	}
+	return total, err
+}
+
+// ParseDurationOrZero reads a duration as ParseDuration does, or zero with a unit, such as 0s.
+func ParseDurationOrZero(text string) (time.Duration, error) {
 	if !durationForm.MatchString(text) {
 		return 0, fmt.Errorf("duration %q must be positive numbers with the units w, d, h, m, s or ms, such as 1d12h", text)
 	}
@@ -82,9 +91,6 @@ func ParseDuration(text string) (time.Duration, error) {
 			return 0, fmt.Errorf("duration %q is too long", text)
 		}
 		total += d * times
-	}
-	if total == 0 {
-		return 0, fmt.Errorf("duration %q must be longer than zero", text)
 	}
 	return total, nil
 }

@@ -100,7 +100,7 @@ func (s *stage) sleepAndWake() {
 	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	nights.Spec.Upscale, nights.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 	nights.Spec.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}}
-	nights.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 5, DelayBetweenBatches: metav1.Duration{Duration: time.Second}}
+	nights.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 5, DelayBetweenBatches: "1s"}
 	s.must(here.client.Create(s.ctx, nights))
 	s.clock.SetTime(evening)
 	s.replicas(0)

@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -15,13 +14,13 @@ import (
 
 func limitDown(size int32, delay time.Duration) func(*v1alpha1.ScheduleRules) {
 	return func(r *v1alpha1.ScheduleRules) {
-		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: size, DelayBetweenBatches: metav1.Duration{Duration: delay}}
+		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: size, DelayBetweenBatches: v1alpha1.Duration(delay.String())}
 	}
 }
 
 func limitUp(size int32, delay time.Duration) func(*v1alpha1.ScheduleRules) {
 	return func(r *v1alpha1.ScheduleRules) {
-		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: size, DelayBetweenBatches: metav1.Duration{Duration: delay}}
+		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: size, DelayBetweenBatches: v1alpha1.Duration(delay.String())}
 	}
 }
 

@@ -98,9 +98,8 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	}
 	r.denies, r.end, es = d.times(loc, at)
 	errs = append(errs, es...)
-	if r.guardAhead = d.guardAhead(); r.guardAhead < 0 {
-		errs = append(errs, field.Invalid(at.Child("guardAhead"), r.guardAhead.String(), "must not be negative"))
-	}
+	r.guardAhead, es = d.guardAhead(at.Child("guardAhead"))
+	errs = append(errs, es...)
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
@@ -136,15 +135,18 @@ func (d draft) refusesLeaving() bool {
 
 // guardAhead is how long before its beginning a freeze is guarded. The times between the closings of a maintenance window are
 // no beginning of anything: it is guarded only while it denies.
-func (d draft) guardAhead() time.Duration {
+func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	switch {
 	case d.period == nil:
-		return 0
-	case d.period.GuardAhead == nil:
-		return defaultGuardAhead
-	default:
-		return d.period.GuardAhead.Duration
+		return 0, nil
+	case d.period.GuardAhead == "":
+		return defaultGuardAhead, nil
 	}
+	ahead, err := timeline.ParseDurationOrZero(string(d.period.GuardAhead))
+	if err != nil {
+		return 0, field.ErrorList{field.Invalid(at, d.period.GuardAhead, err.Error())}
+	}
+	return ahead, nil
 }
 
 // times says when the rule denies and from which second on it never does again.

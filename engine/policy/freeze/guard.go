@@ -30,7 +30,7 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.target", !equality.Semantic.DeepEqual(before.target.spec, after.target.spec)},
 		{"spec.startTime", before.startsBefore(after)},
 		{"spec.endTime", after.endsBefore(before)},
-		{"spec.guardAhead", after.guardAhead() < before.guardAhead()},
+		{"spec.guardAhead", aheadOf(after) < aheadOf(before)},
 		{"spec.windows", !equality.Semantic.DeepEqual(before.windows, after.windows)},
 		{"spec.timeZone", len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
 		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},
@@ -114,4 +114,10 @@ func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, 
 
 func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
+}
+
+// aheadOf is how long before its beginning a freeze is guarded; 0 if that cannot be read, for then it denies nothing.
+func aheadOf(d draft) time.Duration {
+	ahead, _ := d.guardAhead(nil)
+	return ahead
 }

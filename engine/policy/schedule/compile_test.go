@@ -74,13 +74,13 @@ func TestLimitsAreInclusive(t *testing.T) {
 
 func TestRateLimits(t *testing.T) {
 	p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
-		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: metav1.Duration{Duration: time.Nanosecond}}
-		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 50, DelayBetweenBatches: metav1.Duration{Duration: 5 * time.Second}}
+		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "1ms"}
+		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 50, DelayBetweenBatches: "1d12h"}
 	}), nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if p.Up != (policy.Limit{Batch: 1, Delay: time.Nanosecond}) || p.Down != (policy.Limit{Batch: 50, Delay: 5 * time.Second}) {
+	if p.Up != (policy.Limit{Batch: 1, Delay: time.Millisecond}) || p.Down != (policy.Limit{Batch: 50, Delay: 36 * time.Hour}) {
 		t.Errorf("up %+v, down %+v", p.Up, p.Down)
 	}
 	if p, _ := compile(nights(), nil); p.Up != (policy.Limit{}) || p.Down != (policy.Limit{}) {

@@ -223,7 +223,8 @@ func limit(r *v1alpha1.RateLimit) policy.Limit {
 	if r == nil {
 		return policy.Limit{}
 	}
-	return policy.Limit{Batch: int(r.BatchSize), Delay: r.DelayBetweenBatches.Duration}
+	delay, _ := timeline.ParseDuration(string(r.DelayBetweenBatches)) // validate tells of one that cannot be read
+	return policy.Limit{Batch: int(r.BatchSize), Delay: delay}
 }
 
 func needs(as *v1alpha1.AsleepAs) []v1alpha1.Capability {

@@ -225,9 +225,13 @@ func TestErrorsNameTheField(t *testing.T) {
 			[]string{"spec.asleepAs.annotations[KUBERNETES.io/b]", "spec.asleepAs.annotations[a.b.k8s.io/c]", "spec.asleepAs.annotations[deployment.kubernetes.io/revision]",
 				"spec.asleepAs.annotations[k8s.io/a]", "spec.asleepAs.annotations[kubernetes.io/a]"}},
 		{"empty batch", with(func(r *v1alpha1.ScheduleRules) {
-			r.UpscaleRateLimit = &v1alpha1.RateLimit{DelayBetweenBatches: metav1.Duration{Duration: time.Second}}
+			r.UpscaleRateLimit = &v1alpha1.RateLimit{DelayBetweenBatches: "1s"}
 		}), []string{"spec.upscaleRateLimit.batchSize"}},
 		{"no delay", with(func(r *v1alpha1.ScheduleRules) { r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1} }), []string{"spec.downscaleRateLimit.delayBetweenBatches"}},
+		{"delays that cannot be read", with(func(r *v1alpha1.ScheduleRules) {
+			r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "soon"}
+			r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "0s"}
+		}), []string{"spec.upscaleRateLimit.delayBetweenBatches", "spec.downscaleRateLimit.delayBetweenBatches"}},
 		{"unknown calendar", with(func(r *v1alpha1.ScheduleRules) {
 			r.Calendars = []v1alpha1.CalendarRef{{Name: "moon", Effect: v1alpha1.EffectAsleep}}
 		}), []string{"spec.calendars[0].name"}},

@@ -96,8 +96,8 @@ func validateLimit(r *v1alpha1.RateLimit, at *field.Path) field.ErrorList {
 	if r.BatchSize < 1 {
 		errs = append(errs, field.Invalid(at.Child("batchSize"), r.BatchSize, "must be at least 1"))
 	}
-	if r.DelayBetweenBatches.Duration <= 0 {
-		errs = append(errs, field.Invalid(at.Child("delayBetweenBatches"), r.DelayBetweenBatches.Duration.String(), "must be longer than 0"))
+	if _, err := timeline.ParseDuration(string(r.DelayBetweenBatches)); err != nil {
+		errs = append(errs, field.Invalid(at.Child("delayBetweenBatches"), r.DelayBetweenBatches, err.Error()))
 	}
 	return errs
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,7 +63,7 @@ func TestRefused(t *testing.T) {
 		{"an unknown weekday", window(v1alpha1.Window{Days: []v1alpha1.Day{"Mo"}, From: "08:00", To: "11:00"}), nil, "spec.triggers[0].window.days[0]", "Mo"},
 		{"an empty window", window(v1alpha1.Window{From: "08:00", To: "08:00"}), nil, "spec.triggers[0].window.to", "must differ"},
 		{"no window", window(v1alpha1.Window{}), nil, "spec.triggers[0].window", "set from and to"},
-		{"two forms of window", window(v1alpha1.Window{From: "08:00", To: "11:00", Cron: "0 8 * * *", Duration: &metav1.Duration{Duration: time.Hour}}), nil, "spec.triggers[0].window", "more than one form"},
+		{"two forms of window", window(v1alpha1.Window{From: "08:00", To: "11:00", Cron: "0 8 * * *", Duration: "1h"}), nil, "spec.triggers[0].window", "more than one form"},
 		{"dates the wrong way round", window(v1alpha1.Window{Start: "2026-03-04", End: "2026-03-02"}), nil, "spec.triggers[0].window.end", "must be after start"},
 		{"a suspended one is checked too", rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.Suspend, t.During = true, values(2, 1) })), nil, "spec.triggers[0].during.min", "must not be above max"},
 		{"an unknown zone", v1alpha1.TriggerRules{TimeZone: "Europe/Atlantis", Triggers: []v1alpha1.TimeTrigger{fine}}, nil, "spec.timeZone", "Atlantis"},

@@ -26,10 +26,19 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Win
 	for _, d := range w.Days {
 		spec.Days = append(spec.Days, string(d))
 	}
-	if w.Duration != nil {
-		spec.Duration = w.Duration.Duration
+	var errs field.ErrorList
+	if w.Duration != "" {
+		var err error
+		if spec.Duration, err = timeline.ParseDuration(string(w.Duration)); err != nil {
+			errs = append(errs, field.Invalid(at.Child("duration"), w.Duration, err.Error()))
+			spec.Duration = time.Second // it is given: what else is wrong is told as well
+		}
 	}
-	return timeline.ParseWindow(spec, loc, at)
+	window, es := timeline.ParseWindow(spec, loc, at)
+	if errs = append(errs, es...); len(errs) > 0 {
+		return timeline.Window{}, errs
+	}
+	return window, nil
 }
 
 // Windows compiles a list of windows. Two of one name are an error: a message that named it would say nothing.

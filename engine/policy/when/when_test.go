@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -47,7 +46,7 @@ func TestWindow(t *testing.T) {
 		open, closes string
 	}{
 		{"days, from and to", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"}, "2026-05-12T08:00:00Z", "2026-05-12T10:00:00Z"},
-		{"cron and duration", v1alpha1.Window{Name: "a", Cron: "0 2 * * 3", Duration: &metav1.Duration{Duration: 90 * time.Minute}}, "2026-05-13T00:00:00Z", "2026-05-13T01:30:00Z"},
+		{"cron and duration", v1alpha1.Window{Name: "a", Cron: "0 2 * * 3", Duration: "90m"}, "2026-05-13T00:00:00Z", "2026-05-13T01:30:00Z"},
 		{"dates, of which the last is included", v1alpha1.Window{Name: "a", Start: "2026-12-24", End: "2026-12-31"}, "2026-12-23T23:00:00Z", "2026-12-31T23:00:00Z"},
 		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
 	} {
@@ -87,7 +86,11 @@ func TestWindowsNameTheField(t *testing.T) {
 		{"one name three times", []v1alpha1.Window{good, good, good}, []string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
 		{"a bad time", []v1alpha1.Window{good, {From: "8", To: "20:00"}}, []string{"spec.windows[1].from: Invalid value"}},
 		{"a bad day", []v1alpha1.Window{{Days: []v1alpha1.Day{"Someday"}, From: "08:00", To: "20:00"}}, []string{"spec.windows[0].days[0]"}},
-		{"a bad duration", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: &metav1.Duration{}}}, []string{"spec.windows[0].duration"}},
+		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}}, []string{`spec.windows[0].duration: Invalid value: "0s": duration "0s" must be longer than zero`}},
+		{"no duration", []v1alpha1.Window{{Cron: "0 2 * * *"}}, []string{"spec.windows[0].duration: Required value"}},
+		{"part of a second", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "1.5s"}}, []string{"spec.windows[0].duration: Invalid value"}},
+		{"a duration in words", []v1alpha1.Window{good, {Cron: "0 2 * * *", Duration: "a day"}}, []string{`spec.windows[1].duration: Invalid value: "a day"`}},
+		{"a bad duration and a bad cron", []v1alpha1.Window{{Cron: "nightly", Duration: "1y"}}, []string{`spec.windows[0].duration: Invalid value: "1y"`, "spec.windows[0].cron: Invalid value"}},
 	} {
 		windows, errs := when.Windows(test.list, time.UTC, at)
 		if len(errs) != len(test.want) || len(windows) != len(test.list) {
