@@ -8,17 +8,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type CalendarDate struct {
 	// Date is a single day.
 	// +optional
-	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	Date string `json:"date,omitempty"`
 	// Start is the first day.
 	// +optional
-	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	Start string `json:"start,omitempty"`
 	// End is the last day.
 	// +optional
-	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	End string `json:"end,omitempty"`
 	// Name is used in messages.

@@ -1,0 +1,52 @@
+package integration
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What the API server keeps and the manager cannot decode would take every policy of the kind out of use. The rules of a CRD in
+// CEL are checked by a real API server only; the rest is a property test of the policy kinds.
+var _ = Describe("An API server without Flyball's webhook", func() {
+	It("keeps no instant that does not decode", func() {
+		ns := newNamespace()
+		s := nightly(ns, "nights")
+		status := func(body string) error {
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":%s}`, body))
+			return env.Client.Status().Patch(ctx, s.DeepCopy(), patch, client.DryRunAll)
+		}
+		condition := func(at string) string {
+			return fmt.Sprintf(`{"conditions":[{"type":"Ready","status":"True","reason":"Fine","message":"","lastTransitionTime":%s}]}`, at)
+		}
+		batch := func(at string) string { return fmt.Sprintf(`{"upscaleBatch":{"openedAt":%s}}`, at) }
+		next := func(at string) string { return fmt.Sprintf(`{"nextTransitionTime":%s}`, at) }
+		Expect(status(condition(`"2026-12-20T00:00:00Z"`))).To(Succeed())
+		Expect(status(next(`"2026-12-20T00:00:00.5+02:00"`))).To(Succeed())
+		Expect(status(batch(`"2026-12-20T00:00:00.000000Z"`))).To(Succeed())
+		for _, at := range []string{`"2026-12-20t00:00:00z"`, `"2026-12-20T00:00:00Zt"`, `"2026-12-20T00:00:00+99:99"`, `["a"]`} {
+			for _, body := range []string{condition(at), next(at), batch(at)} {
+				err := status(body)
+				Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", body, err)
+			}
+		}
+		Expect(apierrors.IsInvalid(status(batch(`"2026-12-20T00:00:00Z"`)))).To(BeTrue(), "openedAt has microseconds")
+	})
+
+	It("keeps a duration in days, and none in words", func() {
+		ns := newNamespace()
+		s := nightly(ns, "nights")
+		limit := func(delay string) error {
+			return env.Patch(ctx, s.DeepCopy(), fmt.Sprintf(`{"spec":{"upscaleRateLimit":{"batchSize":1,"delayBetweenBatches":%s}}}`, delay))
+		}
+		Expect(limit(`"1d12h"`)).To(Succeed())
+		for _, delay := range []string{`"a day"`, `"-1h"`, `"1us"`, `""`, `["1h"]`, `5`} {
+			err := limit(delay)
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", delay, err)
+		}
+	})
+})
