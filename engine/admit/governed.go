@@ -12,7 +12,7 @@ import (
 )
 
 // judgeGoverned adds to a verdict what a change of an autoscaler does to what it governs: who makes, edits or deletes one scales
-// its target. The first target that must not be scaled decides. It edits the verdict.
+// its target, where that exists. The first target that must not be scaled decides. It edits the verdict.
 func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	found := j.Freezes.Adapter(r.resource.GroupResource())
 	if found == nil || !found.CanGovern() || r.subresource != "" {
@@ -33,6 +33,9 @@ func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, v
 		facts, err := j.factsOf(ctx, target)
 		if err != nil {
 			return err
+		}
+		if facts == nil {
+			continue // there is nothing to be scaled
 		}
 		scaled := set.Decide(req.OfGoverned(target, facts))
 		if !scaled.Allowed {

@@ -86,6 +86,8 @@ var _ = Describe("Schedules that set annotations nobody has asked for before", f
 		startBehind(clocktesting.NewFakeClock(dusk.Add(1)), listed, listing)
 		sleeping, marked := newNamespace(), newNamespace()
 		nightly(sleeping, "nights")
+		create(deployment(sleeping, "first", 3))
+		Eventually(replicas(sleeping, "first")).Should(BeEquivalentTo(0), "the watch tells of what comes")
 		own := deployment(marked, "own", 2)
 		own.Annotations = map[string]string{"example.com/key-1": "theirs", "example.com/other": "stays"}
 		create(deployment(marked, "web", 3), own)

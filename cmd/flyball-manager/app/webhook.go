@@ -90,12 +90,25 @@ func ownKinds(w *world.World, adapters admit.Adapters) []admit.Kind {
 		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {
 			continue
 		}
-		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: check(func(obj policy.Object) field.ErrorList {
+		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, check(func(obj policy.Object) field.ErrorList {
 			_, errs := kind.Compile(obj, ctx)
 			return errs
-		})})
+		}))})
 	}
 	return list
+}
+
+// onceLoaded has a validator wait until the adapters have been read, which say what a kind accepts. A request that ends before
+// is refused.
+func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
+	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+		select {
+		case <-w.Loaded():
+			return v.Validate(ctx, req)
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("check %s %s: the adapters have not been read yet", req.Kind, req.Name)
+		}
+	})
 }
 
 // check makes a validator of a pure function over one type.

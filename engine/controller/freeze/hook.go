@@ -139,25 +139,42 @@ func (h *Hook) byNamespaceLabels(now time.Time) bool {
 
 var _ admit.Freezes = (*world.World)(nil)
 
+// clockCheck is how often the clock is looked at while an instant is waited for. A timer alone counts elapsed time: it is late
+// where the clock was set forward, or the machine was suspended.
+const clockCheck = time.Second
+
 // wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never comes, and
 // neither does a change of a nil channel.
 func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed, edited <-chan struct{}) {
-	var due, over <-chan time.Time
+	var due, check, over <-chan time.Time
 	if !at.IsZero() {
 		timer := c.NewTimer(at.Sub(c.Now()))
 		defer timer.Stop()
-		due = timer.C()
+		ticker := time.NewTicker(clockCheck)
+		defer ticker.Stop()
+		due, check = timer.C(), ticker.C
 	}
 	if pause > 0 {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		over = timer.C
 	}
-	select {
-	case <-ctx.Done():
-	case <-over:
-	case <-due:
-	case <-changed:
-	case <-edited:
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-check:
+			if !c.Now().Before(at) {
+				return
+			}
+		case <-due:
+			return
+		case <-over:
+			return
+		case <-changed:
+			return
+		case <-edited:
+			return
+		}
 	}
 }

@@ -29,7 +29,7 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Win
 	var errs field.ErrorList
 	if w.Duration != "" {
 		var err error
-		if spec.Duration, err = timeline.ParseDuration(string(w.Duration)); err != nil {
+		if spec.Duration, err = timeline.ParseDurationOrZero(string(w.Duration)); err != nil {
 			errs = append(errs, field.Invalid(at.Child("duration"), w.Duration, err.Error()))
 			spec.Duration = time.Second // it is given: what else is wrong is told as well
 		}

@@ -86,7 +86,7 @@ func TestWindowsNameTheField(t *testing.T) {
 		{"one name three times", []v1alpha1.Window{good, good, good}, []string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
 		{"a bad time", []v1alpha1.Window{good, {From: "8", To: "20:00"}}, []string{"spec.windows[1].from: Invalid value"}},
 		{"a bad day", []v1alpha1.Window{{Days: []v1alpha1.Day{"Someday"}, From: "08:00", To: "20:00"}}, []string{"spec.windows[0].days[0]"}},
-		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}}, []string{`spec.windows[0].duration: Invalid value: "0s": duration "0s" must be longer than zero`}},
+		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}}, []string{`spec.windows[0].duration: Required value: how long the window stays open`}},
 		{"no duration", []v1alpha1.Window{{Cron: "0 2 * * *"}}, []string{"spec.windows[0].duration: Required value"}},
 		{"part of a second", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "1.5s"}}, []string{"spec.windows[0].duration: Invalid value"}},
 		{"a duration in words", []v1alpha1.Window{good, {Cron: "0 2 * * *", Duration: "a day"}}, []string{`spec.windows[1].duration: Invalid value: "a day"`}},

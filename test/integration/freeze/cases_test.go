@@ -177,7 +177,14 @@ var _ = Describe("In a freeze of everything", func() {
 		freezing(ns, "inventory", "Scale")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
 		hpa := object(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: hpa}, spec: {minReplicas: 3, maxReplicas: 6, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`, ns)
-		Expect(alice.Create(ctx, hpa)).To(Succeed(), "Create is not denied")
+		Expect(alice.Create(ctx, hpa.DeepCopy())).To(BeRefused("Deployment.apps/"+ns+"/web", "denies Scale"), "an autoscaler is a way to scale, though Create is not denied")
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: FreezeException
+metadata: {namespace: %s, name: tuning}
+spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target: {kinds: [{group: apps, kind: Deployment}]}, allow: [Scale], constraints: {allowedUsers: [kubernetes-admin]}, reason: tuning}
+`, ns)
+		Eventually(func() error { return env.Client.Create(ctx, hpa) }).Should(Succeed(), "who holds an exception for the target may make one")
 		Eventually(func(g Gomega) int64 {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
 			n, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas")
