@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -152,6 +153,7 @@ func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	// The connection is read on, to notice its end: the deadline is not that of the handler.
 	_ = control.SetReadDeadline(time.Time{})
 	req.Body = scanned{Reader: bytes.NewReader(body), raw: body}
+	defer b.refusePanic(w, req, open, body)
 	if !open {
 		handler.ServeHTTP(w, req)
 		return
@@ -160,6 +162,15 @@ func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	handler.ServeHTTP(answer, req)
 	if answer.code != 0 {
 		b.refuse(w, req, open, body, &fault{code: answer.code, err: errors.New(answer.text.String())})
+	}
+}
+
+// refusePanic refuses a review that could not be judged because of a fault in Flyball. It is to be deferred. Without it the
+// connection would only be cut, and a webhook that fails open would let the change through.
+func (b *bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
+	if fault := recover(); fault != nil {
+		b.log.Error(fmt.Errorf("panic: %v", fault), "a review could not be judged because of a fault in Flyball", "stack", string(debug.Stack()))
+		b.refuse(w, req, open, body, faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
 	}
 }
 

@@ -278,3 +278,16 @@ func TestNewcomersGo(t *testing.T) {
 		t.Errorf("%d newcomers", n)
 	}
 }
+
+// A fault of the handler refuses the review: by an error where the webhook fails closed, and by a denial where it fails open.
+func TestAPanicRefuses(t *testing.T) {
+	s := guard(t, func(http.ResponseWriter, *http.Request) { panic("out of range") })
+	body := begun + `"a"}}`
+	if resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
+		t.Errorf("where it fails closed: %s %s", resp.Status, text)
+	}
+	resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(body))
+	if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "out of range") {
+		t.Errorf("where it fails open: %s %q %v", resp.Status, why, err)
+	}
+}

@@ -164,7 +164,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
 	tx.touch(id, old)
-	compiled, errs := kind.Compile(obj, tx.context())
+	compiled, errs := compileSafely(kind, id, obj, tx.context())
 	next := &Policy{
 		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: kind.OrphansTargets(obj)},
 		Kind:    kind,
@@ -184,6 +184,17 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 		next.Policy.Policy = withoutFinalizer(compiled, why)
 	}
 	tx.policies.put(next)
+}
+
+// compileSafely compiles an object. One that makes Flyball panic is one that cannot be read, and stops no other.
+func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy, errs field.ErrorList) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			errs = field.ErrorList{field.InternalError(field.NewPath("spec"), fmt.Errorf("a fault in Flyball, please report it: %v", fault))}
+			compiled = policy.Broken(id, errs)
+		}
+	}()
+	return kind.Compile(obj, ctx)
 }
 
 // judgeBy takes over what changes are judged by in a policy. One that could be read once goes on to count in that form, though
