@@ -328,3 +328,36 @@ func TestStoryTellsTheSteps(t *testing.T) {
 		t.Error("the verdict depends on whether its story is told")
 	}
 }
+
+// TestAFreezeJudgesHoldsByWhatTheyDo has a Schedule hold a Deployment at night. To hold stops a roll-out, so it goes through. To give
+// the hold back starts the roll-out that waited behind it, so it waits for the end of the freeze.
+func TestAFreezeJudgesHoldsByWhatTheyDo(t *testing.T) {
+	yes := true
+	w, k, ref := shop(t, false)
+	w.policies = []*decide.Policy{policyOf(t, func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: &yes} })}
+	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
+	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
+	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
+	rule, _, errs := freeze.Compile(obj, freeze.Context{Scope: target.Scope{}})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	w.freezes = w.freezes.With(rule)
+	v := decide.Target(w, ref, evening, nil)
+	check(t, v, workload.DirectionDown, `"paused":true`)
+	if v.Gate.Kind != decide.GateOpen {
+		t.Errorf("to hold waits: %s", v.Gate.Reason)
+	}
+	held := strings.Replace(worldtest.Deployment("web", 3, strings.Replace(webLedger, `\"/spec/replicas\":{\"was\":3,\"set\":0`, `\"/spec/paused\":{\"set\":true`, 1)),
+		`"replicas":3`, `"replicas":3,"paused":true`, 1)
+	w.put(k, worldtest.Project(t, k, held))
+	v = decide.Target(w, ref, noon, nil)
+	check(t, v, workload.DirectionUp, `"paused":null`)
+	if v.Gate.Kind != decide.GateFreeze || !strings.Contains(v.Gate.Reason, "ChangeFreeze/shop/sale") {
+		t.Errorf("to give a hold back waits for %q, want the freeze", v.Gate.Reason)
+	}
+	w.freezes = &freeze.Set{}
+	if v = decide.Target(w, ref, noon, nil); v.Gate.Kind != decide.GateOpen {
+		t.Errorf("with no freeze it waits: %s", v.Gate.Reason)
+	}
+}
