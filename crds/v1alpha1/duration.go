@@ -15,7 +15,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	var text *string
 	if err := json.Unmarshal(raw, &text); err != nil {
 		*d = Duration(raw)
-		return nil
+		return nil //nolint:nilerr // what is no text is kept as it is, and refused where it is read
 	}
 	if text != nil {
 		*d = Duration(*text)
