@@ -277,8 +277,12 @@ func (o objects) Get(namespace, name string) *workload.Object { return o.byNames
 
 // Range implements Objects.
 func (o objects) Range(yield func(*workload.Object) bool) {
-	for namespace := range o.byNamespace {
-		o.RangeNamespace(namespace, yield)
+	for _, in := range o.byNamespace {
+		for _, obj := range in {
+			if !yield(obj) {
+				return
+			}
+		}
 	}
 }
 

@@ -97,25 +97,6 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	return &next, &change
 }
 
-// commitSet brings what changes are judged by up to date.
-func (tx *Tx) commitSet() {
-	if len(tx.gone)+len(tx.rules)+len(tx.exceptions) == 0 {
-		return
-	}
-	tx.change.Judging = true
-	set := tx.next.set
-	if len(tx.gone) > 0 {
-		set = set.Without(tx.gone.UnsortedList()...)
-	}
-	if len(tx.rules) > 0 {
-		set = set.With(slices.Collect(maps.Values(tx.rules))...)
-	}
-	if len(tx.exceptions) > 0 {
-		set = set.WithExceptions(slices.Collect(maps.Values(tx.exceptions))...)
-	}
-	tx.next.set = set
-}
-
 func calendarsOf(p *Policy) sets.Set[string] {
 	if p == nil {
 		return nil
@@ -195,33 +176,6 @@ func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx 
 		}
 	}()
 	return kind.Compile(obj, ctx)
-}
-
-// judgeBy takes over what changes are judged by in a policy. One that could be read once goes on to count in that form, though
-// a kind that it depends on is not served just now.
-func (tx *Tx) judgeBy(id workload.Policy, old, next *Policy, unreadable bool) {
-	if rule := freeze.RuleOf(next.Policy.Policy); rule != nil && !next.Deleting {
-		tx.rules[id] = rule
-		tx.gone.Delete(id)
-		return
-	}
-	if e := freeze.ExceptionOf(next.Policy.Policy); e != nil && !next.Deleting {
-		tx.exceptions[id] = e
-		tx.gone.Delete(id)
-		return
-	}
-	if unreadable && old != nil && !next.Deleting && sameSpec(old.Object, next.Object) {
-		return
-	}
-	tx.stopJudgingBy(id)
-}
-
-func (tx *Tx) stopJudgingBy(id workload.Policy) {
-	delete(tx.rules, id)
-	delete(tx.exceptions, id)
-	if tx.next.set.Rule(id) != nil || tx.next.set.Exception(id) != nil {
-		tx.gone.Insert(id)
-	}
 }
 
 // RemovePolicy forgets a policy object that is gone.
