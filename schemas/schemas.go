@@ -1,6 +1,7 @@
 // Package schemas turns Flyball's CustomResourceDefinitions into JSON Schemas for editors and CI, one file for each kind and
-// version. It promises that a schema refuses every field the CRD would drop, knows nothing the CRD does not say, and is the
-// same text for the same CRD. What a CRD says in CEL is not in the schema: the API server and the webhook check that.
+// version, and one for files with objects of several kinds. It promises that a schema refuses every field the CRD would drop, knows nothing the CRD does not say, and is the
+// same text for the same CRD. Of what a CRD says in CEL, the schema has which fields go together; the API server and the
+// webhook check the rest.
 package schemas
 
 import (
@@ -42,7 +43,72 @@ func FromCRDs(dir string) (map[string][]byte, error) {
 		}
 		maps.Copy(all, made)
 	}
-	return all, nil
+	return all, mix(all)
+}
+
+// mixed is the file for YAML files with objects of several kinds, in place of that of one kind.
+const mixed = "all"
+
+// mix adds to the schemas, for each group and version, one that fits objects of every kind in it and leaves those of other groups alone. It
+// refers to no other file, so that a copy of it works anywhere.
+func mix(all map[string][]byte) error {
+	kinds := map[string]schema{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var one schema
+		if err := json.Unmarshal(all[name], &one); err != nil {
+			return fmt.Errorf("read the schema %s: %w", name, err)
+		}
+		delete(one, "$schema")
+		kind := one["title"].(string)
+		dir, file, _ := strings.Cut(name, "/")
+		_, version, _ := strings.Cut(file, "_")
+		to := dir + "/" + mixed + "_" + version
+		if kinds[to] == nil {
+			kinds[to] = schema{"apiVersion": one["properties"].(schema)["apiVersion"], "definitions": schema{}}
+		}
+		kinds[to]["definitions"].(schema)[kind] = one
+	}
+	for to, found := range kinds {
+		definitions := found["definitions"].(schema)
+		ours := schema{"properties": schema{"apiVersion": found["apiVersion"]}, "required": []string{"apiVersion"}}
+		var choices []schema
+		names := slices.Sorted(maps.Keys(definitions))
+		for _, kind := range names {
+			choices = append(choices, schema{
+				"if": schema{"properties": schema{"kind": schema{"const": kind}}}, "then": schema{"$ref": "#/definitions/" + kind},
+			})
+		}
+		text, err := encode(schema{
+			"$schema": draft, "title": "Objects of " + strings.TrimSuffix(strings.Replace(to, mixed+"_", "", 1), ".json"),
+			"type": "object", "definitions": definitions, "if": ours,
+			"then": schema{"required": []string{"kind"}, "properties": schema{"kind": schema{"enum": names}}, "allOf": choices},
+		})
+		if err != nil {
+			return fmt.Errorf("encode the schema %s: %w", to, err)
+		}
+		all[to] = text
+	}
+	return nil
+}
+
+// metadata is what people write of the metadata of an object. What the API server adds is let through.
+func metadata(namespaced bool) schema {
+	name := schema{"type": "string", "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}
+	texts := func(what string) schema {
+		return schema{"type": "object", "description": what, "additionalProperties": schema{"type": "string"}}
+	}
+	properties := schema{
+		"name": name, "generateName": schema{"type": "string", "maxLength": 253},
+		"labels": texts("Labels, by which objects are selected."), "annotations": texts("Annotations."),
+		"finalizers": schema{"type": "array", "items": schema{"type": "string"}},
+	}
+	s := schema{"type": "object", "properties": properties, "anyOf": []schema{{"required": []string{"name"}}, {"required": []string{"generateName"}}}}
+	if namespaced {
+		properties["namespace"] = schema{"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "description": "Default: the current namespace."}
+	} else {
+		properties["namespace"] = schema{"enum": []string{""}, "description": "The kind lives outside namespaces."}
+	}
+	return s
 }
 
 // FromCRD makes the schemas of one CRD, one for each version; the keys are those of FromCRDs.
@@ -58,6 +124,7 @@ func FromCRD(text []byte) (map[string][]byte, error) {
 		}
 		root := convert(v.Schema.OpenAPIV3Schema)
 		identify(root, crd.Spec.Group+"/"+v.Name, crd.Spec.Names.Kind)
+		root["properties"].(schema)["metadata"] = metadata(crd.Spec.Scope == apiextensionsv1.NamespaceScoped)
 		out, err := encode(root)
 		if err != nil {
 			return nil, fmt.Errorf("encode the schema of %s %s: %w", v.Name, crd.Name, err)
@@ -91,6 +158,7 @@ func convert(p *apiextensionsv1.JSONSchemaProps) schema {
 	s := schema{}
 	describe(s, p)
 	bound(s, p)
+	require(s, p.XValidations)
 	if p.XIntOrString {
 		s["anyOf"] = []schema{{"type": "integer"}, {"type": "string"}}
 	}

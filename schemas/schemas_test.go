@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -51,6 +52,9 @@ func load(t *testing.T) map[string]*validate.SchemaValidator {
 	}
 	all := map[string]*validate.SchemaValidator{}
 	for name, text := range made {
+		if strings.Contains(name, "/all_") {
+			continue
+		}
 		var s spec.Schema
 		if err := s.UnmarshalJSON(text); err != nil {
 			t.Fatalf("decode %s: %v", name, err)
@@ -210,5 +214,119 @@ func TestSchemaRefuses(t *testing.T) {
 				t.Errorf("errors %v do not name %q", errs, tc.says)
 			}
 		})
+	}
+}
+
+// TestMetadata refuses what no object can be called, and a namespace where there is none.
+func TestMetadata(t *testing.T) {
+	all := load(t)
+	for _, test := range []struct {
+		kind, metadata string
+		ok             bool
+	}{
+		{"Schedule", `{"name":"nights","namespace":"shop","labels":{"a":"b"},"annotations":{"c":"d"}}`, true},
+		{"Schedule", `{"generateName":"nights-"}`, true},
+		{"Schedule", `{"name":"nights","uid":"1","resourceVersion":"2","creationTimestamp":null}`, true},
+		{"Schedule", `{}`, false},
+		{"Schedule", `{"name":"Nights"}`, false},
+		{"Schedule", `{"name":"nights","labels":{"on":true}}`, false},
+		{"Schedule", `{"name":"nights","namespace":"shop/web"}`, false},
+		{"ClusterSchedule", `{"name":"nights"}`, true},
+		{"ClusterSchedule", `{"name":"nights","namespace":"shop"}`, false},
+	} {
+		obj := map[string]any{"apiVersion": "flyball.dev/v1alpha1", "kind": test.kind, "spec": map[string]any{"upscale": "0 8 * * *", "downscale": "0 20 * * *"}}
+		if test.kind == "ClusterSchedule" {
+			obj["spec"].(map[string]any)["target"] = map[string]any{"namespaces": []any{"shop"}}
+		}
+		var metadata any
+		if err := json.Unmarshal([]byte(test.metadata), &metadata); err != nil {
+			t.Fatal(err)
+		}
+		obj["metadata"] = metadata
+		if result := all[test.kind].Validate(obj); result.IsValid() != test.ok {
+			t.Errorf("%s with metadata %s: valid %t, want %t: %v", test.kind, test.metadata, result.IsValid(), test.ok, result.Errors)
+		}
+	}
+}
+
+// TestOneSchemaForAllKinds looks whether the schema of mixed files has each kind, as its own file has it, and needs no other file.
+func TestOneSchemaForAllKinds(t *testing.T) {
+	made, err := schemas.FromCRDs("../crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := made["flyball.dev/all_v1alpha1.json"]
+	var all struct {
+		Definitions map[string]map[string]any
+		Then        struct {
+			Properties struct{ Kind struct{ Enum []string } }
+			AllOf      []struct {
+				If struct {
+					Properties struct{ Kind struct{ Const string } }
+				}
+				Then struct {
+					Ref string `json:"$ref"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Definitions) != len(made)-1 || len(all.Then.AllOf) != len(made)-1 || len(all.Then.Properties.Kind.Enum) != len(made)-1 {
+		t.Fatalf("%d definitions, %d choices and %d names for %d kinds", len(all.Definitions), len(all.Then.AllOf), len(all.Then.Properties.Kind.Enum), len(made)-1)
+	}
+	for _, choice := range all.Then.AllOf {
+		kind := choice.If.Properties.Kind.Const
+		if choice.Then.Ref != "#/definitions/"+kind {
+			t.Errorf("%s leads to %s", kind, choice.Then.Ref)
+		}
+		var one map[string]any
+		if err := json.Unmarshal(made["flyball.dev/"+strings.ToLower(kind)+"_v1alpha1.json"], &one); err != nil {
+			t.Fatal(err)
+		}
+		delete(one, "$schema")
+		if diff := cmp.Diff(one, all.Definitions[kind]); diff != "" {
+			t.Errorf("%s differs from its own file:\n%s", kind, diff)
+		}
+	}
+	if refs := regexp.MustCompile(`"\$ref": "([^#][^"]*)"`).FindAllSubmatch(text, -1); len(refs) > 0 {
+		t.Errorf("it needs other files: %q", refs)
+	}
+}
+
+// TestFieldsThatGoTogether gives the schemas what the CRDs refuse by CEL.
+func TestFieldsThatGoTogether(t *testing.T) {
+	all := load(t)
+	const window = `{"days":["Mon"],"from":"20:00","to":"08:00"}`
+	for _, test := range []struct {
+		kind, spec string
+		ok         bool
+	}{
+		{"Schedule", `{"upscale":"0 8 * * *","downscale":"0 20 * * *"}`, true},
+		{"Schedule", `{"asleep":[` + window + `]}`, true},
+		{"Schedule", `{}`, false},
+		{"Schedule", `{"upscale":"0 8 * * *"}`, false},
+		{"Schedule", `{"upscale":"0 8 * * *","downscale":"0 20 * * *","asleep":[` + window + `]}`, false},
+		{"Schedule", `{"asleep":[` + window + `],"awake":[` + window + `]}`, false},
+		{"Schedule", `{"asleep":[{"from":"20:00"}]}`, false},
+		{"Schedule", `{"asleep":[{"cron":"0 2 * * 6"}]}`, false},
+		{"Schedule", `{"asleep":[{"cron":"0 2 * * 6","duration":"4h","from":"20:00","to":"21:00"}]}`, false},
+		{"Schedule", `{"asleep":[` + window + `],"asleepAs":{"replicas":1}}`, true},
+		{"Schedule", `{"asleep":[` + window + `],"asleepAs":{"replicas":1,"percent":10}}`, false},
+		{"Schedule", `{"asleep":[` + window + `],"asleepAs":{}}`, false},
+		{"Calendar", `{"dates":[{"date":"2037-12-25"}]}`, true},
+		{"Calendar", `{}`, false},
+		{"Calendar", `{"dates":[{"date":"2037-12-25","start":"2037-12-25","end":"2037-12-26"}]}`, false},
+	} {
+		obj := map[string]any{"apiVersion": "flyball.dev/v1alpha1", "kind": test.kind, "metadata": map[string]any{"name": "x"}}
+		var spec any
+		if err := json.Unmarshal([]byte(test.spec), &spec); err != nil {
+			t.Fatal(err)
+		}
+		obj["spec"] = spec
+		if result := all[test.kind].Validate(obj); result.IsValid() != test.ok {
+			t.Errorf("%s %s: valid %t, want %t: %v", test.kind, test.spec, result.IsValid(), test.ok, result.Errors)
+		}
 	}
 }

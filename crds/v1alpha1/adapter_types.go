@@ -40,7 +40,7 @@ const (
 )
 
 // ScaleComponent is one replica count, or one per element of a list where each is set.
-// +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.nameFrom)",message="each and nameFrom go together"
+// +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || has(self.name)",message="name is required unless each is set"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && self.via == 'Scale')",message="via: Scale cannot be used with each"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && has(self.when))",message="when cannot be used with each"
@@ -52,7 +52,8 @@ type ScaleComponent struct {
 	// Each yields the elements of a list; the other paths are then relative to an element.
 	// +optional
 	Each Path `json:"each,omitempty"`
-	// NameFrom is, in an element, the field that names it.
+	// NameFrom is, in an element, the field that names it. Without it, and where an element has none, elements are told apart by their
+	// places, which fits lists that are written as a whole only.
 	// +optional
 	NameFrom Path `json:"nameFrom,omitempty"`
 	// When lists the predicates, ANDed, that must hold of an object for its count to be changed, up or down. They are judged on
@@ -152,6 +153,12 @@ type Variant struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Set []Write `json:"set"`
+	// Already lists the predicates, ANDed, that hold of an object that its owner has set that way, such as that an annotation exists,
+	// whatever its value. Such an object is left alone. Empty: every field of set holds its value.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Already []Predicate `json:"already,omitempty"`
 	// Impact on running pods.
 	// +optional
 	// +kubebuilder:default=None
@@ -190,7 +197,15 @@ const (
 
 // Bounds are the ends of an autoscaler's range.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
+// +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
 type Bounds struct {
+	// Each yields the elements of a list, each of which has a range of its own; the paths of min and max are then relative to an
+	// element.
+	// +optional
+	Each Path `json:"each,omitempty"`
+	// NameFrom is, in an element, the field that names it, as in scale.
+	// +optional
+	NameFrom Path `json:"nameFrom,omitempty"`
 	// Min is the lower end.
 	// +optional
 	Min *Bound `json:"min,omitempty"`
@@ -276,6 +291,7 @@ type Changes struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.governsKind) || has(self.governs)",message="governsKind needs governs"
 type AdapterSpec struct {
 	// Target is the kind. It cannot be changed: make another adapter.
+	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group != 'flyball.dev'",message="target.group must not be Flyball's own group: its policies are no targets"
 	// +kubebuilder:validation:XValidation:rule="(has(self.group) ? self.group : '') == (has(oldSelf.group) ? oldSelf.group : '') && self.kind == oldSelf.kind",message="target.group and target.kind cannot be changed; make another Adapter"
 	Target AdapterTarget `json:"target"`
 	// Scale lists the replica counts.
@@ -318,50 +334,6 @@ type AdapterSpec struct {
 	// roll-out.
 	// +optional
 	Changes *Changes `json:"changes,omitempty"`
-}
-
-// Capability is something an adapter can do.
-type Capability string
-
-// Capabilities.
-const (
-	CapabilityScale        Capability = "scale"
-	CapabilitySuspend      Capability = "suspend"
-	CapabilityHold         Capability = "hold"
-	CapabilityBounds       Capability = "bounds"
-	CapabilityAnnotate     Capability = "annotate"
-	CapabilityDeletionCost Capability = "deletionCost"
-)
-
-// AdapterStatus is what Flyball found out about the kind.
-type AdapterStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions by the Kubernetes API conventions.
-	// +optional
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Version is the API version in use.
-	// +optional
-	Version string `json:"version,omitempty"`
-	// Resource is the plural name, as in RBAC rules.
-	// +optional
-	Resource string `json:"resource,omitempty"`
-	// Capabilities lists what the adapter can do: scale, suspend, hold, bounds, annotate, deletionCost.
-	// +optional
-	// +listType=set
-	Capabilities []Capability `json:"capabilities,omitempty"`
-	// MissingRules are the RBAC rules that Flyball lacks, as YAML ready to paste into a ClusterRole.
-	// +optional
-	MissingRules string `json:"missingRules,omitempty"`
-	// UnknownPaths lists paths that lie in a part of the schema that preserves unknown fields, so that they cannot be checked.
-	// +optional
-	// +listType=atomic
-	UnknownPaths []string `json:"unknownPaths,omitempty"`
 }
 
 // Adapter tells Flyball about a kind. Its name is <plural>.<group> (just <plural> for the core group), so that there is one for a kind.

@@ -115,10 +115,13 @@ type Window struct {
 type TargetCounts struct {
 	// Total is the number of objects selected.
 	Total int32 `json:"total"`
-	// Asleep counts targets that the policy holds asleep.
+	// Asleep counts targets that the policy holds asleep: suspended, at fewer replicas or lower bounds, held or annotated.
 	Asleep int32 `json:"asleep"`
 	// Awake counts targets left as their owner has them.
 	Awake int32 `json:"awake"`
+	// Set counts targets that have values of a trigger.
+	// +optional
+	Set int32 `json:"set,omitempty"`
 	// AlreadyAsleep counts targets that their owner had at zero or suspended; they are left alone.
 	AlreadyAsleep int32 `json:"alreadyAsleep"`
 	// Pending counts targets that have still to be looked at, after a transition or an edit of the policy, and those whose change
@@ -133,7 +136,7 @@ type TargetCounts struct {
 	Unable int32 `json:"unable,omitempty"`
 }
 
-// TargetFailure names one target that could not be brought to its state.
+// TargetFailure names one target and says what is the matter with it.
 type TargetFailure struct {
 	// Kind and group of the object, for example Deployment.apps.
 	Kind string `json:"kind"`
@@ -142,7 +145,7 @@ type TargetFailure struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Message says what was attempted and what the answer was.
+	// Message says what was attempted and what the answer was, who overrides the target, or what it waits for.
 	Message string `json:"message"`
 }
 
@@ -190,6 +193,14 @@ type PolicyStatus struct {
 	// +optional
 	// +listType=atomic
 	Failures []TargetFailure `json:"failures,omitempty"`
+	// Overridden names the first ten targets that somebody has changed by hand, or that another policy holds, in the same order.
+	// +optional
+	// +listType=atomic
+	Overridden []TargetFailure `json:"overridden,omitempty"`
+	// Waiting names the first ten pending targets of which it is known what they wait for, in the same order.
+	// +optional
+	// +listType=atomic
+	Waiting []TargetFailure `json:"waiting,omitempty"`
 	// UpscaleBatch is the last batch of waking changes, where a rate limit is set.
 	// +optional
 	UpscaleBatch *BatchStatus `json:"upscaleBatch,omitempty"`

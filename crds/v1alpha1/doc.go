@@ -23,6 +23,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterSchedule{}, &ClusterScheduleList{},
 		&Trigger{}, &TriggerList{},
 		&ClusterTrigger{}, &ClusterTriggerList{},
+		&DeletionCost{}, &DeletionCostList{},
+		&ClusterDeletionCost{}, &ClusterDeletionCostList{},
 		&ChangeFreeze{}, &ChangeFreezeList{},
 		&ClusterChangeFreeze{}, &ClusterChangeFreezeList{},
 		&MaintenanceWindow{}, &MaintenanceWindowList{},
@@ -40,6 +42,8 @@ const (
 	AnnotationLedger = "flyball.dev/ledger"
 	// AnnotationAwakeUntil keeps a target, a namespace's targets or a policy's targets awake until an RFC 3339 instant.
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
+	// AnnotationAwakeReason says, beside AnnotationAwakeUntil, why. Flyball does not read it.
+	AnnotationAwakeReason = "flyball.dev/awake-reason"
 	// FinalizerRestore keeps a policy or an adapter until everything it changed is given back.
 	FinalizerRestore = "flyball.dev/restore"
 	// LabelExclude on an object, with the value true, takes it out of every policy that leaves `exclude` at its default. Freezes,
@@ -59,6 +63,8 @@ const (
 	ConditionContested = "Contested"
 	// ConditionConflicting (negative): a policy of higher priority or asking for more capacity overrules this one on some target.
 	ConditionConflicting = "Conflicting"
+	// ConditionSelecting is false where a policy selects nothing, with the term of its target that matches nothing.
+	ConditionSelecting = "Selecting"
 
 	// ConditionAccepted: an adapter compiles and is the only one for its kind.
 	ConditionAccepted = "Accepted"
