@@ -28,13 +28,16 @@ type Adapter struct {
 	suspend    []variant
 	hold       []variant
 	min, max   *bound
-	encoding   v1alpha1.Encoding
-	governs    *governs
-	ready      []predicate
-	// annotate are the places where annotations go, by key.
-	annotate map[string]*slot
-	pods     v1alpha1.Pods
-	template path.Path // of pods; empty where the adapter names none
+	// lows and highs are the ends of the ranges of list elements; min and max are nil then.
+	lows, highs *eachBound
+	encoding    v1alpha1.Encoding
+	governs     *governs
+	ready       []predicate
+	// annotate are the places where annotations go, by key; annotations is the map that they are in.
+	annotate    map[string]*slot
+	annotations path.Pointer
+	pods        v1alpha1.Pods
+	template    path.Path // of pods; empty where the adapter names none
 	// annotationsMap keeps whether .metadata.annotations exists; nil where no JSON Patch is ever made.
 	annotationsMap *slot
 	changes        *rule
@@ -63,6 +66,8 @@ type component struct {
 type variant struct {
 	when []predicate
 	set  []write
+	// already holds of objects that their owner has set that way; empty: where every field of set holds its value.
+	already []predicate
 	// rollout is true where the writes restart pods.
 	rollout bool
 }
@@ -97,6 +102,12 @@ type Use struct {
 	Write bool
 	// Types are the JSON types that the adapter expects at the path; empty: any.
 	Types []path.Type
+	// Judged is true of the paths of `changes`: a field that the schema does not have cannot change, and needs no judging.
+	Judged bool
+	// Values are the JSON texts that the adapter writes at the path, or compares with what is there; empty: any.
+	Values []string
+	// ByPosition is true where the path yields elements of a list that are told apart by their places.
+	ByPosition bool
 }
 
 // Name is the name of the Adapter object.
@@ -118,7 +129,7 @@ func (a *Adapter) Capabilities() []v1alpha1.Capability {
 		{len(a.components) > 0, v1alpha1.CapabilityScale},
 		{len(a.suspend) > 0, v1alpha1.CapabilitySuspend},
 		{len(a.hold) > 0, v1alpha1.CapabilityHold},
-		{a.min != nil || a.max != nil, v1alpha1.CapabilityBounds},
+		{a.min != nil || a.max != nil || a.lows != nil || a.highs != nil, v1alpha1.CapabilityBounds},
 		{true, v1alpha1.CapabilityAnnotate},
 		{a.pods.DeletionCost, v1alpha1.CapabilityDeletionCost},
 	} {

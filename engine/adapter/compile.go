@@ -102,6 +102,9 @@ func (c *compiler) use(at *field.Path, p path.Path, written bool, types ...path.
 	c.a.uses = append(c.a.uses, Use{Field: at.String(), Path: p, Write: written, Types: types})
 }
 
+// lastUse is the use that was noted last, to say more of it.
+func (c *compiler) lastUse() *Use { return &c.a.uses[len(c.a.uses)-1] }
+
 // parse compiles a path that is not the whole object.
 func (c *compiler) parse(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
 	if text == "" {
@@ -171,6 +174,7 @@ func forbidden(steps []path.Step) string {
 }
 
 func (c *compiler) target(at *field.Path, t v1alpha1.AdapterTarget) {
+	c.group(at.Child("group"), t.Group)
 	if t.Kind == "" {
 		c.required(at.Child("kind"), "the kind's name, e.g. Deployment")
 	}
@@ -243,6 +247,7 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 	}
 	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, annotations})
 	c.use(at.Child("path"), annotations, true, path.Object)
+	c.a.annotations, _ = annotations.Pointer() // it names one place
 	for _, key := range keys {
 		if key != v1alpha1.AnnotationLedger {
 			c.a.annotate[key] = c.d.write(annotations.Field(key))
@@ -295,7 +300,7 @@ func (c *compiler) finish(match []string) {
 		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
 	a.changes = c.compileRules(a.template)
-	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each)
+	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each, a.template)
 }
 
 // compact gives the JSON text without white space; null gives an empty text.

@@ -74,7 +74,10 @@ func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent,
 		c.errs = append(c.errs, field.Forbidden(at.Child("when"), "cannot be used with each"))
 	}
 	each, okEach := c.parse(at.Child("each"), spec.Each)
-	named, okName := c.plain(at.Child("nameFrom"), spec.NameFrom)
+	named, okName := path.Path{}, true
+	if spec.NameFrom != "" {
+		named, okName = c.plain(at.Child("nameFrom"), spec.NameFrom)
+	}
 	count, okCount := c.plain(at.Child("replicas"), spec.Replicas)
 	if !okEach || !okName || !okCount {
 		return
@@ -84,16 +87,22 @@ func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent,
 		c.invalid(at.Child("each"), spec.Each, "must end in [*] or a filter, which yields the elements of a list")
 		return
 	}
-	counts, names := each.Join(count), each.Join(named)
+	counts := each.Join(count)
 	if why := forbidden(counts.Steps()); why != "" {
 		c.invalid(at.Child("replicas"), spec.Replicas, "%s", why)
 		return
 	}
 	c.written = append(c.written, writtenPath{at.Child("replicas"), facetScale, counts})
 	c.use(at.Child("each"), each, false, path.Object)
-	c.use(at.Child("nameFrom"), names, false, path.String)
+	c.lastUse().ByPosition = spec.NameFrom == ""
+	paths := eachPaths{component: index, count: counts}
+	if spec.NameFrom != "" {
+		paths.named = each.Join(named)
+		c.use(at.Child("nameFrom"), paths.named, false, path.String)
+	}
 	c.use(at.Child("replicas"), counts, true, path.Number)
-	c.each = append(c.each, eachPaths{component: index, count: counts, named: names, relative: count.Len()})
+	paths.all = paths.unfiltered()
+	c.each = append(c.each, paths)
 	part.each = &counts
 }
 
@@ -109,6 +118,7 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 			c.required(here.Child("set"), "at least one field to write")
 		}
 		v := variant{when: c.predicates(here.Child("when"), spec.When, c.d), rollout: spec.Impact == v1alpha1.ImpactRollout}
+		v.already = c.predicates(here.Child("already"), spec.Already, c.d)
 		first := len(c.written)
 		for j, w := range spec.Set {
 			if set, ok := c.write(here.Child("set").Index(j), f, first, w); ok {
@@ -150,6 +160,9 @@ func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write
 		types = []path.Type{v.Type()}
 	}
 	c.use(at.Child("path"), p, true, types...)
+	if value != "" {
+		c.lastUse().Values = []string{value}
+	}
 	return write{slot: c.d.write(p), value: value}, true
 }
 
@@ -176,6 +189,13 @@ func (c *compiler) bounds(at *field.Path, spec *v1alpha1.Bounds) {
 	}
 	oneOf(c, at.Child("encoding"), spec.Encoding, v1alpha1.EncodingInteger, v1alpha1.EncodingString)
 	c.a.encoding = spec.Encoding
+	if spec.Each != "" {
+		c.boundsEach(at, spec)
+		return
+	}
+	if spec.NameFrom != "" {
+		c.invalid(at.Child("nameFrom"), spec.NameFrom, "goes together with each")
+	}
 	c.a.min = c.bound(at.Child("min"), spec.Min, spec.Encoding)
 	c.a.max = c.bound(at.Child("max"), spec.Max, spec.Encoding)
 }
@@ -184,22 +204,30 @@ func (c *compiler) bound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1
 	if spec == nil {
 		return nil
 	}
+	c.boundNumbers(at, spec)
+	p, ok := c.writable(at.Child("path"), facetBounds, spec.Path)
+	if !ok {
+		return nil
+	}
+	c.use(at.Child("path"), p, true, boundType(encoding))
+	return &bound{slot: c.d.write(p), absent: spec.Default, minimum: spec.Minimum, unlimited: spec.Unlimited}
+}
+
+func (c *compiler) boundNumbers(at *field.Path, spec *v1alpha1.Bound) {
 	c.notNegative(at.Child("default"), spec.Default)
 	c.notNegative(at.Child("minimum"), &spec.Minimum)
 	c.notNegative(at.Child("unlimited"), spec.Unlimited)
 	if d := spec.Default; d != nil && *d < spec.Minimum && (spec.Unlimited == nil || *d != *spec.Unlimited) {
 		c.invalid(at.Child("default"), *d, "must not be below the minimum of %d", spec.Minimum)
 	}
-	p, ok := c.writable(at.Child("path"), facetBounds, spec.Path)
-	if !ok {
-		return nil
-	}
-	t := path.Number
+}
+
+// boundType is the JSON type of a bound.
+func boundType(encoding v1alpha1.Encoding) path.Type {
 	if encoding == v1alpha1.EncodingString {
-		t = path.String
+		return path.String
 	}
-	c.use(at.Child("path"), p, true, t)
-	return &bound{slot: c.d.write(p), absent: spec.Default, minimum: spec.Minimum, unlimited: spec.Unlimited}
+	return path.Number
 }
 
 // predicate is one compiled test. Exactly one of value, list and from is used, by op.
@@ -243,6 +271,7 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	}
 	types := predicateTypes(&q, from)
 	c.use(at.Child("path"), p, false, types...)
+	c.lastUse().Values = q.constants()
 	if spec.Op == v1alpha1.OpExists || spec.Op == v1alpha1.OpNotExists {
 		q.slot = d.exists(p)
 		return q, true
@@ -253,6 +282,21 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 		c.use(at.Child("valueFrom"), from, false, types...)
 	}
 	return q, true
+}
+
+// constants are the values that a predicate asks a field for; none where any other will do as well.
+func (p *predicate) constants() []string {
+	switch {
+	case p.op == v1alpha1.OpEq && p.from == nil:
+		return []string{p.value}
+	case p.op == v1alpha1.OpIn && p.from == nil:
+		var all []string
+		for _, v := range p.list {
+			all = append(all, string(v))
+		}
+		return all
+	}
+	return nil
 }
 
 // operands checks that an op has the operands it takes.

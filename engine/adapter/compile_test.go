@@ -60,7 +60,6 @@ func TestCompileErrors(t *testing.T) {
 			`spec.scale[0].when[0].path: Invalid value: ".a[": column 3`, "spec.scale[0].when[1].value: Required value: exactly one of value and valueFrom"}},
 		{"each without elements", head + "scale: [{each: .spec.pools, nameFrom: .name, replicas: .n}]", []string{
 			`spec.scale[0].each: Invalid value: ".spec.pools": must end in [*] or a filter`}},
-		{"each without names", head + `scale: [{each: ".spec.pools[*]", replicas: .n}]`, []string{"spec.scale[0].nameFrom: Required value"}},
 		{"names without each", head + `scale: [{name: a, nameFrom: .name, replicas: .n}]`, []string{
 			`spec.scale[0].nameFrom: Invalid value: ".name": goes together with each`}},
 		{"each under metadata", head + `scale: [{each: ".metadata.ownerReferences[*]", nameFrom: .name, replicas: .n}]`, []string{
@@ -232,7 +231,6 @@ func TestProjectionID(t *testing.T) {
 	same := map[string]string{
 		"keys in another order":  id(vmYAML, Keys{Match: []string{"b", "a", "b"}, Set: []string{"c"}}),
 		"another value, impact":  id(strings.NewReplacer("Halted", "Manual", "Rollout", "None").Replace(vmYAML), Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
-		"a template":             id(vmYAML+"pods: {template: .spec.template}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a condition of ready":   id(vmYAML+"ready: [{path: .status.ready, op: Exists}]", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"other rules of changes": id(vmYAML+"changes: {ignore: [.spec.x]}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 	}
@@ -242,6 +240,7 @@ func TestProjectionID(t *testing.T) {
 		}
 	}
 	other := map[string]string{
+		"a template":       id(vmYAML+"pods: {template: .spec.template}", Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),
 		"a key to match":   id(vmYAML, Keys{Match: []string{"a"}, Set: []string{"c"}}),
 		"a key to set":     id(vmYAML, Keys{Match: []string{"a", "b"}}),
 		"a path":           id(strings.ReplaceAll(vmYAML, "runStrategy", "strategy"), Keys{Match: []string{"a", "b"}, Set: []string{"c"}}),

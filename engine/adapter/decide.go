@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/path"
@@ -22,6 +23,8 @@ type decision struct {
 	value string
 	// made is the Made of the entry whose original is written.
 	made uint8
+	// alone is the Alone of the author of that entry.
+	alone uint8
 	// viaScale says that the write goes through /scale.
 	viaScale bool
 	// overridden says that somebody else's value is respected; corrected, that it is written over.
@@ -34,7 +37,7 @@ type decision struct {
 func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
 	switch outcomeOf(situationOf(w, l, plan)) {
 	case keepEntry:
-		return l.keep()
+		return v.keep(l)
 	case passOn:
 		return passedOn(w, l)
 	case takeOver:
@@ -69,10 +72,14 @@ func decisionAbout(w *want, l *ledgerField) decision {
 	return d
 }
 
-// keep leaves the field and its entry as they are.
-func (l *ledgerField) keep() decision {
+// keep leaves the field and its entry as they are. The entry of a list element follows it, unless another one is unclear: that
+// stands at its old place in the ledger, and no other must move there.
+func (v *view) keep(l *ledgerField) decision {
 	d := decisionAbout(nil, l)
 	d.after = &l.entry
+	if l.entry.IsInList() && slices.ContainsFunc(v.entries, func(o ledgerField) bool { return o.state == fieldUnclear }) {
+		d.after = l.stored
+	}
 	return d
 }
 
@@ -90,12 +97,27 @@ func passedOn(w *want, l *ledgerField) decision {
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
-		Pointer: w.pointer, Was: w.field.Raw, Set: w.value, By: d.by, Since: w.since,
-		Made: v.made(w.pointer, w.field), Element: w.element, Pending: w.viaScale,
+		Pointer: w.pointer, Was: v.ownersPart(w), Set: w.value, By: d.by, Since: w.since,
+		Made: v.made(w.pointer, w.field), Pending: w.viaScale,
+	}
+	if w.element != nil {
+		d.after.Element, d.after.Position, d.after.Beside = w.element.Name, w.element.Name == "", v.beside(w)
 	}
 	d.write, d.value, d.viaScale = true, w.value, w.viaScale
 	d.direction = workload.DirectionDown
 	return d
+}
+
+// ownersPart is the original of a field that has no entry or one of somebody else's value: what it holds, unless that came with a
+// container that Flyball made.
+func (v *view) ownersPart(w *want) string {
+	tokens := path.Pointer(w.pointer).Tokens()
+	for i := range v.entries {
+		if l := &v.entries[i]; l.state == fieldSet && l.location != w.location && l.isAround(tokens) {
+			return ""
+		}
+	}
+	return w.field.Raw
 }
 
 // replaced writes another value and goes on remembering the original.
@@ -116,7 +138,7 @@ func replaced(w *want, l *ledgerField) decision {
 // count that nobody claims comes down inside the bounds of what governs it now.
 func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decision {
 	d := decisionAbout(w, l)
-	d.value, d.made = l.entry.Was, l.entry.Made
+	d.value, d.made, d.alone = l.entry.Was, l.entry.Made, l.author.Alone
 	if w == nil {
 		d.value = v.clampedOriginal(l, within)
 	}
@@ -146,13 +168,15 @@ func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
 }
 
 // respected leaves a value that somebody else wrote until the next transition. The entry goes to the policy that claims the
-// field now, since the finalizer of the old one waits for that.
+// field now, since the finalizer of the old one waits for that. Where managed fields cannot say that it is somebody else's value,
+// the entry says so from now on.
 func respected(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry
 	if e.By != d.by {
 		e.By, e.Since = d.by, later(e.Since, w.since)
 	}
+	e.Adopted = e.Adopted || !l.author.Known
 	d.after, d.overridden = &e, true
 	return d
 }
@@ -160,7 +184,7 @@ func respected(w *want, l *ledgerField) decision {
 // corrected writes what was set once more, over a value that somebody else wrote.
 func corrected(w *want, l *ledgerField) decision {
 	d := respected(w, l)
-	d.overridden, d.corrected = false, true
+	d.overridden, d.corrected, d.after.Adopted = false, true, false
 	d.write, d.value, d.viaScale = true, l.entry.Set, w.viaScale
 	d.direction = towards(l.field.Raw, d.value)
 	return d

@@ -11,6 +11,18 @@
 // holds in relation to what Flyball has written there, situationOf adds who claims it and what is wanted, and the decision
 // table (situation.go) has one row for every situation. Each outcome of the table is one function (decide.go).
 //
+// # Who has written a field
+//
+// A field that holds what Flyball has set is Flyball's, unless managed fields or the entry's Adopted mark say that somebody else has
+// written it since (authors.go): then that is the owner's last word. They also say whether a container that Flyball made
+// holds nothing of others. Of a restored object they say nothing.
+//
+// # List elements
+//
+// The element of an entry is found by its name, or by its place and value (elements.go). An entry that may be about several
+// elements is unclear: it stays until a person has told them apart, and no count of the object is changed meanwhile. A size is a
+// matter of all counts or of none.
+//
 // # A size that is set once
 //
 // A size for an object whose replicas somebody else governs is set when the claim begins and then left alone. Its entry

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -26,7 +27,7 @@ func TestElements(t *testing.T) {
 				`{"op":"test","path":"/spec/nodeSets/0/name","value":"hot"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
 				`{"op":"add","path":"/metadata/annotations","value":{}},` +
-				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,` +
+				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,\"beside\":[\"cold\"],` +
 				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"}]`,
 			`{"nodeSets":[{"name":"hot","count":1},{"name":"cold","count":1},{"name":"warm"}]}`, "hot count 3 -> 1"},
 		{"an absent count is added", object(`{"nodeSets":[{"name":"hot"}]}`, "a", "b"), size(workload.SizeExactly, 2),
@@ -46,16 +47,21 @@ func TestElements(t *testing.T) {
 			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"by\":\"Schedule/shop/nights\",` +
 				`\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"},"resourceVersion":"8"}}`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, ""},
-		{"gone: the entry goes", withLedger(t, `{"nodeSets":[{"name":"new","count":1}]}`, hot), workload.Plan{},
-			`{"metadata":{"annotations":{"flyball.dev/ledger":null},"resourceVersion":"8"}}`, `{"nodeSets":[{"name":"new","count":1}]}`, ""},
-		{"without a name, or with another's: left alone", object(`{"nodeSets":[{"count":3},{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2},7]}`), sleep(),
+		{"gone: the entry goes", withLedger(t, `{"nodeSets":[{"name":"new","count":2}]}`, hot), workload.Plan{},
+			`{"metadata":{"annotations":{"flyball.dev/ledger":null},"resourceVersion":"8"}}`, `{"nodeSets":[{"name":"new","count":2}]}`, ""},
+		{"two of one name: nothing is changed", object(`{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`), sleep(),
+			``, `{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`, "two elements of the list have the name a"},
+		{"no object among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},7]}`), sleep(),
+			``, `{"nodeSets":[{"name":"b","count":2},7]}`, "[1] has no place for a count at /spec/nodeSets/1/count"},
+		{"no number among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`), sleep(),
+			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no number of 0 or more`},
+		{"without a name: by its place", object(`{"nodeSets":[{"count":3}]}`), sleep(),
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
-				`{"op":"test","path":"/spec/nodeSets/3/name","value":"b"},` +
-				`{"op":"replace","path":"/spec/nodeSets/3/count","value":1},` +
+				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
 				`{"op":"add","path":"/metadata/annotations","value":{}},` +
-				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/3/count\":{\"was\":2,\"set\":1,` +
-				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"b\"},\"of\":\"Elasticsearch/web\"}"}]`,
-			`{"nodeSets":[{"count":3},{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":1},7]}`, "b count 2 -> 1"},
+				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,\"beside\":1,` +
+				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"position\":true},\"of\":\"Elasticsearch/web\"}"}]`,
+			`{"nodeSets":[{"count":1}]}`, "[0] count 3 -> 1"},
 		{"an absent count given back is removed", withLedger(t, `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":1}]}`, func() workload.Entry {
 			cold.Element = "cold"
 			return cold
@@ -111,7 +117,7 @@ hold: [{set: [{path: ".spec.groups[1].flags.paused", value: true}, {path: .spec.
 func TestPathsThroughLists(t *testing.T) {
 	a := compiled(t, pathsThroughLists, Keys{})
 	doc := object(`{"groups":[{"kind":"head","head":{},"pools":[{"meta":{"name":"h"}}]},` +
-		`{"kind":"worker","pools":[{"meta":{"name":"a"},"scaling":{"size":{}}},{"meta":{"name":"b"},"scaling":{"size":{"replicas":2}}},{"meta":{"name":"c"},"scaling":3},{"meta":{"name":"d"}}]}]}`)
+		`{"kind":"worker","pools":[{"meta":{"name":"a"},"scaling":{"size":{}}},{"meta":{"name":"b"},"scaling":{"size":{"replicas":2}}},{"meta":{"name":"d"}}]}]}`)
 	obs := a.Observe(projected(t, a, doc))
 	want := []workload.Component{{Name: "pools/a", Replicas: 4}, {Name: "pools/b", Replicas: 2}, {Name: "head", Replicas: 1}}
 	if diff := cmp.Diff(want, obs.Components); diff != "" {
@@ -124,7 +130,7 @@ func TestPathsThroughLists(t *testing.T) {
 	s.settle(t, a, plan)
 	const asleep = `{"groups":[{"kind":"head","head":{"replicas":0},"pools":[{"meta":{"name":"h"}}]},` +
 		`{"kind":"worker","flags":{"paused":true},"pools":[{"meta":{"name":"a"},"scaling":{"size":{"replicas":0}}},` +
-		`{"meta":{"name":"b"},"scaling":{"size":{"replicas":0}}},{"meta":{"name":"c"},"scaling":3},{"meta":{"name":"d"}}]}],"flags":{"a":{"b":[1]}}}`
+		`{"meta":{"name":"b"},"scaling":{"size":{"replicas":0}}},{"meta":{"name":"d"}}]}],"flags":{"a":{"b":[1]}}}`
 	if !path.Equal(asleep, s.spec()) || s.writes != 1 {
 		t.Errorf("want %s in one write, got %s in %d", asleep, s.spec(), s.writes)
 	}
@@ -135,5 +141,137 @@ func TestPathsThroughLists(t *testing.T) {
 	// A list that is too short cannot be written by position.
 	if a.Observe(projected(t, a, object(`{"groups":[{}]}`))).CanHold {
 		t.Error("held in an element that does not exist")
+	}
+}
+
+// TestEditedLists edits lists while they sleep. It says what each edit leaves once nobody asks for anything: the counts, and whether a person
+// is asked for help. Of what is not given back then, the original is in the ledger.
+func TestEditedLists(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: w, each: '.spec.pools[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n}
+- {name: p, each: '.spec.places[*]', replicas: .n}
+- {name: m, each: '.spec.map[*]', replicas: .n}
+`
+	a := compiled(t, kind, Keys{})
+	const pools = `{"pools":[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`
+	const asleep = `{"pools":[{"name":"a","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`
+	for _, c := range []struct {
+		name, spec, edited, back string
+		unclear                  bool
+	}{
+		{"nothing", pools, asleep, pools, false},
+		{"one renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
+		{"all renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":3},{"name":"y","role":"head","n":5},{"name":"z","role":"worker","n":7}]}`, false},
+		{"renamed and sized", pools, `{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
+		{"renamed and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"b","role":"head","n":5},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":7}]}`, true},
+		{"one removed, another renamed", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"b","role":"head","n":5},{"name":"x","role":"worker","n":0}]}`, true},
+		{"one of another role", pools, `{"pools":[{"name":"a","role":"none","n":0},{"name":"b","role":"worker","n":0},{"name":"c","role":"head","n":0}]}`,
+			`{"pools":[{"name":"a","role":"none","n":3},{"name":"b","role":"worker","n":5},{"name":"c","role":"head","n":7}]}`, false},
+		{"one of another role, moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
+			`{"pools":[{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"none","n":3}]}`, false},
+		{"two of a name, one sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":3}]}`, false},
+		{"two of a name, both at 0 and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`, true},
+		{"two of a name, both sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`,
+			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`, false},
+		{"without the list", pools, `{}`, `{}`, false},
+		{"the list is no list any more", pools, `{"pools":"none"}`, `{"pools":"none"}`, false},
+		{"an element that had the value of its own stays, another goes", `{"pools":[{"name":"z","role":"worker","n":0},{"name":"a","role":"worker","n":3}]}`,
+			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, false},
+		{"a count in another spelling", pools, `{"pools":[{"name":"a","role":"worker","n":"0"},{"name":"b","role":"head","n":0.0},{"name":"c","role":"worker","n":0}]}`, pools, false},
+		{"a count that is gone", pools, `{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+			`{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
+		{"quantities", `{"pools":[{"name":"a","role":"worker","n":"40Gi"},{"name":"b","role":"worker","n":"1.5"}]}`,
+			`{"pools":[{"name":"b","role":"worker","n":0},{"name":"a","role":"worker","n":"0"}]}`, `{"pools":[{"name":"b","role":"worker","n":"1.5"},{"name":"a","role":"worker","n":"40Gi"}]}`, false},
+		{"places, the same", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0,"x":1},{"n":0}]}`, `{"places":[{"n":3,"x":1},{"n":5}]}`, false},
+		{"places, one sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":2}]}`, `{"places":[{"n":3},{"n":2}]}`, false},
+		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, true},
+		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
+		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
+		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
+		{"a map, one under another key", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":0},"y":{"n":0}}}`, `{"map":{"z":{"n":0},"y":{"n":5}}}`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newServer(object(c.spec))
+			s.settle(t, a, sleep())
+			before := s.ledger(t, a)
+			s.set("/spec", c.edited)
+			if asleep := rendered(t, a, s.doc, sleep()); (asleep.Failure != "") != c.unclear {
+				t.Errorf("asleep: %q", asleep.Failure)
+			}
+			s.settle(t, a, workload.Plan{Keep: map[workload.Policy]bool{nights: true}})
+			s.settle(t, a, workload.Plan{})
+			if !path.Equal(s.spec(), c.back) {
+				t.Errorf("given back:\n%s, want\n%s", s.spec(), c.back)
+			}
+			left := s.ledger(t, a)
+			if (len(left) > 0) != c.unclear {
+				t.Fatalf("left in the ledger: %+v", left)
+			}
+			for _, e := range left {
+				if was := before.Find(e.Pointer); was == nil || was.Was != e.Was {
+					t.Errorf("the ledger has %+v, had %+v", e, was)
+				}
+			}
+			if c.unclear {
+				s.settle(t, a, workload.Plan{Orphan: map[workload.Policy]bool{nights: true}})
+			}
+			if left := s.ledger(t, a); len(left) > 0 {
+				t.Errorf("orphaned, and still in the ledger: %+v", left)
+			}
+		})
+	}
+}
+
+// TestRangesOfElements sets bounds in the elements of a list, all or none.
+func TestRangesOfElements(t *testing.T) {
+	a := compiled(t, `
+target: {group: example.com, kind: Cluster, versions: [v1]}
+scale: [{each: '.spec.groups[*]', nameFrom: .name, replicas: .n}]
+bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, default: 0}, max: {path: .range.max, unlimited: 0}}
+`, Keys{})
+	if !a.Can(v1alpha1.CapabilityBounds) {
+		t.Error("it has no bounds")
+	}
+	for _, c := range []struct {
+		name, spec string
+		plan       workload.Plan
+		set, why   string
+	}{
+		{"both ends", `{"groups":[{"name":"a","n":1,"range":{"min":2,"max":9}},{"name":"b","n":1,"range":{"max":0}}]}`, workload.Plan{Min: number(3), Max: number(5)},
+			`{"groups":[{"name":"a","n":1,"range":{"min":3,"max":5}},{"name":"b","n":1,"range":{"min":3,"max":5}}]}`, "a min 2 -> 3, a max 9 -> 5, b min absent -> 3, b max 0 -> 5"},
+		{"one end, inside the other", `{"groups":[{"name":"a","range":{"min":2,"max":4}},{"name":"b","range":{"min":1,"max":9}}]}`, workload.Plan{Min: number(6)},
+			`{"groups":[{"name":"a","range":{"min":4,"max":4}},{"name":"b","range":{"min":6,"max":9}}]}`, "a min 2 -> 4, b min 1 -> 6"},
+		{"beside counts", `{"groups":[{"name":"a","n":4,"range":{"min":1,"max":9}}]}`, workload.Plan{Size: sleep().Size, Min: number(2)},
+			`{"groups":[{"name":"a","n":0,"range":{"min":2,"max":9}}]}`, "a n 4 -> 0, a min 1 -> 2"},
+		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, workload.Plan{Min: number(2)},
+			`{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, "two elements of the list have the name a"},
+		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, workload.Plan{Min: number(2)},
+			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no number of 0 or more`},
+	} {
+		s := newServer(object(c.spec))
+		r := s.settle(t, a, c.plan)
+		if !path.Equal(s.spec(), c.set) || r.Message != c.why {
+			t.Errorf("%s: %s\n%s", c.name, r.Message, s.spec())
+		}
+		if unable := r.State == workload.StateUnable; unable != (c.spec == c.set) {
+			t.Errorf("%s: it is %s", c.name, r.State)
+		}
+		if s.settle(t, a, workload.Plan{}); !path.Equal(s.spec(), c.spec) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s, given back: %s", c.name, s.spec())
+		}
+	}
+	before, after := object(`{"groups":[{"name":"a","range":{"min":1}}]}`), object(`{"groups":[{"name":"a","range":{"min":2}}]}`)
+	if got := a.Classify(before, after); got != workload.ChangeScale {
+		t.Errorf("another bound is %v", got.Names())
 	}
 }

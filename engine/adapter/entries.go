@@ -21,28 +21,33 @@ const (
 	inElement                       // one of Object.Elements
 	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
 	nowhere                         // a list element that is no longer there
+	unclear                         // a list element that may be any of several
+	unmatched                       // a list element that has still to be found
 )
 
-// locate finds the field of an entry. An element is found by its name, wherever it has moved. The index of an unwritten
-// field is left to the caller, who counts them.
-func (a *Adapter) locate(obj *workload.Object, e *workload.Entry) location {
-	if e.Element == "" {
+// locate finds the fields of the ledger's entries. The index of an unwritten field is left to the caller, who counts them.
+func (a *Adapter) locate(obj *workload.Object) []location {
+	at := make([]location, len(obj.Ledger))
+	for i := range obj.Ledger {
+		at[i] = a.locateField(&obj.Ledger[i])
+	}
+	a.matchElements(obj, at)
+	return at
+}
+
+// locateField finds the field of one entry, unless it is in a list element.
+func (a *Adapter) locateField(e *workload.Entry) location {
+	if !e.IsInList() {
 		if s := a.projection.byPointer[e.Pointer]; s != nil && s.written {
 			return location{inSlot, s.index}
 		}
 		return location{kind: inUnwritten}
 	}
 	tokens := path.Pointer(e.Pointer).Tokens()
-	for _, each := range a.projection.each {
-		if !fits(each.count.Steps(), tokens) {
-			continue
+	for i := range a.projection.each {
+		if a.projection.each[i].mayHold(tokens) {
+			return location{kind: unmatched}
 		}
-		for i := range obj.Elements {
-			if int(obj.Elements[i].Component) == each.component && obj.Elements[i].Name == e.Element {
-				return location{inElement, i}
-			}
-		}
-		return location{kind: nowhere}
 	}
 	return location{kind: inUnwritten}
 }
@@ -62,14 +67,19 @@ func fits(steps []path.Step, tokens []string) bool {
 
 // ledgerField is a ledger entry with the field it speaks of.
 type ledgerField struct {
-	entry    workload.Entry // its Pointer is where the field is now
+	entry workload.Entry // its Pointer, and the name of its element, are what they are now
+	// stored is the entry as the ledger has it.
+	stored   *workload.Entry
+	author   workload.Author
 	location location
 	field    workload.Field
 	state    fieldState
+	// held says that the size can neither be applied nor given up now: what is set of it stays.
+	held bool
 }
 
 // fieldState says what a field holds in relation to what Flyball has written there.
-type fieldState uint8
+type fieldState uint16
 
 const (
 	fieldUntouched  fieldState = 1 << iota // there is no entry, and the value is the owner's
@@ -77,6 +87,8 @@ const (
 	fieldSetOnce                           // it was set once and left to others; nothing is to be given back
 	fieldUnfinished                        // none of these, while a write to /scale is not known to be through
 	fieldChanged                           // somebody else has changed what Flyball had set
+	fieldAdopted                           // what Flyball had set, and somebody else has written it since
+	fieldUnclear                           // its list element may be any of several, or it went where nobody can tell
 	fieldUnwritable                        // no adapter could have written it (somebody edited the ledger), or a container on the way is none any more
 	fieldGone                              // its list element is not there any more
 )
@@ -86,18 +98,36 @@ func (l *ledgerField) stateOf() fieldState {
 	switch {
 	case l.location.kind == nowhere:
 		return fieldGone
+	case l.location.kind == unclear, l.isMissing():
+		return fieldUnclear
 	case l.field.Depth == blocked || l.isForeign():
 		return fieldUnwritable
 	case l.holdsPrior():
 		return fieldSet
 	case l.entry.Once != "":
 		return fieldSetOnce
-	case same(l.field.Raw, l.entry.Set):
+	case l.entry.Adopted, l.holdsSet() && l.author.Other:
+		if l.holdsSet() {
+			return fieldAdopted
+		}
+		return fieldChanged
+	case l.holdsSet():
 		return fieldSet
 	case l.entry.Pending:
 		return fieldUnfinished
 	}
 	return fieldChanged
+}
+
+// holdsSet says whether the field holds what Flyball has set, be it in another spelling of the number.
+func (l *ledgerField) holdsSet() bool { return sameNumber(l.field.Raw, l.entry.Set) }
+
+// isMissing says whether a field that the adapter does not write (any more) has gone, and with it the place of an original. Its owner may
+// have removed it; but then, a new version of the kind may have another place for it. That does not happen to metadata.
+func (l *ledgerField) isMissing() bool {
+	e := &l.entry
+	return l.location.kind == inUnwritten && !l.isForeign() && !l.field.Exists() && e.Set != "" && e.Was != "" && e.Once == "" &&
+		!path.Pointer("/metadata").IsPrefixOf(path.Pointer(e.Pointer))
 }
 
 // isForeign says whether an entry speaks of a field that no adapter could have written.
@@ -148,14 +178,18 @@ func (a *Adapter) view(obj *workload.Object) *view {
 	}
 	unwritten := len(a.projection.slots)
 	v.entries = make([]ledgerField, len(obj.Ledger))
-	for i := range obj.Ledger {
-		l := ledgerField{entry: obj.Ledger[i], location: a.locate(obj, &obj.Ledger[i])}
+	authors := obj.Notes().Authors
+	for i, at := range a.locate(obj) {
+		l := ledgerField{entry: obj.Ledger[i], stored: &obj.Ledger[i], location: at}
+		if i < len(authors) {
+			l.author = authors[i]
+		}
 		switch l.location.kind {
 		case inSlot:
 			l.field = v.current(a.projection.slots[l.location.index])
 		case inElement:
-			l.field = obj.Elements[l.location.index].Field
-			l.entry.Pointer = obj.Elements[l.location.index].Pointer
+			e := &obj.Elements[l.location.index]
+			l.field, l.entry.Pointer, l.entry.Element, l.entry.Position = e.Field, e.Pointer, e.Name, e.Name == ""
 		case inUnwritten:
 			l.location.index = unwritten
 			unwritten++
@@ -218,7 +252,7 @@ func (v *view) undoAll() []string {
 		}
 		for k := range v.entries {
 			if l := &v.entries[k]; l.state == fieldSet {
-				originals[i] = undo(originals[i], s, &l.entry)
+				originals[i] = undo(originals[i], s, l)
 			}
 		}
 	}
@@ -226,11 +260,14 @@ func (v *view) undoAll() []string {
 }
 
 // undo gives the value of a slot without the change of one entry.
-func undo(raw string, s *slot, e *workload.Entry) string {
+func undo(raw string, s *slot, l *ledgerField) string {
+	e := &l.entry
 	mine, theirs := path.Pointer(s.pointer), path.Pointer(e.Pointer)
 	switch {
 	case mine == theirs:
 		return e.Was
+	case l.isAround(s.tokens):
+		return "" // it came with what Flyball made
 	case theirs.IsPrefixOf(mine):
 		found, err := path.Probe([]byte(e.Was), mine[len(theirs):])
 		if err != nil || found.Value.Type() == path.Null {
@@ -245,6 +282,12 @@ func undo(raw string, s *slot, e *workload.Entry) string {
 		return "" // Flyball made the container
 	}
 	return raw
+}
+
+// isAround says whether a place is in a container, or is one, that came with the entry's field and that nobody else has written to.
+func (l *ledgerField) isAround(tokens []string) bool {
+	alone := int(l.author.Alone)
+	return alone > 0 && len(tokens) >= alone && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
 }
 
 // splice gives the text of the container at tokens[:level] with the entry's field as it was. Containers that the entry
@@ -270,6 +313,20 @@ func splice(raw string, tokens []string, level int, e *workload.Entry) string {
 		return raw
 	}
 	return string(text)
+}
+
+// sameNumber compares two JSON texts, and takes a number and a text for the same that stand for one quantity: who reads
+// an object and writes it back may turn 0 into "0". Two texts are not numbers: 1.10 can be a version.
+func sameNumber(a, b string) bool {
+	if same(a, b) {
+		return true
+	}
+	if a == "" || b == "" || (a[0] == '"') == (b[0] == '"') {
+		return false
+	}
+	x, okX := quantity(a)
+	y, okY := quantity(b)
+	return okX && okY && x.Cmp(y) == 0
 }
 
 // same compares two JSON texts, of which either may be empty for an absent value.

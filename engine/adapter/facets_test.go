@@ -296,3 +296,47 @@ func TestLongValuesAreShortInMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestAlready has kinds where the presence of an annotation is the switch, whatever its value.
+func TestAlready(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+suspend:
+- set: [{path: ".metadata.annotations['example.com/paused']", value: "true"}]
+  already: [{path: ".metadata.annotations['example.com/paused']", op: Exists}]
+hold:
+- set: [{path: .spec.automated, value: null}, {path: .spec.lock, value: 1}]
+  already: [{path: .spec.automated, op: NotExists}]
+`
+	a := compiled(t, kind, Keys{})
+	for _, c := range []struct {
+		name      string
+		doc       []byte
+		plan      workload.Plan
+		suspended bool
+		writes    int
+		state     workload.State
+	}{
+		{"suspended by another value", object(`{"automated":{}}`, "example.com/paused", "since Monday"), sleep(), true, 0, workload.StateAlreadyAsleep},
+		{"suspended by the same value", object(`{"automated":{}}`, "example.com/paused", "true"), sleep(), true, 0, workload.StateAlreadyAsleep},
+		{"not suspended", object(`{"automated":{}}`), sleep(), false, 1, workload.StateAsleep},
+		{"held by absence", object(`{}`), holding(), false, 0, workload.StateSet},
+		{"not held", object(`{"automated":{}}`), holding(), false, 1, workload.StateSet},
+	} {
+		if got := a.Observe(projected(t, a, c.doc)).Suspended; got != c.suspended {
+			t.Errorf("%s: suspended %t", c.name, got)
+		}
+		s := newServer(c.doc)
+		before := s.spec()
+		if r := s.settle(t, a, c.plan); s.writes != c.writes || r.State != c.state {
+			t.Errorf("%s: %d writes, %s", c.name, s.writes, r.State)
+		}
+		// What Flyball has set is not taken for the owner's.
+		if got := a.Observe(projected(t, a, s.doc)).Suspended; got != c.suspended {
+			t.Errorf("%s, carried out: suspended %t", c.name, got)
+		}
+		if s.settle(t, a, workload.Plan{}); s.spec() != before || s.writes != 2*c.writes {
+			t.Errorf("%s: given back %s in %d writes", c.name, s.spec(), s.writes)
+		}
+	}
+}

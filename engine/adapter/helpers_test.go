@@ -143,7 +143,7 @@ func object(spec string, annotations ...string) []byte {
 // asleep is an object with a ledger.
 func withLedger(t testing.TB, spec string, entries ...workload.Entry) []byte {
 	t.Helper()
-	text, err := workload.Ledger(entries).Encode("")
+	text, err := workload.Ledger(entries).Encode(workload.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +179,10 @@ type server struct {
 	// scalePath is the pointer of the count behind /scale.
 	scalePath string
 	writes    int
+	// tracked is who has written which field, by manager and pointer; nil: the server keeps no managed fields.
+	tracked map[string]map[string]bool
+	// defaults are the members that the schema puts into an object, by its pointer, as a merge patch.
+	defaults map[string]string
 }
 
 func newServer(doc []byte) *server {
@@ -210,9 +214,10 @@ func (s *server) apply(p *workload.Patch) error {
 	if path.Equal(next, s.doc) {
 		return nil
 	}
+	before := s.doc
 	s.doc = next
 	s.writes++
-	s.stamp()
+	s.written(workload.FieldManager, before)
 	return nil
 }
 
@@ -249,6 +254,9 @@ func (s *server) stamp() {
 	}
 	metadata := doc["metadata"].(map[string]any)
 	metadata["resourceVersion"] = strconv.Itoa(s.version)
+	if s.tracked != nil {
+		metadata["managedFields"] = s.managedFields()
+	}
 	for _, name := range []string{"annotations", "labels"} {
 		if m, ok := metadata[name].(map[string]any); ok && len(m) == 0 {
 			delete(metadata, name)
@@ -285,8 +293,9 @@ func (s *server) set(pointer, value string) {
 	if err != nil {
 		panic(err)
 	}
+	before := s.doc
 	s.doc = text
-	s.stamp()
+	s.written("owner", before)
 }
 
 func withValue(in any, tokens []string, value string) any {

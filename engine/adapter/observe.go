@@ -1,9 +1,12 @@
 package adapter
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -20,8 +23,9 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
 		Labels: obj.Labels, Annotations: obj.Annotations,
 	}
-	for _, c := range v.counts() {
-		o.Components = append(o.Components, c.Component)
+	counts, _ := v.counts()
+	for i := range counts {
+		o.Components = append(o.Components, counts[i].Component)
 	}
 	if obj.Created != 0 {
 		o.Created = time.Unix(obj.Created, 0).UTC()
@@ -83,48 +87,50 @@ type count struct {
 	workload.Component
 }
 
-// counts are the replica counts of the object that can be read and written.
-func (v *view) counts() []count {
-	var all []count
+// counts are the replica counts of the object. fault names the first one that cannot be read or told from others, with the
+// reason: a size is a matter of all counts or of none.
+func (v *view) counts() (all []count, fault string) {
+	names := v.nameCounts()
 	for i := range v.a.components {
 		part := &v.a.components[i]
 		if part.slot != nil {
-			all = v.appendCount(all, part, -1, part.name)
+			c := count{part: part, element: -1, entry: v.entryAt(location{inSlot, part.slot.index}), original: v.original(part.slot)}
+			all, fault = v.appendCount(all, fault, c, v.current(part.slot), part.slot.pointer, part.name)
 			continue
 		}
 		for k := range v.obj.Elements {
-			if e := &v.obj.Elements[k]; int(e.Component) == i {
-				name := e.Name
-				if part.name != "" {
-					name = part.name + "/" + name
-				}
-				all = v.appendCount(all, part, k, name)
+			e := &v.obj.Elements[k]
+			if int(e.Component) != i || e.Outside {
+				continue
 			}
+			name := elementLabel(e)
+			if part.name != "" {
+				name = part.name + "/" + name
+			}
+			c := count{part: part, element: k, entry: v.entryAt(location{inElement, k}), original: v.originalOf(k)}
+			fault = cmp.Or(fault, elementName{e.Component, e.Name}.fault(names))
+			all, fault = v.appendCount(all, fault, c, e.Field, e.Pointer, name)
 		}
 	}
-	return all
+	return all, fault
 }
 
-// appendCount adds one count, unless it cannot be read or written.
-func (v *view) appendCount(all []count, part *component, element int, name string) []count {
-	c := count{part: part, element: element}
-	var f workload.Field
-	var pointer string
-	if element < 0 {
-		pointer = part.slot.pointer
-		f, c.original = v.current(part.slot), v.original(part.slot)
-		c.entry = v.entryAt(location{inSlot, part.slot.index})
-	} else {
-		pointer = v.obj.Elements[element].Pointer
-		f, c.original = v.obj.Elements[element].Field, v.originalOf(element)
-		c.entry = v.entryAt(location{inElement, element})
+// appendCount adds one count that can be read and written. A part that the object does not have has none, and there is none
+// where nothing says what an absent count means; of any other it gives the fault, if that is the first.
+func (v *view) appendCount(all []count, fault string, c count, f workload.Field, pointer, name string) ([]count, string) {
+	n, ok := c.part.read(c.original)
+	switch {
+	case f.Depth == blocked:
+		return all, cmp.Or(fault, name+" has no place for a count at "+pointer)
+	case c.original == "" && !c.hasParent(f, pointer):
+		return all, fault
+	case c.original == "" && !ok:
+		return all, fault
+	case !ok:
+		return all, cmp.Or(fault, "the count of "+name+" is "+brief(c.original)+", which is no number of 0 or more")
 	}
-	n, ok := part.read(c.original)
-	if !ok || f.Depth == blocked || c.original == "" && !c.hasParent(f, pointer) {
-		return all
-	}
-	c.Component = workload.Component{Name: name, Replicas: n, Minimum: part.minimum, Fixed: !v.all(part.when, v.original)}
-	return append(all, c)
+	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.part.minimum, Fixed: !v.all(c.part.when, v.original)}
+	return append(all, c), fault
 }
 
 // hasParent says of an absent count whether its owner has the object that it is a field of.
@@ -154,10 +160,29 @@ func (c *component) read(raw string) (int64, bool) {
 		return *c.absent, true
 	}
 	n, ok := natural(raw)
+	if q, isQuantity := quantity(raw); isQuantity && raw[0] == '"' && !c.viaScale && q.Sign() >= 0 {
+		n, ok = q.Value(), true // rounded up
+	}
 	if n == 0 && ok {
 		n = c.zero
 	}
 	return n, ok
+}
+
+// quantity reads a JSON number, or a Kubernetes quantity in a JSON string such as "40Gi".
+func quantity(raw string) (resource.Quantity, bool) {
+	if raw == "" {
+		return resource.Quantity{}, false
+	}
+	text, err := path.NewValue(raw, "").Text()
+	if err != nil {
+		text = raw
+	}
+	if !strings.ContainsAny(text[:min(len(text), 1)], "+-.0123456789") {
+		return resource.Quantity{}, false // not worth the error
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil
 }
 
 // bound gives an end of the range, nil if the object has none, and whether it can be written.
@@ -241,8 +266,12 @@ func (v *view) isWritable(x *variant) bool {
 	return true
 }
 
-// isSet says whether the owner has every field of a variant as the variant would set it.
+// isSet says whether the owner has set what a variant would set: by the variant's own word for that, or else every field as the
+// variant would.
 func (v *view) isSet(x *variant) bool {
+	if len(x.already) > 0 {
+		return v.all(x.already, v.original)
+	}
 	for _, w := range x.set {
 		if !same(v.original(w.slot), w.value) {
 			return false

@@ -18,6 +18,8 @@ type edit struct {
 	value  string
 	field  workload.Field
 	made   uint8
+	// alone is, where only Flyball has written into containers that it made, the level of the outermost; 0: none.
+	alone int
 	// listed says that the way goes through a list, which a merge patch would replace as a whole.
 	listed bool
 	// element is the list element that the way goes through; nil if none.
@@ -38,7 +40,7 @@ func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 		}
 		return scalePatch(scale.value, v.obj.ResourceVersion)
 	}
-	p, err := v.write(v.removeEmptied(edits), ledger)
+	p, err := v.write(v.removeEmptied(v.removeMade(edits, decisions)), ledger)
 	if err != nil || scale == nil {
 		return p, err
 	}
@@ -57,7 +59,7 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 			scale = d
 			continue
 		}
-		e := edit{tokens: path.Pointer(d.pointer).Tokens(), value: d.value, field: d.field, made: d.made}
+		e := edit{tokens: path.Pointer(d.pointer).Tokens(), value: d.value, field: d.field, made: d.made, alone: int(d.alone)}
 		switch d.location.kind {
 		case inSlot:
 			e.listed = v.a.projection.slots[d.location.index].listed
@@ -69,6 +71,36 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 		edits = append(edits, e)
 	}
 	return edits, scale
+}
+
+// removeMade replaces the removal of fields by that of the outermost container around them that Flyball made, that nobody else has
+// written to, and that nothing of Flyball's stays in. What else is in there came with Flyball's write: defaults of the schema, or what
+// a webhook adds.
+func (v *view) removeMade(edits []edit, decisions []decision) []edit {
+	for i := 0; i < len(edits); i++ {
+		e := edits[i]
+		for level := e.alone; level > 0 && level < len(e.tokens) && e.value == ""; level++ {
+			container := e.tokens[:level]
+			if staysIn(container, edits, decisions) {
+				continue
+			}
+			edits = slices.DeleteFunc(edits, func(o edit) bool { return startsWith(o.tokens, container) })
+			e.tokens, e.alone = container, 0
+			e.field = workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, small(len(e.tokens)))}
+			edits = append(edits, e)
+			i = -1
+			break
+		}
+	}
+	return edits
+}
+
+// staysIn says whether a value is written into a container, or one of Flyball's stays there.
+func staysIn(container []string, edits []edit, decisions []decision) bool {
+	return slices.ContainsFunc(edits, func(e edit) bool { return e.value != "" && startsWith(e.tokens, container) }) ||
+		slices.ContainsFunc(decisions, func(d decision) bool {
+			return d.after != nil && startsWith(path.Pointer(d.pointer).Tokens(), container)
+		})
 }
 
 // removeEmptied replaces the removal of all members of a container that Flyball made by the removal of the container, from
@@ -231,7 +263,7 @@ type operation struct {
 func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
 	for _, e := range edits {
-		if e.element != nil {
+		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" {
 			ops = append(ops, operation{"test", e.element.NamePointer, json.RawMessage(quoted(e.element.Name))})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -31,8 +32,8 @@ func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 	if err == nil && r.Object.Name == "" {
 		return nil, fmt.Errorf("project a %s: it has no metadata.name", a.gk.Kind)
 	}
-	if r.ledgerOf != "" && r.ledgerOf != workload.LedgerOf(a.gk.Kind, r.Object.Name) {
-		r.Object.Ledger = nil // a controller copied it from the object it belongs to
+	if err == nil {
+		err = r.disownCopy(raw, a.gk.Kind)
 	}
 	r.setDepths()
 	if err == nil {
@@ -40,6 +41,12 @@ func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 	}
 	if err == nil {
 		err = a.addUnwritten(raw, r.Object)
+	}
+	if err == nil && len(r.Object.Ledger) > 0 {
+		r.Object.Requests, err = a.requests(raw)
+	}
+	if err == nil {
+		a.addAuthors(raw, r.Object)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("project %s %s/%s: %w", a.gk.Kind, r.Object.Namespace, r.Object.Name, err)
@@ -53,9 +60,9 @@ type reading struct {
 	pr *projection
 	in *workload.Interner
 
-	ledgerOf string // the object that the ledger says it belongs to
-	parents  []byte // first byte of each parent's text; 0 if absent
-	lists    []list
+	origin  workload.Origin // the object that the ledger says it belongs to
+	parents []byte          // first byte of each parent's text; 0 if absent
+	lists   []list
 }
 
 // list is what was met under one `each`: a count and a name for every element, in the same order.
@@ -66,8 +73,8 @@ type list struct {
 // member is a count or a name of a list element.
 type member struct {
 	workload.Field
-	pointer string
-	index   int
+	pointer, key string
+	index        int
 }
 
 // take keeps one match of the walk.
@@ -84,29 +91,54 @@ func (r *reading) takeLedger(m path.Match) {
 	if !m.Exists() || m.Type() == path.Null {
 		return
 	}
-	l, of, err := readLedger(m)
+	l, on, err := readLedger(m)
 	switch {
 	case err != nil:
 		r.Object.LedgerError = err.Error()
 	case len(l) > 0:
-		r.Object.Ledger, r.ledgerOf = l, of
+		r.Object.Ledger, r.origin, r.Object.LedgerNotes = l, on, &workload.LedgerNotes{UID: on.UID}
 	}
 }
 
-func readLedger(m path.Match) (l workload.Ledger, of string, err error) {
+func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error) {
 	value, err := workload.Text(m)
 	if err != nil {
-		return nil, "", err
+		return nil, on, err
 	}
-	if l, of, err = workload.ParseLedger(string(value)); err != nil {
-		return nil, "", err
+	if l, on, err = workload.ParseLedger(string(value)); err != nil {
+		return nil, on, err
 	}
 	for i := range l {
 		if _, err := path.ParsePointer(l[i].Pointer); err != nil {
-			return nil, "", fmt.Errorf("read the ledger annotation: %w", err)
+			return nil, on, fmt.Errorf("read the ledger annotation: %w", err)
 		}
 	}
-	return l, of, nil
+	return l, on, nil
+}
+
+// disownCopy drops a ledger that is another object's. Of a copy of that object, as of one that still has what Flyball had set there, it says
+// so: a controller that copies annotations to objects of another kind makes no copies.
+func (r *reading) disownCopy(raw []byte, kind string) error {
+	obj, on := r.Object, r.origin
+	isOther := on.UID != "" && on.Namespace != obj.Namespace
+	if len(obj.Ledger) == 0 || !isOther && (on.Of == "" || on.Of == workload.LedgerOf(kind, obj.Name)) {
+		return nil
+	}
+	ledger := obj.Ledger
+	obj.Ledger, obj.LedgerNotes = nil, nil
+	if !strings.HasPrefix(on.Of, kind+"/") {
+		return nil
+	}
+	for i := range ledger {
+		f, err := fieldAt(raw, ledger[i].Pointer)
+		if err != nil {
+			return err
+		}
+		if ledger[i].Once == "" && sameNumber(f.Raw, ledger[i].Set) && !same(ledger[i].Was, ledger[i].Set) {
+			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: on.String()}
+		}
+	}
+	return nil
 }
 
 // takeField keeps the value of a slot; of several matches the first that exists.
@@ -146,7 +178,7 @@ func (r *reading) member(m path.Match) member {
 	if f.Exists() {
 		f.Raw = r.raw(m.Raw)
 	}
-	return member{Field: f, pointer: r.in.String(string(m.Pointer())), index: m.Element()}
+	return member{Field: f, pointer: r.in.String(string(m.Pointer())), key: m.ElementKey(), index: m.Element()}
 }
 
 func (r *reading) raw(b []byte) string {
@@ -192,44 +224,74 @@ func (r *reading) setDepths() {
 	}
 }
 
-// addElements joins the counts and names of each list. An element without a name, or with a name that another element
-// of the list has too, could not be found again and is left out.
+// addElements joins the counts and names of each list. An element without a name of its own is known by its key in a map, or else by its
+// place. Where the ledger speaks of elements, those follow that filters leave out.
 func (r *reading) addElements(raw []byte) error {
-	for i, l := range r.lists {
-		for k, count := range l.counts {
-			name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text()
-			if err != nil || name == "" || isRepeated(l.names, k) {
-				continue
+	for i := range r.lists {
+		if err := r.addList(raw, &r.pr.each[i], &r.lists[i], false); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
+		for i := range r.pr.each {
+			if err := r.addOutside(raw, &r.pr.each[i]); err != nil {
+				return err
 			}
-			if !count.Exists() && r.pr.each[i].relative > 1 {
-				if count.Field, err = fieldAt(raw, count.pointer); err != nil {
-					return err
-				}
-			}
-			r.Object.Elements = append(r.Object.Elements, workload.Element{
-				Component: uint8(r.pr.each[i].component), Index: uint16(count.index), Name: r.in.String(name),
-				Pointer: count.pointer, NamePointer: l.names[k].pointer, Field: count.Field,
-			})
 		}
 	}
 	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
 	return nil
 }
 
-func isRepeated(names []member, k int) bool {
-	for i := range names {
-		if i != k && names[i].Exists() && path.Equal(names[i].Raw, names[k].Raw) {
-			return true
-		}
+// addOutside adds the elements of a list that its filters leave out.
+func (r *reading) addOutside(raw []byte, each *eachPaths) error {
+	if each.all == nil {
+		return nil
 	}
-	return false
+	var l list
+	err := each.all.Extract(raw, func(i int, m path.Match) {
+		if i == 0 {
+			l.counts = append(l.counts, r.member(m))
+		} else {
+			l.names = append(l.names, r.member(m))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return r.addList(raw, each, &l, true)
+}
+
+func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
+	for k, count := range l.counts {
+		e := workload.Element{Component: uint8(each.component), Index: uint16(max(count.index, 0)), Pointer: count.pointer, Outside: outside}
+		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
+			continue
+		}
+		if each.isNamed() {
+			if name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text(); err == nil {
+				e.Name, e.NamePointer = r.in.String(name), l.names[k].pointer
+			}
+		} else if _, isIndex := natural(count.key); !isIndex {
+			e.Name = r.in.String(count.key)
+		}
+		if !count.Exists() {
+			var err error
+			if count.Field, err = fieldAt(raw, count.pointer); err != nil {
+				return err
+			}
+		}
+		e.Field = count.Field
+		r.Object.Elements = append(r.Object.Elements, e)
+	}
+	return nil
 }
 
 // addUnwritten adds the fields that the ledger lists but the adapter no longer knows (it was edited meanwhile), so that
 // they too are given back. They come after the adapter's own fields, in the order of the ledger.
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	for i := range obj.Ledger {
-		if a.locate(obj, &obj.Ledger[i]).kind != inUnwritten {
+		if a.locateField(&obj.Ledger[i]).kind != inUnwritten {
 			continue
 		}
 		f, err := fieldAt(raw, obj.Ledger[i].Pointer)
@@ -239,6 +301,27 @@ func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 		obj.Fields = append(obj.Fields, f)
 	}
 	return nil
+}
+
+// addAuthors adds what managed fields say of the ledger's entries. They say nothing of an object that was restored: its
+// fields were written in another way then.
+func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
+	if uid := obj.Notes().UID; len(obj.Ledger) == 0 || len(obj.Ledger) > maxAuthors || uid == "" || uid != obj.UID {
+		return
+	}
+	w, ok := readWriters(raw)
+	if !ok {
+		return
+	}
+	authors := make([]workload.Author, len(obj.Ledger))
+	obj.LedgerNotes.Authors = authors
+	for i, at := range a.locate(obj) {
+		pointer := obj.Ledger[i].Pointer
+		if at.kind == inElement {
+			pointer = obj.Elements[at.index].Pointer
+		}
+		authors[i] = w.author(raw, &obj.Ledger[i], pointer)
+	}
 }
 
 // fieldAt reads one field by its pointer, and finds out whether it could be written.

@@ -112,7 +112,7 @@ func TestProjectErrors(t *testing.T) {
 func TestProjectForeignLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for of, want := range map[string]int{"": 1, "Deployment/web": 1, "Deployment/other": 0, "ReplicaSet/web": 0} {
-		text, err := workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(of)
+		text, err := workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: of})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,6 +66,8 @@ type projection struct {
 
 	metadata *workload.Metadata
 	each     []eachPaths
+	// template is where the requests of a pod are read; empty: nowhere.
+	template path.Path
 	set      *path.Set
 	// metadataPaths is the number of paths of the metadata, which come first in the set; takers keep the matches of the others.
 	metadataPaths int
@@ -77,8 +79,31 @@ type projection struct {
 type eachPaths struct {
 	component    int
 	count, named path.Path
-	// relative is the number of steps from an element to its count.
-	relative int
+	// all reads the two without filters; nil where there are none.
+	all *path.Set
+}
+
+// isNamed says whether elements have a field that names them.
+func (e *eachPaths) isNamed() bool { return e.named.Len() > 0 }
+
+// unfiltered compiles the two paths without their filters.
+func (e *eachPaths) unfiltered() *path.Set {
+	if !slices.ContainsFunc(e.count.Steps(), func(s path.Step) bool { return s.Kind == path.Where }) {
+		return nil
+	}
+	open := func(p path.Path) path.Path {
+		steps := p.Steps()
+		for i := range steps {
+			if steps[i].Kind == path.Where {
+				steps[i] = path.Step{Kind: path.Wildcard}
+			}
+		}
+		return prefixPath(steps)
+	}
+	if !e.isNamed() {
+		return path.NewSet(open(e.count))
+	}
+	return path.NewSet(open(e.count), open(e.named))
 }
 
 // drafts collects slots while an adapter compiles.
@@ -113,8 +138,8 @@ func (d drafts) write(p path.Path) *slot {
 }
 
 // seal sorts the slots, so that equal sets of paths give equal projections, and compiles the walk.
-func (d drafts) seal(metadata *workload.Metadata, each []eachPaths) *projection {
-	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, metadata: metadata}
+func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template path.Path) *projection {
+	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, metadata: metadata, template: template}
 	for _, text := range slices.Sorted(maps.Keys(d)) {
 		pr.slots = append(pr.slots, d[text])
 	}
@@ -190,6 +215,7 @@ func (pr *projection) fingerprint() string {
 	for _, e := range pr.each {
 		line("each %d %s %s", e.component, e.count, e.named)
 	}
+	line("template %s", pr.template)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

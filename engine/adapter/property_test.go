@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -25,6 +24,9 @@ type world struct {
 	fields  map[string][]string
 	// lists says that the owner also reorders, adds and removes elements of .spec.nodeSets.
 	lists bool
+	// defaults are those of the schema (server.defaults). With them the server keeps managed fields, too, and an owner's last word counts
+	// even if it repeats Flyball's.
+	defaults map[string]string
 	// steps is in how many writes a plan is carried out.
 	steps int
 }
@@ -73,6 +75,28 @@ var worlds = map[string]world{
 		"/spec/power/main/more":               {"", `[1]`},
 		"/metadata/annotations/unrelated.com": {"", `"v"`},
 	}},
+	"Powered": {adapter: poweredYAML, steps: 1, defaults: map[string]string{"/spec/power": `{"level":3,"fan":{}}`, "/spec/power/fan": `{"speed":2}`},
+		fields: map[string][]string{
+			"/spec/power/on":        {"", "true", "false"},
+			"/spec/power/level":     {"", "3", "5", "8"},
+			"/spec/power/fan/lock":  {"", "true", "false"},
+			"/spec/power/fan/speed": {"", "2", "9"},
+			"/spec/replicas":        {"", "0", "1", "3"},
+		}},
+	"ScaledAndTracked": {adapter: scaledYAML, steps: 3, defaults: map[string]string{}, fields: map[string][]string{
+		"/spec/replicas": {"", "0", "1", "3", "7"},
+		"/spec/paused":   {"", "true", "false"},
+	}},
+	"NestedAndTracked": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, defaults: map[string]string{}, fields: map[string][]string{
+		"/spec/mode":            {"", `"switch"`, `"count"`},
+		"/spec/pool/size/count": {"", "0", "1", "4"},
+		"/spec/pool/min":        {"", "0", "2", "5"},
+		"/spec/pool/max":        {"", "3", "8", `"x"`},
+		"/spec/pool/notes/b":    {"", `"q"`},
+		"/spec/power/main/on":   {"", "true", "false"},
+		"/spec/power/main/more": {"", `[1]`},
+		"/spec/power/lock":      {"", `{"by":"me","at":1}`, `"no"`},
+	}},
 	"Elasticsearch": {adapter: elasticYAML, lists: true, steps: 1, fields: map[string][]string{
 		"/spec/version": {"", `"8"`},
 		"/metadata/annotations/eck.k8s.elastic.co~1pause-orchestration": {"", `"true"`, `"false"`},
@@ -118,6 +142,10 @@ func newTrial(r *rapid.T, a *Adapter, w world) *trial {
 			doc = must(jsonpatch.MergePatch(doc, edited(pointer, v)))
 		}
 	}
+	if w.defaults != nil {
+		x.real, x.shadow = newTrackingServer(doc, w.defaults), newTrackingServer(doc, w.defaults)
+		return x
+	}
 	x.real, x.shadow = newServer(doc), newServer(doc)
 	return x
 }
@@ -149,6 +177,10 @@ func (x *trial) run() {
 	}
 	x.plan = workload.Plan{}
 	x.settle()
+	if x.isUnclear() {
+		x.compareUnclear()
+		return
+	}
 	x.compare()
 }
 
@@ -247,60 +279,30 @@ func (x *trial) edit() {
 	pointer := rapid.SampledFrom(slices.Sorted(maps.Keys(x.w.fields))).Draw(x.T, "field")
 	value := rapid.SampledFrom(x.w.fields[pointer]).Draw(x.T, "value")
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
+	if x.w.defaults != nil {
+		hasDefault := pointer == "/spec/power/level" || pointer == "/spec/power/fan/speed" // removed, it may come back as it was
+		if !same(now, value) && (value != "" || !hasDefault && x.shadow.value(pointer) != "") {
+			x.real.set(pointer, value)
+			x.shadow.set(pointer, value)
+		}
+		return
+	}
 	e := x.object(x.real).Ledger.Find(pointer)
-	if same(now, value) || e != nil && (same(e.Set, value) || e.Pending && same(e.Prior, value)) {
+	if same(now, value) || e != nil && (sameNumber(e.Set, value) || e.Pending && same(e.Prior, value)) {
 		return // no change, or one that cannot be told from Flyball's own
 	}
 	x.real.set(pointer, value)
 	x.shadow.set(pointer, value)
 }
 
-func (x *trial) nodeSet() map[string]any {
-	x.fresh++
-	set := map[string]any{"name": fmt.Sprintf("set-%d", x.fresh), "role": "data"}
-	if n := rapid.IntRange(-1, 5).Draw(x.T, "count"); n >= 0 {
-		set["count"] = n
-	}
-	return set
-}
-
-func (x *trial) editList() {
-	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count"}).Draw(x.T, "op")
-	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
-	pointer := fmt.Sprintf("/spec/nodeSets/%d/count", element)
-	for _, e := range x.object(x.real).Ledger {
-		if op == "count" && e.Pointer == pointer && same(e.Set, integer(int64(n))) {
-			return
-		}
-	}
-	if now := must(path.Probe(x.real.doc, path.Pointer(pointer))); op == "count" && same(now.Value.Raw(), integer(int64(n))) {
-		return
-	}
-	for _, s := range []*server{x.real, x.shadow} {
-		var doc map[string]any
-		if err := json.Unmarshal(s.doc, &doc); err != nil {
-			x.Fatal(err)
-		}
-		spec := doc["spec"].(map[string]any)
-		sets, _ := spec["nodeSets"].([]any)
-		switch {
-		case op == "reverse":
-			slices.Reverse(sets)
-		case op == "add":
-			sets = append([]any{added}, sets...)
-		case element < len(sets) && op == "remove":
-			sets = slices.Delete(sets, element, element+1)
-		case element < len(sets):
-			sets[element].(map[string]any)["count"] = n
-		}
-		spec["nodeSets"] = sets
-		s.doc = must(json.Marshal(doc))
-		s.stamp()
-	}
-}
-
 // compareObserved checks that policies see what the owner wants.
 func (x *trial) compareObserved() {
+	if x.w.lists && x.isUnclear() {
+		return // it is not known what the owner wants there
+	}
+	if x.w.defaults != nil && x.edited {
+		return // what the schema would put beside an owner's field is not known
+	}
 	got, want := x.a.Observe(x.object(x.real)), x.a.Observe(x.object(x.shadow))
 	if diff := cmp.Diff(want, got); diff != "" {
 		x.Fatalf("observed (-shadow +real):\n%s\nreal: %s\nshadow: %s", diff, x.real.doc, x.shadow.doc)
@@ -318,6 +320,7 @@ func (x *trial) compare() {
 			x.Fatal(err)
 		}
 		delete((*v.to)["metadata"].(map[string]any), "resourceVersion")
+		delete((*v.to)["metadata"].(map[string]any), "managedFields")
 		if x.edited {
 			prune(*v.to)
 		}

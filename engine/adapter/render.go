@@ -30,6 +30,8 @@ type Result struct {
 	Impact v1alpha1.Impact
 	// Changed lists the JSON pointers of the fields written, the ledger left aside.
 	Changed []string
+	// Edits are the fields written with their values, in the order of Changed.
+	Edits []Edit
 	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
 	// giving back counts.
 	Actions workload.Change
@@ -39,8 +41,18 @@ type Result struct {
 	// Ignored lists the JSON pointers of ledger entries that are not carried out: no adapter could have written the field, or
 	// something on the way to it is no object any more.
 	Ignored []string
+	// Failure says what a person has to do before the object can be given back, or put to sleep again; empty: nothing.
+	Failure string
 	// Message says it in one line, e.g. "replicas 3 -> 0".
 	Message string
+}
+
+// Edit is one field that a patch writes.
+type Edit struct {
+	// Pointer is the JSON pointer of the field, and Label what messages call it.
+	Pointer, Label string
+	// From and To are JSON texts; empty where the field is absent.
+	From, To string
 }
 
 // ErrLedger is wrapped by Render's error about an object whose ledger cannot be read. Such an object is never written.
@@ -69,12 +81,22 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result.Values = w.values
 	v.summarize(&result, &w, decisions)
 	result.State = v.state(&w, decisions, plan)
+	result.Failure = v.failure()
 	result.Message = message(result.State, decisions, append(w.fixed, w.reasons...))
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
 	return result, nil
+}
+
+// failure says what a person has to do, if anything.
+func (v *view) failure() string {
+	if of := v.obj.Notes().CopyOf; of != "" {
+		return fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one only. "+
+			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
+	}
+	return v.unclearEntry()
 }
 
 func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
@@ -87,12 +109,14 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	released := make([]decision, 0, len(v.entries))
 	for i := range v.entries {
 		l := &v.entries[i]
-		if l.location.kind != nowhere && w.has(l.location) {
+		if w.has(l.location) {
 			continue
 		}
+		isRange := l.location.kind == inElement && v.eachBoundOf(l.location.index) != nil
+		l.held = w.keepsCounts && v.componentAt(l.location) != nil || w.keepsRanges && isRange
 		d := v.decide(nil, l, plan)
 		if d.write && touchesAny(d.pointer, released) {
-			d = l.keep()
+			d = v.keep(l)
 		}
 		released = append(released, d)
 	}
@@ -103,7 +127,7 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 		case !touchesAny(n.pointer, released):
 			decisions = append(decisions, v.decide(n, l, plan))
 		case l != nil:
-			decisions = append(decisions, l.keep())
+			decisions = append(decisions, v.keep(l))
 		}
 	}
 	return append(decisions, released...)
@@ -151,6 +175,7 @@ func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 			charged, r.By = true, workload.ParsePolicy(d.by)
 		}
 		r.Changed = append(r.Changed, d.pointer)
+		r.Edits = append(r.Edits, Edit{Pointer: d.pointer, Label: d.label, From: d.field.Raw, To: d.value})
 		r.Actions |= v.actionsOf(d)
 		r.Corrected = r.Corrected || d.corrected
 		if d.direction == workload.DirectionDown || r.Direction == workload.DirectionNone {
@@ -320,6 +345,15 @@ func (v *view) ledgerText(decisions []decision) (*string, error) {
 	case len(after) == 0:
 		return new(string), nil
 	}
-	text, err := after.Encode(workload.LedgerOf(v.a.gk.Kind, v.obj.Name))
+	text, err := after.Encode(v.origin())
 	return &text, err
+}
+
+// origin is what the ledger says of the object that it is written on. A ledger that is there goes on saying where it was begun.
+func (v *view) origin() workload.Origin {
+	on := workload.Origin{Of: workload.LedgerOf(v.a.gk.Kind, v.obj.Name), Namespace: v.obj.Namespace, UID: v.obj.UID}
+	if len(v.obj.Ledger) > 0 {
+		on.UID = v.obj.Notes().UID
+	}
+	return on
 }

@@ -42,6 +42,10 @@ func renderingOf(t *testing.T, a *Adapter, doc []byte, plan workload.Plan) rende
 func TestRenderRules(t *testing.T) {
 	replicas := entry("/spec/replicas", "3", "0")
 	tuesday := monday.Add(24 * time.Hour)
+	adopted := func(e workload.Entry) workload.Entry {
+		e.Adopted = true
+		return e
+	}
 	by := func(e workload.Entry, p workload.Policy, since time.Time) workload.Entry {
 		e.By, e.Since = p.String(), since
 		return e
@@ -87,16 +91,16 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":3}`, State: "already_asleep", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
 		{"3: changed by somebody else in the same transition: respected", `{"replicas":5}`, []workload.Entry{replicas}, sleep(), rendering{
-			Spec: `{"replicas":5}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
+			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
 			Overridden: []string{"/spec/replicas"}, Message: "replicas is 5, changed by somebody else: left until the next transition",
 		}},
 		{"3: changed back to the original: respected", `{"replicas":3}`, []workload.Entry{replicas}, sleep(), rendering{
-			Spec: `{"replicas":3}`, Ledger: workload.Ledger{replicas}, State: "overridden", Direction: "ledger", By: nights,
+			Writes: 1, Spec: `{"replicas":3}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
 			Overridden: []string{"/spec/replicas"}, Message: "replicas is 3, changed by somebody else: left until the next transition",
 		}},
 		{"3: percent of another original is the same transition", `{"replicas":8}`, []workload.Entry{entry("/spec/replicas", "10", "5")},
 			size(workload.SizePercent, 50), rendering{
-				Spec: `{"replicas":8}`, Ledger: workload.Ledger{entry("/spec/replicas", "10", "5")}, State: "overridden", Direction: "ledger",
+				Writes: 1, Spec: `{"replicas":8}`, Ledger: workload.Ledger{adopted(entry("/spec/replicas", "10", "5"))}, State: "overridden", Direction: "ledger",
 				By: nights, Overridden: []string{"/spec/replicas"},
 				Message: "replicas is 8, changed by somebody else: left until the next transition",
 			}},
@@ -140,7 +144,7 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
 		{"6: overridden or not", `{"replicas":5}`, []workload.Entry{by(replicas, peaks, tuesday)}, sleep(), rendering{
-			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "overridden", Direction: "ledger",
+			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(by(replicas, nights, tuesday))}, State: "overridden", Direction: "ledger",
 			By: nights, Overridden: []string{"/spec/replicas"},
 			Message: "replicas is 5, changed by somebody else: left until the next transition",
 		}},
@@ -159,7 +163,25 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
 		{"an ill-typed count is never guessed at", `{"replicas":"three"}`, nil, sleep(), rendering{
-			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights, Message: "nothing on this object can be set that way",
+			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights,
+			Message: `the count of main is "three", which is no number of 0 or more`,
+		}},
+		{"4: changed by somebody else and back again: the last word is theirs", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, workload.Plan{}, rendering{
+			Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
+		}},
+		{"3: changed by somebody else and back again: respected", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, sleep(), rendering{
+			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
+		}},
+		{"3: changed by somebody else and back again: nothing to correct", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, enforced(sleep()), rendering{
+			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
+		}},
+		{"3: theirs, and the next transition wants the same: the entry goes", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, at(sleep(), tuesday), rendering{
+			Writes: 1, Spec: `{"replicas":0}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
+		}},
+		{"as set, in another spelling: still Flyball's", `{"replicas":"0"}`, []workload.Entry{replicas}, workload.Plan{}, rendering{
+			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: `replicas "0" -> 3`,
 		}},
 		{"an explicit null is none", `{"replicas":null}`, nil, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",

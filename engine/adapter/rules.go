@@ -99,6 +99,7 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 	if spec == nil {
 		return
 	}
+	first := len(c.a.uses)
 	for _, list := range []struct {
 		name   string
 		paths  []v1alpha1.Path
@@ -127,6 +128,9 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 	}
 	c.requests(at.Child("requests"), spec.Requests)
 	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{}) // judged on whole objects: no watch keeps it
+	for i := first; i < len(c.a.uses); i++ {
+		c.a.uses[i].Judged = true
+	}
 	c.subresources(at.Child("subresources"), spec.Subresources)
 }
 
@@ -165,6 +169,14 @@ func (c *compiler) compileRules(template path.Path) *rule {
 			continue
 		}
 		if n := root.mean(b.slot.path, workload.ChangeScale); b.absent != nil && n.absent == "" {
+			n.absent = c.a.encode(*b.absent)
+		}
+	}
+	for _, b := range []*eachBound{c.a.lows, c.a.highs} {
+		if b == nil {
+			continue
+		}
+		if n := root.mean(b.path, workload.ChangeScale); b.absent != nil && n.absent == "" {
 			n.absent = c.a.encode(*b.absent)
 		}
 	}

@@ -83,7 +83,8 @@ var decisionTable = []row{
 	{claim: claimKept, state: ^fieldGone, outcome: keepEntry},
 	{claim: claimNone, state: fieldSet, wanted: wantedChange, outcome: restore},
 	{claim: claimNone, state: fieldSet, wanted: wantedCurrent, outcome: dropEntry},
-	{claim: claimNone, state: ^fieldSet, outcome: dropEntry},
+	{claim: claimNone, state: fieldUnclear, outcome: keepEntry},
+	{claim: claimNone, state: ^(fieldSet | fieldUnclear), outcome: dropEntry},
 
 	// A claim that lasts. The owner has the value already, or it is written and the owner's is the original.
 	{claim: claimLasting, state: fieldUntouched | fieldSetOnce, wanted: wantedCurrent, outcome: dropEntry},
@@ -96,17 +97,19 @@ var decisionTable = []row{
 	{claim: claimLasting, state: fieldUnfinished, wanted: wantedCurrent, outcome: dropEntry},
 	{claim: claimLasting, state: fieldUnfinished, wanted: wantedChange, outcome: finish},
 	// Somebody else has changed the field: that counts until the next transition, which takes their value as the original.
-	{claim: claimLasting, state: fieldChanged, renewed: yes, wanted: wantedCurrent, outcome: dropEntry},
-	{claim: claimLasting, state: fieldChanged, renewed: yes, wanted: wantedChange, outcome: takeOver},
+	{claim: claimLasting, state: fieldChanged | fieldAdopted, renewed: yes, wanted: wantedCurrent, outcome: dropEntry},
+	{claim: claimLasting, state: fieldChanged | fieldAdopted, renewed: yes, wanted: wantedChange, outcome: takeOver},
 	{claim: claimLasting, state: fieldChanged, renewed: no, enforced: no, outcome: respect},
 	{claim: claimLasting, state: fieldChanged, renewed: no, enforced: yes, outcome: correct},
+	{claim: claimLasting, state: fieldAdopted, renewed: no, outcome: respect}, // it is Flyball's value: there is nothing to correct
 
 	// A size that is set once is set for every claim once, whatever is there.
 	{claim: claimOnce, state: fieldSetOnce, honoured: yes, outcome: rememberOnce},
 	{claim: claimOnce, state: fieldSetOnce, honoured: no, outcome: setOnce},
-	{claim: claimOnce, state: fieldUntouched | fieldSet | fieldUnfinished | fieldChanged, outcome: setOnce},
+	{claim: claimOnce, state: fieldUntouched | fieldSet | fieldUnfinished | fieldChanged | fieldAdopted, outcome: setOnce},
 
-	// No claim is made on what is not there or cannot be written.
+	// No claim is made on what is not there, cannot be told or cannot be written.
+	{claim: claimLasting | claimOnce, state: fieldUnclear, outcome: keepEntry},
 	{claim: claimLasting | claimOnce, state: fieldGone | fieldUnwritable, outcome: dropEntry},
 }
 
@@ -116,7 +119,7 @@ func (r *row) covers(s situation) bool {
 }
 
 // includes says whether a part of a row stands for a value.
-func includes[T ~uint8](part, value T) bool { return part == 0 || part&value != 0 }
+func includes[T ~uint8 | ~uint16](part, value T) bool { return part == 0 || part&value != 0 }
 
 func outcomeOf(s situation) outcome {
 	for i := range decisionTable {
@@ -138,7 +141,7 @@ func situationOf(w *want, l *ledgerField, plan workload.Plan) situation {
 		switch {
 		case plan.Orphan[by]:
 			s.claim = claimOrphaned
-		case plan.Keep[by]:
+		case plan.Keep[by], l.held:
 			s.claim = claimKept
 		}
 		s.wanted = compareWanted(l.entry.Was, l.field.Raw, l)

@@ -10,7 +10,7 @@ import (
 
 var (
 	allClaims  = []claim{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
-	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldUnwritable, fieldGone}
+	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable, fieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
 )
@@ -101,14 +101,26 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 			},
 			func(_ situation, o outcome) bool { return !slices.Contains(writes, o) }},
 		{"a size that is set once is set unless it was",
-			func(s situation) bool { return s.claim == claimOnce && s.state&(fieldGone|fieldUnwritable) == 0 },
+			func(s situation) bool {
+				return s.claim == claimOnce && s.state&(fieldGone|fieldUnclear|fieldUnwritable) == 0
+			},
 			func(s situation, o outcome) bool {
 				done := s.state == fieldSetOnce && s.honoured == yes
 				return (o == rememberOnce) != done || (o == setOnce) == done
 			}},
-		{"what is not there or cannot be written is not written",
-			func(s situation) bool { return s.state&(fieldGone|fieldUnwritable) != 0 },
+		{"what is not there, cannot be told or cannot be written is not written",
+			func(s situation) bool { return s.state&(fieldGone|fieldUnclear|fieldUnwritable) != 0 },
 			func(_ situation, o outcome) bool { return slices.Contains(writes, o) }},
+		{"an original whose element cannot be told is only forgotten on request",
+			func(s situation) bool { return s.state == fieldUnclear && s.claim != claimOrphaned },
+			func(_ situation, o outcome) bool { return o != keepEntry }},
+		{"somebody else's last word stands until the next transition, and for good where nobody claims the field",
+			func(s situation) bool {
+				return s.state == fieldAdopted && (s.claim == claimNone || s.claim == claimLasting && s.renewed == no)
+			},
+			func(s situation, o outcome) bool {
+				return (o == dropEntry) != (s.claim == claimNone) || (o == respect) != (s.claim == claimLasting)
+			}},
 		{"without an entry none is kept, passed on or restored",
 			func(s situation) bool { return s.state == fieldUntouched && s.claim&(claimLasting|claimOnce) != 0 },
 			func(_ situation, o outcome) bool {
@@ -132,37 +144,26 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// TestFieldStates walks every combination of a place, an entry and a value.
+// TestFieldStates walks every combination of a place, an entry, a value and what is known of its author.
 func TestFieldStates(t *testing.T) {
-	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten}, "foreign": {kind: inUnwritten}, "nowhere": {kind: nowhere}}
+	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten}, "foreign": {kind: inUnwritten},
+		"nowhere": {kind: nowhere}, "unclear": {kind: unclear}}
 	for place, at := range places {
 		for _, pending := range []bool{false, true} {
 			for _, prior := range []string{"", "4"} {
 				for _, once := range []string{"", "6"} {
 					for _, set := range []string{"", "2"} {
-						for _, holds := range []string{"", "2", "3", "4"} {
+						for _, holds := range []string{"", "2", `"2"`, "3", "4"} {
 							for _, depth := range []uint8{2, blocked} {
-								l := ledgerField{location: at, field: workload.Field{Raw: holds, Depth: depth}, entry: workload.Entry{
-									Pointer: "/spec/replicas", Was: "3", Set: set, Prior: prior, Pending: pending, Once: once}}
-								if place == "foreign" {
-									l.entry.Pointer = "/status/replicas"
-								}
-								behind := pending && prior != "" && holds == prior
-								want := fieldChanged
-								switch {
-								case place == "nowhere":
-									want = fieldGone
-								case place == "foreign", depth == blocked:
-									want = fieldUnwritable
-								case once != "" && !behind:
-									want = fieldSetOnce
-								case behind, holds == set:
-									want = fieldSet
-								case pending:
-									want = fieldUnfinished
-								}
-								if got := l.stateOf(); got != want {
-									t.Errorf("%s, %+v of %+v: state %d, want %d", place, l.field, l.entry, got, want)
+								for _, word := range []string{"", "adopted", "other"} {
+									l := ledgerField{location: at, field: workload.Field{Raw: holds, Depth: depth}, author: workload.Author{Other: word == "other"},
+										entry: workload.Entry{Pointer: "/spec/replicas", Was: "3", Set: set, Prior: prior, Pending: pending, Once: once, Adopted: word == "adopted"}}
+									if place == "foreign" {
+										l.entry.Pointer = "/status/replicas"
+									}
+									if got, want := l.stateOf(), stateByHand(place, &l); got != want {
+										t.Errorf("%s, %+v of %+v, %q: state %d, want %d", place, l.field, l.entry, word, got, want)
+									}
 								}
 							}
 						}
@@ -171,6 +172,34 @@ func TestFieldStates(t *testing.T) {
 			}
 		}
 	}
+}
+
+// stateByHand is stateOf for an entry of 3 that was set to 2 or removed.
+func stateByHand(place string, l *ledgerField) fieldState {
+	holds, e := l.field.Raw, &l.entry
+	behind := e.Pending && e.Prior != "" && holds == e.Prior
+	asSet := holds == e.Set || holds == `"2"` && e.Set == "2"
+	switch {
+	case place == "nowhere":
+		return fieldGone
+	case place == "unclear", place == "unwritten" && holds == "" && e.Set != "" && e.Was != "" && e.Once == "":
+		return fieldUnclear
+	case place == "foreign", l.field.Depth == blocked:
+		return fieldUnwritable
+	case e.Once != "" && !behind:
+		return fieldSetOnce
+	case behind:
+		return fieldSet
+	case asSet && (e.Adopted || l.author.Other):
+		return fieldAdopted
+	case asSet:
+		return fieldSet
+	case e.Adopted:
+		return fieldChanged
+	case e.Pending:
+		return fieldUnfinished
+	}
+	return fieldChanged
 }
 
 // TestEveryCombinationOnAnObject plays every ledger entry with every value in the object under every kind of claim, and checks

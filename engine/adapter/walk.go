@@ -27,6 +27,9 @@ func (pr *projection) compileWalk() {
 	}
 	for i, e := range pr.each {
 		add(e.count, func(r *reading, m path.Match) { r.lists[i].counts = append(r.lists[i].counts, r.member(m)) })
+		if !e.isNamed() {
+			continue
+		}
 		add(e.named, func(r *reading, m path.Match) { r.lists[i].names = append(r.lists[i].names, r.member(m)) })
 	}
 	pr.set = path.NewSet(paths...)

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,8 +22,8 @@ type want struct {
 	location location
 	field    workload.Field
 	viaScale bool
-	// element is the name of the list element, empty for plain fields.
-	element string
+	// element is the list element, nil for plain fields.
+	element *workload.Element
 	// sized is true for fields that the size wants.
 	sized bool
 
@@ -51,6 +52,10 @@ type wants struct {
 	facets, facetAble bool
 	// first is who asks first: for size, else for the first facet.
 	first workload.Policy
+	// keepsCounts says that the size cannot be applied to all counts, so that none is changed.
+	keepsCounts bool
+	// keepsRanges says the same of bounds in list elements.
+	keepsRanges bool
 	// fixed says of each count that the size would change, but that must stay as it is, why; reasons, what else is not done.
 	fixed, reasons []string
 }
@@ -133,7 +138,13 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 	if plan.Size.Once {
 		once, size = integer(size.Replicas), clamped(size, plan.Within)
 	}
-	counts, scaled := v.counts(), 0
+	counts, fault := v.counts()
+	if fault = cmp.Or(fault, v.unclearEntry()); fault != "" {
+		w.keepsCounts = true
+		w.reasons = append(w.reasons, fault)
+		return
+	}
+	scaled := 0
 	for i := range counts {
 		if counts[i].Fixed {
 			v.addFixed(w, &counts[i], size)
@@ -145,7 +156,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 		}
 		n := claimedBy(v.wantCount(&counts[i], size), plan.Size)
 		n.once, n.resumed = once, plan.Size.Resumed
-		if len(v.a.components) > 1 && n.element == "" {
+		if len(v.a.components) > 1 && n.element == nil {
 			n.label = counts[i].Name + " " + n.label
 		}
 		w.add(n)
@@ -181,8 +192,8 @@ func (v *view) wantCount(c *count, size workload.Size) want {
 		n = v.wantSlot(c.part.slot, "")
 	} else {
 		e := &v.obj.Elements[c.element]
-		n = want{label: e.Name + " " + path.Pointer(e.Pointer).Last(), pointer: e.Pointer,
-			location: location{inElement, c.element}, field: e.Field, element: e.Name, original: c.original}
+		n = want{label: elementLabel(e) + " " + path.Pointer(e.Pointer).Last(), pointer: e.Pointer,
+			location: location{inElement, c.element}, field: e.Field, element: e, original: c.original}
 	}
 	n.sized = true
 	n.value = c.part.text(size, c.original)
@@ -216,23 +227,30 @@ func (v *view) addBounds(w *wants, plan workload.Plan) {
 			w.setFirst(c.By)
 		}
 	}
+	lo, hi = agreed(lo, hi, v.a.min, v.a.max)
+	v.addBound(w, "min", v.a.min, lo, plan.Min)
+	v.addBound(w, "max", v.a.max, hi, plan.Max)
+	v.addRanges(w, plan)
+}
+
+// agreed keeps the lower end of a range at or below the upper one.
+func agreed(lo, hi end, low, high *bound) (end, end) {
 	switch {
 	case lo.claimed && hi.claimed:
 		hi.value = max(hi.value, lo.value)
 	case lo.claimed && hi.known:
-		lo.value = max(min(lo.value, hi.value), v.a.min.minimum)
+		lo.value = max(min(lo.value, hi.value), low.minimum)
 	case hi.claimed && lo.known:
 		hi.value = max(hi.value, lo.value)
 	}
-	if hi.claimed && v.a.max.unlimited != nil && hi.value == *v.a.max.unlimited {
+	if hi.claimed && high.unlimited != nil && hi.value == *high.unlimited {
 		least := int64(1)
 		if lo.known || lo.claimed {
 			least = max(least, lo.value)
 		}
 		hi.value = max(hi.value, least) // a small number that would be read as no limit
 	}
-	v.addBound(w, "min", v.a.min, lo, plan.Min)
-	v.addBound(w, "max", v.a.max, hi, plan.Max)
+	return lo, hi
 }
 
 // end is one end of a range: the number claimed, or else the owner's if there is one that limits.
@@ -247,6 +265,11 @@ func (v *view) end(b *bound, c *workload.Claim[int64]) end {
 		return end{}
 	}
 	own, usable := v.bound(b)
+	return endFrom(b, own, usable, c)
+}
+
+// endFrom is the end that a claim asks for, or else the owner's.
+func endFrom(b *bound, own *int64, usable bool, c *workload.Claim[int64]) end {
 	if c != nil && usable {
 		return end{value: max(c.Value, b.minimum), claimed: true}
 	}
@@ -291,6 +314,9 @@ func (v *view) addHold(w *wants, c *workload.Claim[bool]) {
 	}
 	w.facetAble = true
 	w.setValue("hold", "true")
+	if len(hold.already) > 0 && v.isSet(hold) {
+		return // the owner holds it: left alone
+	}
 	for _, set := range hold.set {
 		w.add(claimedBy(v.wantSlot(set.slot, set.value), c))
 	}

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
@@ -270,7 +272,7 @@ func TestAFreezeHoldsUpWhatRestartsPods(t *testing.T) {
 	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(end)
 	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
-	rule, _, errs := freeze.Compile(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -338,7 +340,7 @@ func TestAFreezeJudgesHoldsByWhatTheyDo(t *testing.T) {
 	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
 	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
-	rule, _, errs := freeze.Compile(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -359,5 +361,97 @@ func TestAFreezeJudgesHoldsByWhatTheyDo(t *testing.T) {
 	w.freezes = &freeze.Set{}
 	if v = decide.Target(w, ref, noon, nil); v.Gate.Kind != decide.GateOpen {
 		t.Errorf("with no freeze it waits: %s", v.Gate.Reason)
+	}
+}
+
+// TestAFreezeReachesNamespacesByTheirLabels and gates what Flyball itself does in them.
+func TestAFreezeReachesNamespacesByTheirLabels(t *testing.T) {
+	obj := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
+	obj.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
+	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
+	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	for env, want := range map[string]decide.GateKind{"prod": decide.GateFreeze, "test": decide.GateOpen} {
+		w, k, ref := shop(t, true)
+		held := strings.Replace(webLedger, `\"/spec/replicas\":{\"was\":3,\"set\":0`, `\"/spec/paused\":{\"set\":true`, 1)
+		w.put(k, worldtest.Project(t, k, strings.Replace(worldtest.Deployment("web", 3, held), `"replicas":3`, `"replicas":3,"paused":true`, 1)))
+		w.namespaces["shop"] = decide.Namespace{Labels: workload.NewPairs(map[string]string{"env": env})}
+		w.freezes = w.freezes.With(rule)
+		if v := decide.Target(w, ref, noon, nil); v.Gate.Kind != want {
+			t.Errorf("in a namespace of %s: gate %d, %s", env, v.Gate.Kind, v.Gate.Reason)
+		}
+	}
+}
+
+// remembering is a World that knows whose a ledger was before somebody spoilt it.
+type remembering struct{ *small }
+
+func (remembering) LastKnown(workload.Ref) []workload.Policy {
+	return []workload.Policy{nights, nights}
+}
+
+// TestWhoHadChangedAnObject: a policy that does not select an object any more, or whose ledger was spoilt, still has to do with it.
+func TestWhoHadChangedAnObject(t *testing.T) {
+	spoilt := `,"annotations":{"flyball.dev/ledger":"{"}`
+	for _, tc := range []struct {
+		reason   string
+		manifest string
+		recalls  bool
+		left     int
+		fails    bool
+	}{
+		{"nobody", worldtest.Deployment("web", 3, ""), true, 0, false},
+		{"who stands in the ledger", worldtest.Deployment("web", 0, webLedger), true, 1, false},
+		{"who is remembered", worldtest.Deployment("web", 0, spoilt), true, 1, true},
+		{"a ledger that nobody remembers", worldtest.Deployment("web", 0, spoilt), false, 0, true},
+		{"a size set once gives nothing back", worldtest.Deployment("web", 3, strings.Replace(webLedger, `\"set\":0`, `\"set\":3,\"once\":\"3\"`, 1)), true, 0, false},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w, k, ref := shop(t, false)
+			w.put(k, worldtest.Project(t, k, tc.manifest))
+			w.policies[0].Target = target.Nothing()
+			world := decide.World(w)
+			if tc.recalls {
+				world = remembering{w}
+			}
+			v := decide.Target(world, ref, noon, nil)
+			if len(v.Opinions) != tc.left || tc.left > 0 && (!v.Opinions[0].Left || v.Opinions[0].Policy.ID != nights) {
+				t.Errorf("opinions %+v, want %d", v.Opinions, tc.left)
+			}
+			if (v.Err != nil) != tc.fails {
+				t.Errorf("error %v", v.Err)
+			}
+			if idle := tc.reason == "nobody"; idle != reflect.DeepEqual(v.Result, adapter.Result{}) {
+				t.Errorf("rendered to %+v", v.Result)
+			}
+		})
+	}
+}
+
+// TestStoryTellsWhatCameOfIt in the steps after the policies were asked.
+func TestStoryTellsWhatCameOfIt(t *testing.T) {
+	w, k, ref := shop(t, false)
+	w.policies = append(w.policies, policyOf(t, func(s *v1alpha1.Schedule) {
+		s.Name, s.Spec.Priority = "days", 1
+		s.Spec.Downscale, s.Spec.Upscale = "0 7 * * *", "0 18 * * *"
+	}))
+	tell := func() (lines []string) {
+		t.Helper()
+		var story decide.Story
+		decide.Target(w, ref, evening, &story)
+		for _, l := range story.Lines {
+			lines = append(lines, l.Step+": "+l.Text)
+		}
+		return lines
+	}
+	if got := tell(); len(got) != 2 || !strings.HasPrefix(got[0], "merge: Schedule/shop/days wins over Schedule/shop/nights on ") || got[1] != "render: nothing to write: awake" {
+		t.Errorf("tells %q", got)
+	}
+	w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 0, `,"annotations":{"flyball.dev/ledger":"{"}`)))
+	if got := tell(); !strings.Contains(got[len(got)-1], adapter.ErrLedger.Error()) {
+		t.Errorf("tells %q", got)
 	}
 }

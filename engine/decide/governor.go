@@ -16,9 +16,10 @@ import (
 // it. What the policies of a governor ask of the governed object is passed on to it. What the governed object is put to is
 // asked of the governor on its behalf.
 
-// passedOn gathers what the policies of an object's governors ask of the object itself, and says when that can next change.
+// passedOn gathers what the policies of an object's governors ask of the object itself, and says when that can next change. Without a
+// /scale nothing governs the object but in name: who may make an autoscaler must not reach further with it than that could scale.
 func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
-	if k.Releasing || obj.Deleting || d.followsOwner(obj) {
+	if k.NoScale || k.Releasing || obj.Deleting || d.followsOwner(obj) {
 		return nil, time.Time{}
 	}
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
@@ -71,7 +72,7 @@ func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Objec
 }
 
 // boundsByGovernors gives the bounds that the governors of an object have once it is awake and their policies are carried
-// out; nil where the plan has no use for them or there are none. Where several contradict each other, the lower end counts.
+// out; nil where the plan has no use for them or there are none. Where several contradict each other, the minimum counts.
 func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.Plan) *workload.Bounds {
 	setOnce := plan.Size != nil && plan.Size.Once
 	givenBack := plan.Size == nil && len(obj.Ledger) > 0

@@ -3,9 +3,11 @@ package decide
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -29,6 +31,8 @@ type Write struct {
 	Direction workload.Direction
 	// Message says what changes, e.g. "replicas 3 -> 0".
 	Message string
+	// Edits are the fields written; none where only the ledger changes.
+	Edits []adapter.Edit
 }
 
 // ErrRestless is wrapped by the error about targets that are written again and again at one instant.
@@ -37,31 +41,51 @@ var ErrRestless = errors.New("the policies do not come to rest")
 // maxWritesAtOnce is how often one target may be written at one instant: more means that two decisions undo each other.
 const maxWritesAtOnce = 16
 
-// Simulate lists the writes that the policies of a world make from one instant to another, both included. It steps from instant
-// to instant at which an answer can change, and changes the objects of the world. Nothing else changes them meanwhile: no
-// autoscaler acts, nobody deploys.
+// Simulate lists the writes that the policies of a world make from one instant to another, both included; see Writes.
 func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
-	s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}}
-	w.EachObject(func(ref workload.Ref) { s.due = append(s.due, ref) })
-	for now := from; !now.After(to); {
-		if err := s.settle(now); err != nil {
-			return s.writes, err
+	var all []Write
+	for write, err := range Writes(w, from, to) {
+		if err != nil {
+			return all, err
 		}
-		next := s.next(now)
-		if next.IsZero() {
-			break
-		}
-		now = next
+		all = append(all, write)
 	}
-	return s.writes, nil
+	return all, nil
 }
 
-// simulation is a run of Simulate.
+// Writes yields the writes that the policies of a world make from one instant to another, both included, each once it is made in
+// the world. It steps from instant to instant at which an answer can change, and changes the objects of the world. Nothing else
+// changes them meanwhile: no autoscaler acts, nobody deploys. An error comes last and alone.
+func Writes(w Sandbox, from, to time.Time) iter.Seq2[Write, error] {
+	return func(yield func(Write, error) bool) {
+		s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}, yield: yield}
+		w.EachObject(func(ref workload.Ref) { s.due = append(s.due, ref) })
+		for now := from; !now.After(to); {
+			err := s.settle(now)
+			if s.stopped {
+				return
+			}
+			if err != nil {
+				yield(Write{}, err)
+				return
+			}
+			next := s.next(now)
+			if next.IsZero() {
+				return
+			}
+			now = next
+		}
+	}
+}
+
+// simulation is a run of Writes.
 type simulation struct {
-	w      Sandbox
-	due    []workload.Ref
-	wakes  map[workload.Ref]time.Time
-	writes []Write
+	w     Sandbox
+	due   []workload.Ref
+	wakes map[workload.Ref]time.Time
+	yield func(Write, error) bool
+	// stopped is true once nobody wants any more writes.
+	stopped bool
 	// batches are those of rate limits, by policy and direction.
 	batches map[batchKey]*batch
 }
@@ -108,8 +132,8 @@ func (s *simulation) settle(now time.Time) error {
 				continue
 			}
 			seen[ref] = true
-			wrote, err := s.look(ref, now)
-			if err != nil {
+			wrote, err := s.decide(ref, now)
+			if err != nil || s.stopped {
 				return err
 			}
 			if wrote {
@@ -124,10 +148,10 @@ func (s *simulation) settle(now time.Time) error {
 	return nil
 }
 
-// look decides for one target and makes its write.
-func (s *simulation) look(ref workload.Ref, now time.Time) (wrote bool, err error) {
+// decide decides for one target and makes its write.
+func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
 	v := Target(s.w, ref, now, nil)
-	s.wake(ref, v.Wake)
+	s.setWake(ref, v.Wake)
 	switch {
 	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
 		return false, nil //nolint:nilerr // only another form of the object can help, so nothing is written
@@ -135,23 +159,23 @@ func (s *simulation) look(ref workload.Ref, now time.Time) (wrote bool, err erro
 		s.due = append(s.due, v.Gate.Governor, ref)
 		return false, nil
 	case v.Gate.Kind != GateOpen:
-		s.wake(ref, Earliest(v.Wake, v.Gate.Until))
+		s.setWake(ref, Earliest(v.Wake, v.Gate.Until))
 		return false, nil
 	}
-	if again := s.take(&v, now); !again.IsZero() {
-		s.wake(ref, Earliest(v.Wake, again))
+	if again := s.takePlace(&v, now); !again.IsZero() {
+		s.setWake(ref, Earliest(v.Wake, again))
 		return false, nil
 	}
 	concerned, err := s.w.Apply(ref, v.Result.Patch)
 	if err != nil {
 		return false, fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), err)
 	}
-	s.writes = append(s.writes, Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message})
 	s.due = append(s.due, concerned...)
+	s.stopped = !s.yield(Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message, Edits: v.Result.Edits}, nil)
 	return true, nil
 }
 
-func (s *simulation) wake(ref workload.Ref, at time.Time) {
+func (s *simulation) setWake(ref workload.Ref, at time.Time) {
 	if at.IsZero() {
 		delete(s.wakes, ref)
 		return
@@ -159,8 +183,8 @@ func (s *simulation) wake(ref workload.Ref, at time.Time) {
 	s.wakes[ref] = at
 }
 
-// take takes a place in the batch that a change is charged to. Where there is none, it says when to ask again.
-func (s *simulation) take(v *Verdict, now time.Time) (again time.Time) {
+// takePlace takes a place in the batch that a change is charged to. Where there is none, it says when to ask again.
+func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	limit := LimitOf(s.w, v)
 	if limit.Batch == 0 {
 		return time.Time{}

@@ -3,7 +3,6 @@ package decide
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"flyball.dev/flyball/engine/pipeline"
@@ -79,14 +78,22 @@ type answers struct {
 // ask runs the pipeline of every policy that selects the object.
 func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	var a answers
-	if k.Releasing || obj.Deleting || d.followsOwner(obj) {
-		return a
-	}
 	ns := d.namespace(obj.Namespace)
 	switch {
+	case k.Releasing:
+		story.add("ask", "nobody: the adapter of the kind is being deleted, so everything is given back")
+		return a
+	case obj.Deleting:
+		story.add("ask", "nobody: the object is being deleted")
+		return a
+	case d.followsOwner(obj):
+		story.add("ask", fmt.Sprintf("nobody: %s/%s controls the object and is put to sleep itself", obj.Owner.GroupKind, obj.Owner.Name))
+		return a
 	case ns.Terminating:
+		story.add("ask", "nobody: the namespace is being deleted")
 		return a
 	case ns.Unknown:
+		story.add("ask", "nobody: the namespace is not known, so everything stays as it is")
 		a.intents = keepEverything(obj)
 		return a
 	}
@@ -98,9 +105,32 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 		if in.Now.IsZero() {
 			in = d.input(k, obj, ns)
 		}
-		a.take(p, in, ns.Err, story)
+		a.askPolicy(p, in, ns.Err, story)
 	})
 	return a
+}
+
+// EachAsked yields every policy that selects an object and is asked about it.
+func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
+	d := decider{w: w}
+	ns := d.namespace(obj.Namespace)
+	if d.leavesAlone(k, obj) || ns.Unknown {
+		return
+	}
+	w.EachPolicy(obj.Namespace, func(p *Policy) {
+		if !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, ns.Labels) {
+			yield(p)
+		}
+	})
+}
+
+// LeavesAlone says whether no policy is asked about an object, whatever it selects.
+func LeavesAlone(w World, k *Kind, obj *workload.Object) bool {
+	return decider{w: w}.leavesAlone(k, obj)
+}
+
+func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
+	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating
 }
 
 // input is what pipelines see of an object.
@@ -112,8 +142,8 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	return in
 }
 
-// take runs the pipeline of one policy and takes down its answer. failed says why it cannot be asked.
-func (a *answers) take(p *Policy, in pipeline.Input, failed error, story *Story) {
+// askPolicy runs the pipeline of one policy and takes down its answer. failed says why it cannot be asked.
+func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep, Err: failed}
 	trace := story.ask()
 	var d pipeline.Decision
@@ -176,7 +206,7 @@ func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
 func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []Opinion {
 	var out []Opinion
 	for i := range intents {
-		if p := d.w.Policy(intents[i].By); p != nil && !speaks(have, p) {
+		if p := d.w.Policy(intents[i].By); p != nil && !hasOpinion(have, p) {
 			out = append(out, Opinion{Policy: p, Class: intents[i].Class, OnBehalf: true})
 		}
 	}
@@ -188,7 +218,7 @@ func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []O
 func (d decider) opinionsOfThoseThatLeft(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
 	var out []Opinion
 	for _, id := range d.changedBy(k, obj) {
-		if p := d.w.Policy(id); p != nil && !speaks(have, p) && !speaks(out, p) {
+		if p := d.w.Policy(id); p != nil && !hasOpinion(have, p) && !hasOpinion(out, p) {
 			out = append(out, Opinion{Policy: p, Class: workload.ClassKeep, Left: true})
 		}
 	}
@@ -215,7 +245,7 @@ type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
 }
 
-func speaks(opinions []Opinion, p *Policy) bool {
+func hasOpinion(opinions []Opinion, p *Policy) bool {
 	return slices.ContainsFunc(opinions, func(o Opinion) bool { return o.Policy.ID == p.ID })
 }
 
@@ -241,7 +271,8 @@ func (v *Verdict) tell(story *Story) {
 	case v.Result.Patch != nil:
 		story.add("render", v.Result.Message)
 	default:
-		story.add("render", strings.TrimPrefix("nothing to write: "+v.Result.State.String(), " "))
+		story.add("render", "nothing to write: "+v.Result.State.String())
 	}
+	story.add("render", v.Result.Failure)
 	story.add("wait", v.Gate.Reason)
 }

@@ -42,6 +42,8 @@ type Kind struct {
 	Adapter *adapter.Adapter
 	// Resource is what the API server serves the kind as.
 	Resource schema.GroupVersionResource
+	// NoScale is true where the API server serves no /scale for the kind.
+	NoScale bool
 	// Blocked says why nothing may be written for the kind; empty: it may.
 	Blocked string
 	// Releasing is true while the Adapter object is being deleted: everything is given back.

@@ -13,7 +13,7 @@ type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is what they disagree on: size, min, max, hold or an annotation key.
 	Facet string
-	// Reason is why the winner won: mandatory, awake-until, priority or capacity.
+	// Reason is why the winner won: mandatory, awake-until, priority, capacity or, of annotations, value.
 	Reason string
 }
 
@@ -39,6 +39,7 @@ type Agreement struct {
 	setMin, setMax                   *workload.Intent
 	sleepHold, setHold               *workload.Intent
 	sleepAnnotations, setAnnotations map[string]*workload.Intent
+	deletionCosts                    *workload.Intent
 	keep, orphan                     map[workload.Policy]bool
 }
 
@@ -64,6 +65,7 @@ func (a Agreement) Add(in *workload.Intent) Agreement {
 		a.setMin = bestIf(in.Min != nil, a.setMin, in, byMin)
 		a.setMax = bestIf(in.Max != nil, a.setMax, in, byMax)
 		a.setHold = bestIf(in.Hold, a.setHold, in, byRank)
+		a.deletionCosts = bestIf(in.DeletionCosts != "", a.deletionCosts, in, byRank)
 		a.setAnnotations = withAnnotations(a.setAnnotations, in)
 	}
 	return a
@@ -73,33 +75,53 @@ func (a Agreement) Add(in *workload.Intent) Agreement {
 // priority; what is left competes with the requests that set values. A size that is set once counts where no size lasts.
 func (a Agreement) Plan() workload.Plan {
 	p := workload.Plan{Keep: a.keep, Orphan: a.orphan}
-	if in := winner(a.heard(a.sleep), a.exactly, bySize); in != nil {
+	if in := a.size(); in != nil {
 		p.Size = claim(in, *in.Size)
-	} else if a.once != nil {
-		p.Size = claim(a.once, *a.once.Size)
-		p.Size.Once, p.Size.Resumed = true, a.once.Resumed
+		if in == a.once {
+			p.Size.Once, p.Size.Resumed = true, in.Resumed
+		}
 	}
-	if in := winner(a.heard(a.sleepMin), a.setMin, byMin); in != nil {
+	if in := a.min(); in != nil {
 		p.Min = claim(in, *in.Min)
 	}
-	if in := winner(a.heard(a.sleepMax), a.setMax, byMax); in != nil {
+	if in := a.max(); in != nil {
 		p.Max = claim(in, *in.Max)
 	}
 	if in := winner(a.heard(a.sleepHold), a.setHold, byRank); in != nil {
 		p.Hold = claim(in, true)
+	}
+	if in := a.deletionCosts; in != nil {
+		p.DeletionCosts = claim(in, in.DeletionCosts)
 	}
 	for key, in := range a.setAnnotations {
 		p.Annotations = annotate(p.Annotations, key, in)
 	}
 	for key, in := range a.sleepAnnotations {
 		if in = a.heard(in); in != nil {
-			p.Annotations = annotate(p.Annotations, key, winner(in, a.setAnnotations[key], byAnnotation(key)))
+			p.Annotations = annotate(p.Annotations, key, a.annotation(key))
 		}
 	}
 	if p.Min != nil && p.Max != nil && p.Min.Value > p.Max.Value {
 		p.Max = &workload.Claim[int64]{Value: p.Min.Value, By: p.Min.By, Since: p.Min.Since, Enforce: p.Min.Enforce}
 	}
 	return p
+}
+
+// size is the intent that has its way on the size; nil: none has.
+func (a Agreement) size() *workload.Intent {
+	if in := winner(a.heard(a.sleep), a.exactly, bySize); in != nil {
+		return in
+	}
+	return a.once
+}
+
+func (a Agreement) min() *workload.Intent { return winner(a.heard(a.sleepMin), a.setMin, byMin) }
+
+func (a Agreement) max() *workload.Intent { return winner(a.heard(a.sleepMax), a.setMax, byMax) }
+
+// annotation is the intent that has its way on an annotation.
+func (a Agreement) annotation(key string) *workload.Intent {
+	return winner(a.heard(a.sleepAnnotations[key]), a.setAnnotations[key], byAnnotation(key))
 }
 
 // heard gives a sleeping intent unless the best request to stay awake overrules it.
@@ -302,17 +324,20 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 			continue
 		}
 		if in.Size != nil && !sameSize(*in.Size, plan.Size.Value) {
-			lose(in, "size", plan.Size.By, "priority or capacity")
+			lose(in, "size", plan.Size.By, why(a.size(), in))
 		}
 		if in.Min != nil && *in.Min != plan.Min.Value {
-			lose(in, "min", plan.Min.By, "priority or capacity")
+			lose(in, "min", plan.Min.By, why(a.min(), in))
 		}
 		if in.Max != nil && *in.Max != plan.Max.Value {
-			lose(in, "max", plan.Max.By, "priority or capacity")
+			lose(in, "max", plan.Max.By, a.whyMax(in, plan))
+		}
+		if in.DeletionCosts != "" && in.DeletionCosts != plan.DeletionCosts.Value {
+			lose(in, "deletion costs", plan.DeletionCosts.By, "priority or name")
 		}
 		for _, key := range slices.Sorted(maps.Keys(in.Annotations)) {
 			if won := plan.Annotations[key]; won.Value != in.Annotations[key] {
-				lose(in, key, won.By, "priority or value")
+				lose(in, key, won.By, whyAnnotation(a.annotation(key), in))
 			}
 		}
 	}
@@ -333,6 +358,22 @@ func why(winner, loser *workload.Intent) string {
 	default:
 		return "capacity"
 	}
+}
+
+// whyMax says why a maximum lost. One that yields to a higher minimum does so for its capacity, whatever the priorities.
+func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
+	if won := a.max(); *won.Max == plan.Max.Value {
+		return why(won, loser)
+	}
+	return "capacity"
+}
+
+// whyAnnotation says why a value of an annotation lost. Values have no capacity: the one that sorts last wins.
+func whyAnnotation(winner, loser *workload.Intent) string {
+	if reason := why(winner, loser); reason != "capacity" {
+		return reason
+	}
+	return "value"
 }
 
 func sameSize(a, b workload.Size) bool {

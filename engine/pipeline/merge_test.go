@@ -83,12 +83,12 @@ func TestMerge(t *testing.T) {
 			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("a"), Facet: "size", Reason: "mandatory"}}},
 		{reason: "nor a size of the highest priority", intents: []workload.Intent{frozen, exactly("t", math.MaxInt32, 6)},
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
-			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("t"), Facet: "size", Reason: "priority or capacity"}}},
+			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("t"), Facet: "size", Reason: "mandatory"}}},
 		{reason: "awake-until still wakes what schedules put to sleep beside a freeze of something else", intents: []workload.Intent{sleep("a", 1), until},
 			conflicts: []pipeline.Conflict{{Winner: policy("target"), Loser: policy("a"), Facet: "size", Reason: "awake-until"}}},
 		{reason: "more capacity wins between two that sleep", intents: []workload.Intent{sleep("a", 0), atMost("b", 0, 2)},
 			size: &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}, by: "b",
-			conflicts: []pipeline.Conflict{{Winner: policy("b"), Loser: policy("a"), Facet: "size", Reason: "priority or capacity"}}},
+			conflicts: []pipeline.Conflict{{Winner: policy("b"), Loser: policy("a"), Facet: "size", Reason: "capacity"}}},
 		{reason: "one kept awake is told what a higher priority narrows", intents: []workload.Intent{sleepBounds("a", 1, 1, 2), awake("b", 0)},
 			conflicts: []pipeline.Conflict{
 				{Winner: policy("a"), Loser: policy("b"), Facet: "max", Reason: "priority"},
@@ -105,10 +105,10 @@ func TestMerge(t *testing.T) {
 			size: &workload.Size{Mode: workload.SizeExactly, Replicas: 6, Capacity: 6}, by: "t"},
 		{reason: "a trigger's size has more capacity than sleep", intents: []workload.Intent{sleep("a", 0), exactly("t", 0, 6)},
 			size: &workload.Size{Mode: workload.SizeExactly, Replicas: 6, Capacity: 6}, by: "t",
-			conflicts: []pipeline.Conflict{{Winner: policy("t"), Loser: policy("a"), Facet: "size", Reason: "priority or capacity"}}},
+			conflicts: []pipeline.Conflict{{Winner: policy("t"), Loser: policy("a"), Facet: "size", Reason: "capacity"}}},
 		{reason: "a schedule of higher priority sleeps over a trigger", intents: []workload.Intent{sleep("a", 1), exactly("t", 0, 6)},
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "a",
-			conflicts: []pipeline.Conflict{{Winner: policy("a"), Loser: policy("t"), Facet: "size", Reason: "priority or capacity"}}},
+			conflicts: []pipeline.Conflict{{Winner: policy("a"), Loser: policy("t"), Facet: "size", Reason: "priority"}}},
 		{reason: "a size set once counts where none lasts", intents: []workload.Intent{once("t", 0, 6), awake("a", 5)},
 			size: &workload.Size{Mode: workload.SizeExactly, Replicas: 6, Capacity: 6}, by: "t"},
 		{reason: "a size set once yields to sleep, whatever the priority", intents: []workload.Intent{once("t", 9, 6), sleep("a", 0)},
@@ -116,7 +116,7 @@ func TestMerge(t *testing.T) {
 			conflicts: []pipeline.Conflict{{Winner: policy("a"), Loser: policy("t"), Facet: "size", Reason: "is set once, the other lasts"}}},
 		{reason: "of two sizes set once the larger", intents: []workload.Intent{once("t", 0, 6), once("u", 0, 7)},
 			size: &workload.Size{Mode: workload.SizeExactly, Replicas: 7, Capacity: 7}, by: "u",
-			conflicts: []pipeline.Conflict{{Winner: policy("u"), Loser: policy("t"), Facet: "size", Reason: "priority or capacity"}}},
+			conflicts: []pipeline.Conflict{{Winner: policy("u"), Loser: policy("t"), Facet: "size", Reason: "capacity"}}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -174,14 +175,16 @@ func referenceConflicts(intents []workload.Intent) []string {
 				case !won || facet == "hold":
 				case facet == "size" || facet == "once":
 					if slices.Compare(a.keys[2:], w.keys[2:]) != 0 {
-						lose(in.By, w.in.By, "size", "priority or capacity")
+						lose(in.By, w.in.By, "size", reason(w.in, in))
 					}
 				case facet == "min" && *in.Min != plan.Min.Value:
-					lose(in.By, plan.Min.By, facet, "priority or capacity")
+					lose(in.By, plan.Min.By, facet, reason(w.in, in))
+				case facet == "max" && *in.Max != plan.Max.Value && *w.in.Max < plan.Max.Value:
+					lose(in.By, plan.Max.By, facet, "capacity") // the minimum is higher than the maximum that was agreed
 				case facet == "max" && *in.Max != plan.Max.Value:
-					lose(in.By, plan.Max.By, facet, "priority or capacity")
+					lose(in.By, plan.Max.By, facet, reason(w.in, in))
 				case facet != "min" && facet != "max" && a.text != w.text:
-					lose(in.By, w.in.By, facet, "priority or value")
+					lose(in.By, w.in.By, facet, strings.Replace(reason(w.in, in), "capacity", "value", 1))
 				}
 			}
 		}

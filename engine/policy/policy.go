@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
@@ -82,7 +83,7 @@ type Policy struct {
 	Down, Up Limit
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
-	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker and Judge. Nil: nothing more.
+	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker, Judge and PodOrderer. Nil: nothing more.
 	Extras any
 	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.
 	Invalid field.ErrorList
@@ -121,6 +122,44 @@ type Maker interface {
 type Judge interface {
 	// JudgedKinds lists the kinds that the policy names; empty: every adapted kind.
 	JudgedKinds() []schema.GroupKind
+	// JudgedBy selects the objects whose changes are judged.
+	JudgedBy() *target.Selector
+}
+
+// Selection is what the target section of the policy selects: what it acts on, or what is judged by it.
+func (p *Policy) Selection() *target.Selector {
+	if j, ok := p.Extras.(interface{ JudgedBy() *target.Selector }); ok {
+		return j.JudgedBy()
+	}
+	return p.Target
+}
+
+// PodOrderer is an extra of policies that order the pods of their targets for deletion.
+type PodOrderer interface {
+	// NodeLabels lists the node labels that planning looks at, the one by which spreads are told first.
+	NodeLabels() []string
+	// PlanCosts gives the deletion costs to be changed on the pods of a target.
+	PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan
+	// WritesPerSecond is the most costs that may be changed in a second where the policy has that many pods.
+	WritesPerSecond(pods int) float64
+	// FillPods edits the status of an object of the policy's kind: the part that tells of pods.
+	FillPods(obj Object, pods PodSummary)
+}
+
+// PodSummary is what has become of the pods of a policy's targets.
+type PodSummary struct {
+	// Pods is how many are planned for, Writes how many costs were changed in the last hour.
+	Pods, Writes int
+	// Spread is how uneven the most uneven target is now; SpreadAtHalf is that once each target is scaled down to half.
+	Spread, SpreadAtHalf int
+	// Foreign counts the pods whose cost somebody else has set, by field manager.
+	Foreign map[string]int
+}
+
+// PodOrderer gives what orders pods for deletion; nil: the policy does not.
+func (p *Policy) PodOrderer() PodOrderer {
+	o, _ := p.Extras.(PodOrderer)
+	return o
 }
 
 // Template is the object that the policy wants to exist; nil: none.
@@ -135,6 +174,12 @@ func (p *Policy) Template() *Template {
 func (p *Policy) Reporter() Reporter {
 	r, _ := p.Extras.(Reporter)
 	return r
+}
+
+// SetsValues says whether the policy sets values on its targets and neither puts them to sleep nor wakes them.
+func (p *Policy) SetsValues() bool {
+	r := p.Reporter()
+	return r != nil && r.AppliedLimit() > 0
 }
 
 // Field names what in the spec asks for a facet at an instant; empty if nothing does, or the policy cannot tell.

@@ -25,10 +25,10 @@ func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
 		"pair-utc":      mustPair(tb, "0 8 * * 1-5", "0 20 * * 1-5", "UTC"),
 		"pair-daily":    daily,
 		"pair-yearly":   mustPair(tb, "0 0 1 1 *", "0 0 1 7 *", zone),
-		"leap-day":      mustWindow(tb, timeline.WindowSpec{Cron: "0 0 29 2 *", Duration: 24 * time.Hour}, zone).Timeline,
-		"nights":        mustWindow(tb, nights, zone).Timeline,
-		"cron-window":   mustWindow(tb, patching, zone).Timeline,
-		"every-minute":  mustWindow(tb, timeline.WindowSpec{Cron: "* * * * *", Duration: time.Minute}, zone).Timeline,
+		"leap-day":      mustWindow(tb, timeline.WindowSpec{Cron: "0 0 29 2 *", Duration: 24 * time.Hour}, zone),
+		"nights":        mustWindow(tb, nights, zone),
+		"cron-window":   mustWindow(tb, patching, zone),
+		"every-minute":  mustWindow(tb, timeline.WindowSpec{Cron: "* * * * *", Duration: time.Minute}, zone),
 		"calendar":      holidays,
 		"three-windows": mustWindows(tb, zone, nights, weekend, patching),
 		"pair-holidays": timeline.Override(daily, timeline.Effect{During: holidays}),
@@ -37,10 +37,6 @@ func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
 
 func BenchmarkNext(b *testing.B) {
 	benchmark(b, func(t timeline.Timeline, at time.Time) { t.Next(at) })
-}
-
-func BenchmarkPrevious(b *testing.B) {
-	benchmark(b, func(t timeline.Timeline, at time.Time) { t.Previous(at) })
 }
 
 func BenchmarkAt(b *testing.B) {
@@ -65,10 +61,9 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 		allocs := testing.AllocsPerRun(100, func() {
 			line.At(at)
 			line.Next(at)
-			line.Previous(at)
 		})
 		if allocs != 0 {
-			t.Errorf("%s: %v allocations for At, Next and Previous together, want none", name, allocs)
+			t.Errorf("%s: %v allocations for At and Next together, want none", name, allocs)
 		}
 	}
 }

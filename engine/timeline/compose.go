@@ -7,29 +7,16 @@ func Not(t Timeline) Timeline {
 	return Timeline{root: &not{t.node()}, text: "not (" + t.String() + ")"}
 }
 
-// Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name.
+// Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name. Windows of
+// weekdays in one zone are merged on the clock face, so that any number of them costs no more than one.
 func Union(ts ...Timeline) Timeline {
 	if len(ts) == 0 {
 		return Timeline{}
 	}
-	nodes := make([]node, len(ts))
+	named := make([]node, len(ts))
 	texts := make([]string, len(ts))
 	for i, t := range ts {
-		nodes[i], texts[i] = t.node(), t.String()
-	}
-	return Timeline{root: newUnion(nodes, nodes), text: strings.Join(texts, "; ")}
-}
-
-// Windows returns the union of windows. Windows of weekdays in one zone are merged on the clock face, so that any
-// number of them costs no more than one.
-func Windows(ws []Window) Timeline {
-	if len(ws) == 0 {
-		return Timeline{}
-	}
-	named := make([]node, len(ws))
-	texts := make([]string, len(ws))
-	for i, w := range ws {
-		named[i], texts[i] = w.node(), w.String()
+		named[i], texts[i] = t.node(), t.String()
 	}
 	return Timeline{root: newUnion(mergeWeekly(named), named), text: strings.Join(texts, "; ")}
 }

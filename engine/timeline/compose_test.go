@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -112,76 +110,18 @@ func TestOverride(t *testing.T) {
 
 func TestNot(t *testing.T) {
 	night := mustWindow(t, timeline.WindowSpec{Name: "night", Days: []string{"Mon"}, From: "20:00", To: "08:00"}, "UTC")
-	check(t, timeline.Not(night.Timeline), []moment{
+	check(t, timeline.Not(night), []moment{
 		{"2026-06-15T21:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
 		{"2026-06-16T08:00:00Z", true, "2026-06-16T08:00:00Z", "2026-06-22T20:00:00Z", ""},
 	})
 	check(t, timeline.Not(timeline.Timeline{}), []moment{{"2026-06-16T08:00:00Z", true, "", "", ""}})
-	june := mustWindow(t, timeline.WindowSpec{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC").Timeline
+	june := mustWindow(t, timeline.WindowSpec{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC")
 	check(t, timeline.Union(timeline.Not(june), mustCalendar(t, "past", timeline.CalendarSpec{})), []moment{
 		{"2026-05-15T12:00:00Z", true, "", "2026-06-01T00:00:00Z", ""},
 		{"2026-06-15T12:00:00Z", false, "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", "june"},
 		{"2026-07-15T12:00:00Z", true, "2026-07-01T00:00:00Z", "", ""},
 	})
 	check(t, timeline.Union(), []moment{{"2026-06-16T08:00:00Z", false, "", "", ""}})
-}
-
-func TestStartsAndEnds(t *testing.T) {
-	w := mustWindow(t, timeline.WindowSpec{Name: "peak", Days: []string{"Mon", "Tue"}, From: "08:00", To: "11:00"}, "UTC")
-	tests := []struct{ at, nextStart, previousEnd string }{
-		{"2026-06-15T07:59:59Z", "2026-06-15T08:00:00Z", "2026-06-09T11:00:00Z"},
-		{"2026-06-15T08:00:00Z", "2026-06-16T08:00:00Z", "2026-06-09T11:00:00Z"},
-		{"2026-06-15T11:00:00Z", "2026-06-16T08:00:00Z", "2026-06-15T11:00:00Z"},
-		{"2026-06-17T11:00:00Z", "2026-06-22T08:00:00Z", "2026-06-16T11:00:00Z"},
-	}
-	for _, tt := range tests {
-		start, _ := w.NextStart(utc(t, tt.at))
-		end, _ := w.PreviousEnd(utc(t, tt.at))
-		if !start.Equal(utc(t, tt.nextStart)) || !end.Equal(utc(t, tt.previousEnd)) {
-			t.Errorf("at %s: next start %s and previous end %s, want %s and %s", tt.at, start, end, tt.nextStart, tt.previousEnd)
-		}
-	}
-	once := mustWindow(t, timeline.WindowSpec{Start: "2026-06-15", End: "2026-06-15"}, "UTC")
-	inside := utc(t, "2026-06-15T12:00:00Z")
-	if start, ok := once.NextStart(inside); ok {
-		t.Errorf("next start of a window that comes once, inside it: %s, want none", start)
-	}
-	if end, ok := once.PreviousEnd(inside); ok {
-		t.Errorf("previous end of a window that comes once, inside it: %s, want none", end)
-	}
-}
-
-func TestIntervals(t *testing.T) {
-	w := mustWindow(t, timeline.WindowSpec{Name: "peak", Days: []string{"Mon", "Tue"}, From: "20:00", To: "08:00"}, "UTC")
-	var got []timeline.Interval
-	for i := range w.Intervals(utc(t, "2026-06-15T22:00:00Z"), utc(t, "2026-06-22T20:00:00Z")) {
-		got = append(got, i)
-	}
-	want := []timeline.Interval{
-		{Start: utc(t, "2026-06-15T20:00:00Z"), End: utc(t, "2026-06-16T08:00:00Z"), Name: "peak"},
-		{Start: utc(t, "2026-06-16T20:00:00Z"), End: utc(t, "2026-06-17T08:00:00Z"), Name: "peak"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("intervals of a week (-want +got):\n%s", diff)
-	}
-
-	count := 0
-	for range w.Intervals(utc(t, "2026-06-15T22:00:00Z"), time.Time{}) {
-		if count++; count == 1000 {
-			break
-		}
-	}
-	if count != 1000 {
-		t.Errorf("an unlimited walk stopped after %d intervals", count)
-	}
-
-	got = nil
-	for i := range timeline.Not(timeline.Timeline{}).Intervals(utc(t, "2026-06-15T22:00:00Z"), time.Time{}) {
-		got = append(got, i)
-	}
-	if diff := cmp.Diff([]timeline.Interval{{}}, got); diff != "" {
-		t.Errorf("intervals of always (-want +got):\n%s", diff)
-	}
 }
 
 func TestString(t *testing.T) {
@@ -194,18 +134,18 @@ func TestString(t *testing.T) {
 	}{
 		{timeline.Timeline{}, "never"},
 		{mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", zone), "up 0 8 * * 1-5, down 0 20 * * 1-5 Europe/Skopje"},
-		{mustWindow(t, nights, zone).Timeline, "window nights: Mon-Fri 20:00-08:00 Europe/Skopje"},
-		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, "").Timeline, "window daily 08:00-24:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, "").Timeline,
+		{mustWindow(t, nights, zone), "window nights: Mon-Fri 20:00-08:00 Europe/Skopje"},
+		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, ""), "window daily 08:00-24:00 UTC"},
+		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, ""),
 			"window Tue,Sat,Sun 08:00-09:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Days: []string{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, "").Timeline,
+		{mustWindow(t, timeline.WindowSpec{Days: []string{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, ""),
 			"window Mon-Wed,Sat 08:00-09:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, "").Timeline,
+		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, ""),
 			"window p: 0 2 * * 6 for 1h30m UTC"},
-		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").Timeline, "window 0 2 * * 6 for 4h UTC"},
-		{mustWindow(t, timeline.WindowSpec{Name: "y", Start: "2026-12-24", End: "2027-01-02"}, zone).Timeline,
+		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, ""), "window 0 2 * * 6 for 4h UTC"},
+		{mustWindow(t, timeline.WindowSpec{Name: "y", Start: "2026-12-24", End: "2027-01-02"}, zone),
 			"window y: 2026-12-24 to 2027-01-02 Europe/Skopje"},
-		{timeline.Override(mustWindow(t, nights, zone).Timeline,
+		{timeline.Override(mustWindow(t, nights, zone),
 			timeline.Effect{During: mustCalendar(t, "holidays", timeline.CalendarSpec{})}),
 			"window nights: Mon-Fri 20:00-08:00 Europe/Skopje; off during calendar holidays UTC"},
 		{timeline.Not(timeline.Timeline{}), "not (never)"},
@@ -215,21 +155,23 @@ func TestString(t *testing.T) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	unnamed := mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "")
-	if unnamed.Name() != "0 2 * * 6 for 4h UTC" || mustWindow(t, nights, zone).Name() != "nights" {
-		t.Errorf("names are %q and %q", unnamed.Name(), mustWindow(t, nights, zone).Name())
+	saturday := utc(t, "2026-06-20T03:00:00Z")
+	unnamed := mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").At(saturday).Name
+	named := mustWindow(t, nights, zone).At(saturday).Name
+	if unnamed != "0 2 * * 6 for 4h UTC" || named != "nights" {
+		t.Errorf("names are %q and %q", unnamed, named)
 	}
 }
 
 func TestTheEndsOfTime(t *testing.T) {
 	thursday := timeline.WindowSpec{Name: "first", Days: []string{"Thu"}, From: "00:00", To: "24:00"}
-	check(t, mustWindow(t, thursday, "America/New_York").Timeline, []moment{
+	check(t, mustWindow(t, thursday, "America/New_York"), []moment{
 		{"1970-01-01T12:00:00Z", true, "", "1970-01-02T05:00:00Z", "first"},
 	})
 	all := timeline.WindowSpec{Name: "all", Start: "1970-01-01T00:00:00Z", End: "9999-12-31T23:00:00-01:00"}
-	check(t, mustWindow(t, all, "UTC").Timeline, []moment{{"2026-06-15T12:00:00Z", true, "", "", "all"}})
+	check(t, mustWindow(t, all, "UTC"), []moment{{"2026-06-15T12:00:00Z", true, "", "", "all"}})
 	friday := timeline.WindowSpec{Name: "last", Days: []string{"Fri"}, From: "00:00", To: "24:00"}
-	check(t, mustWindow(t, friday, "Europe/Skopje").Timeline, []moment{
+	check(t, mustWindow(t, friday, "Europe/Skopje"), []moment{
 		{"9999-12-31T12:00:00Z", true, "9999-12-30T23:00:00Z", "", "last"},
 	})
 	line := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "Europe/Skopje")
@@ -237,8 +179,8 @@ func TestTheEndsOfTime(t *testing.T) {
 		t.Errorf("next at the end of the year 9999 is %s, want none", at)
 	}
 	for _, before := range []time.Time{{}, utc(t, "1969-12-31T12:00:00Z")} {
-		if at, ok := line.Previous(before); ok {
-			t.Errorf("previous at %s is %s, want none", before, at)
+		if since := line.At(before).Since; !since.IsZero() {
+			t.Errorf("at %s: since %s, want for ever", before, since)
 		}
 		if next, ok := line.Next(before); !ok || next.Year() != 1970 {
 			t.Errorf("next at %s is %s, %v, want one in 1970", before, next, ok)

@@ -36,7 +36,7 @@ func TestFormsOfCron(t *testing.T) {
 	}
 	for _, tt := range tests {
 		open := func(cron string) timeline.Timeline {
-			return mustWindow(t, timeline.WindowSpec{Cron: cron, Duration: time.Minute}, "Europe/Skopje").Timeline
+			return mustWindow(t, timeline.WindowSpec{Cron: cron, Duration: time.Minute}, "Europe/Skopje")
 		}
 		got, want := open(tt.form), open(tt.same)
 		at := utc(t, "2026-01-01T12:00:00Z")

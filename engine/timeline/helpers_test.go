@@ -21,7 +21,7 @@ func mustZone(t fataler, name string) *time.Location {
 	return loc
 }
 
-func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Window {
+func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Timeline {
 	t.Helper()
 	w, errs := timeline.ParseWindow(spec, mustZone(t, zone), nil)
 	if len(errs) > 0 {
@@ -33,7 +33,7 @@ func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Windo
 func mustWindows(t fataler, zone string, specs ...timeline.WindowSpec) timeline.Timeline {
 	t.Helper()
 	loc := mustZone(t, zone)
-	var ws []timeline.Window
+	var ws []timeline.Timeline
 	for _, spec := range specs {
 		w, errs := timeline.ParseWindow(spec, loc, nil)
 		if len(errs) > 0 {
@@ -41,7 +41,7 @@ func mustWindows(t fataler, zone string, specs ...timeline.WindowSpec) timeline.
 		}
 		ws = append(ws, w)
 	}
-	return timeline.Windows(ws)
+	return timeline.Union(ws...)
 }
 
 func mustPair(t fataler, up, down, zone string) timeline.Timeline {

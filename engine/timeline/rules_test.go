@@ -29,9 +29,6 @@ func check(t *testing.T, line timeline.Timeline, moments []moment) {
 		if next, ok := line.Next(at); ok != (m.until != "") || !next.Equal(want.Until) {
 			t.Errorf("%s: next after %s is %s, %v, want %s", line, m.at, next, ok, m.until)
 		}
-		if previous, ok := line.Previous(at); ok != (m.since != "") || !previous.Equal(want.Since) {
-			t.Errorf("%s: previous at %s is %s, %v, want %s", line, m.at, previous, ok, m.since)
-		}
 	}
 }
 
@@ -271,6 +268,6 @@ func TestWindow(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) { check(t, mustWindow(t, tt.spec, tt.zone).Timeline, tt.moments) })
+		t.Run(tt.reason, func(t *testing.T) { check(t, mustWindow(t, tt.spec, tt.zone), tt.moments) })
 	}
 }

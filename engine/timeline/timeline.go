@@ -12,10 +12,7 @@
 // day: it has no hour that could be meant only once, so it repeats with the repeated hour.
 package timeline
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // Timeline is on or off at every instant. It is immutable and safe for concurrent use; the zero Timeline is never on.
 // Instants are resolved to whole seconds. Time begins with 1970 and ends with 9999.
@@ -37,16 +34,6 @@ type State struct {
 	Name string
 }
 
-// Interval is one stretch of time in which a timeline is on: from Start until just before End.
-type Interval struct {
-	// Start is the first instant of the interval. Zero: it has no beginning.
-	Start time.Time
-	// End is the first instant after the interval. Zero: it has no end.
-	End time.Time
-	// Name is what is responsible for the state at Start.
-	Name string
-}
-
 // At returns the state that holds at the instant.
 func (t Timeline) At(at time.Time) State {
 	u := toSeconds(at)
@@ -61,62 +48,6 @@ func (t Timeline) At(at time.Time) State {
 func (t Timeline) Next(after time.Time) (time.Time, bool) {
 	_, edge := t.node().look(toSeconds(after), forward)
 	return toTime(edge), isInstant(edge)
-}
-
-// Previous returns the last change of state at or before the instant, and false if nothing had ever changed by then.
-func (t Timeline) Previous(at time.Time) (time.Time, bool) {
-	_, edge := t.node().look(toSeconds(at), backward)
-	return toTime(edge), isInstant(edge)
-}
-
-// NextStart returns the first instant strictly after the given one at which the timeline turns on.
-func (t Timeline) NextStart(after time.Time) (time.Time, bool) {
-	n := t.node()
-	on, edge := n.look(toSeconds(after), forward)
-	if on && isInstant(edge) {
-		_, edge = n.look(edge, forward)
-	}
-	return toTime(edge), isInstant(edge)
-}
-
-// PreviousEnd returns the last instant at or before the given one at which the timeline turned off.
-func (t Timeline) PreviousEnd(at time.Time) (time.Time, bool) {
-	n := t.node()
-	on, edge := n.look(toSeconds(at), backward)
-	if on && isInstant(edge) {
-		_, edge = n.look(edge-1, backward)
-	}
-	return toTime(edge), isInstant(edge)
-}
-
-// Intervals yields, in order, the intervals in which the timeline is on and which share an instant with [from, to).
-// They are whole: the first may start before from and the last may end after to. A zero to means no limit, for callers
-// that stop by themselves after the next n.
-func (t Timeline) Intervals(from, to time.Time) iter.Seq[Interval] {
-	return func(yield func(Interval) bool) {
-		n := t.node()
-		limit := forever
-		if !to.IsZero() {
-			limit = toSeconds(to)
-		}
-		for u := toSeconds(from); u < limit; {
-			on, end := n.look(u, forward)
-			if on {
-				_, start := n.look(u, backward)
-				_, label := n.state(u)
-				if isInstant(start) {
-					_, label = n.state(start)
-				}
-				if !yield(Interval{Start: toTime(start), End: toTime(end), Name: label}) {
-					return
-				}
-			}
-			if !isInstant(end) {
-				return
-			}
-			u = end
-		}
-	}
 }
 
 // String returns a short phrase for traces and messages, such as

@@ -27,36 +27,27 @@ type WindowSpec struct {
 	Start, End string
 }
 
-// Window is one named window: a timeline that is on while the window is open.
-type Window struct {
-	Timeline
-	name string
-}
-
-// Name returns the name the window was given, or a short description if it was given none.
-func (w Window) Name() string { return w.name }
-
-// ParseWindow returns the window in the zone. Errors name the fields days[i], from, to, cron, duration, start and end
+// ParseWindow returns the timeline that is on while the window is open. Without a name, a short description is the name of its
+// states. Errors name the fields days[i], from, to, cron, duration, start and end
 // under fldPath.
-func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Window, field.ErrorList) {
+func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	forms := spec.forms()
 	if len(forms) == 0 {
-		return Window{}, field.ErrorList{field.Required(fldPath, "set from and to, cron and duration, or start and end")}
+		return Timeline{}, field.ErrorList{field.Required(fldPath, "set from and to, cron and duration, or start and end")}
 	}
 	if len(forms) > 1 {
-		return Window{}, field.ErrorList{field.Invalid(fldPath, spec.Name,
+		return Timeline{}, field.ErrorList{field.Invalid(fldPath, spec.Name,
 			fmt.Sprintf("has more than one form, use one of: %s", strings.Join(forms, "; ")))}
 	}
 	body, build, errs := spec.parse(fldPath)
 	if len(errs) > 0 {
-		return Window{}, errs
+		return Timeline{}, errs
 	}
 	body += " " + loc.String()
 	if spec.Name == "" {
-		return Window{Timeline{root: build(loc, body), text: "window " + body}, body}, nil
+		return Timeline{root: build(loc, body), text: "window " + body}, nil
 	}
-	text := fmt.Sprintf("window %s: %s", spec.Name, body)
-	return Window{Timeline{root: build(loc, spec.Name), text: text}, spec.Name}, nil
+	return Timeline{root: build(loc, spec.Name), text: fmt.Sprintf("window %s: %s", spec.Name, body)}, nil
 }
 
 const (

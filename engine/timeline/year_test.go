@@ -78,15 +78,15 @@ func compareAt(t fataler, w *world, line timeline.Timeline, want track, changes 
 	case following == len(changes) && ok && next.Before(w.at(len(want.on))):
 		t.Fatalf("%s at %s: next is %s, want none in this world", line, at, next)
 	}
-	previous, ok := line.Previous(at)
+	previous, ok := state.Since, !state.Since.IsZero()
 	switch {
 	case following > 0 && !previous.Equal(w.at(changes[following-1])):
 		t.Fatalf("%s at %s: previous is %s, want %s", line, at, previous, w.at(changes[following-1]))
 	case following == 0 && ok && previous.After(w.at(want.valid)):
 		t.Fatalf("%s at %s: previous is %s, want none in this world", line, at, previous)
 	}
-	if !state.Since.Equal(previous) || !state.Until.Equal(next) {
-		t.Fatalf("%s at %s: state %+v differs from previous %s and next %s", line, at, state, previous, next)
+	if !state.Until.Equal(next) {
+		t.Fatalf("%s at %s: state %+v differs from next %s", line, at, state, next)
 	}
 }
 
@@ -128,7 +128,7 @@ func cronSubject(expr string, length time.Duration) subject {
 	return subject{
 		name: fmt.Sprintf("cron %s for %s", expr, length),
 		build: func(t fataler, zone string) timeline.Timeline {
-			return mustWindow(t, timeline.WindowSpec{Cron: expr, Duration: length}, zone).Timeline
+			return mustWindow(t, timeline.WindowSpec{Cron: expr, Duration: length}, zone)
 		},
 		truth: func(w *world) track { return w.cron(expr, int(length/time.Minute)) },
 	}
@@ -145,7 +145,7 @@ func pairSubject(up, down string) subject {
 func windowSubject(spec timeline.WindowSpec, truth func(*world) track) subject {
 	return subject{
 		name:  fmt.Sprintf("window %v %s-%s %s-%s", spec.Days, spec.From, spec.To, spec.Start, spec.End),
-		build: func(t fataler, zone string) timeline.Timeline { return mustWindow(t, spec, zone).Timeline },
+		build: func(t fataler, zone string) timeline.Timeline { return mustWindow(t, spec, zone) },
 		truth: truth,
 	}
 }
@@ -219,9 +219,15 @@ func yearZones() []string {
 	return []string{"Europe/Skopje", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"}
 }
 
+// chosen says whether a subject is looked at in a world: everywhere, or with -short (make mutate) in one of five.
+func chosen(world, subject int) bool { return !testing.Short() || (world+subject)%5 == 0 }
+
 func TestWholeYearsAgainstAWalkOverEveryMinute(t *testing.T) {
-	for _, zone := range yearZones() {
-		for _, s := range yearSubjects() {
+	for i, zone := range yearZones() {
+		for j, s := range yearSubjects() {
+			if !chosen(i, j) {
+				continue
+			}
 			t.Run(zone+"/"+s.name, func(t *testing.T) {
 				w := worldOf(t, zone, 2026)
 				want := s.truth(w)
@@ -232,7 +238,7 @@ func TestWholeYearsAgainstAWalkOverEveryMinute(t *testing.T) {
 }
 
 func TestWorldsWithOddGaps(t *testing.T) {
-	for _, place := range []worldKey{
+	for i, place := range []worldKey{
 		{"Pacific/Apia", 2011},      // 30 December 2011 never was
 		{"Africa/Cairo", 2026},      // the gap is at midnight, of a Friday
 		{"Asia/Beirut", 2026},       // the gap is at midnight
@@ -241,7 +247,10 @@ func TestWorldsWithOddGaps(t *testing.T) {
 		{"America/Caracas", 2016},   // half an hour forward for good
 		{"Europe/Skopje", 2104},     // beyond the tables, in a leap year
 	} {
-		for _, s := range yearSubjects() {
+		for j, s := range yearSubjects() {
+			if !chosen(i, j) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s-%d/%s", place.zone, place.year, s.name), func(t *testing.T) {
 				w := worldOf(t, place.zone, place.year)
 				want := s.truth(w)
@@ -319,7 +328,7 @@ func TestRandomUnionsAgainstAWalkOverEveryMinute(t *testing.T) {
 		to := rapid.IntRange(0, 1439).Filter(func(m int) bool { return m != from }).Draw(t, "to")
 		spec := timeline.WindowSpec{Days: []string{"Mon", "Sun"}, From: clockText(from), To: clockText(to)}
 		line := timeline.Not(timeline.Union(
-			a.build(t, zone), timeline.Not(b.build(t, zone)), mustWindow(t, spec, zone).Timeline))
+			a.build(t, zone), timeline.Not(b.build(t, zone)), mustWindow(t, spec, zone)))
 		want := w.days(weekdays(time.Monday, time.Sunday), from, to)
 		want = invert(union(union(a.truth(w), invert(b.truth(w))), want))
 		compare(t, w, line, want, randomMinutes(t, want))

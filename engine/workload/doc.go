@@ -5,6 +5,7 @@ package workload
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -43,6 +44,14 @@ func (p Policy) String() string {
 		return p.Kind + "/" + p.Name
 	}
 	return p.Kind + "/" + p.Namespace + "/" + p.Name
+}
+
+// Label is namespace/name, or the name alone of a cluster-scoped policy: what metrics call it beside its kind.
+func (p Policy) Label() string {
+	if p.Namespace == "" {
+		return p.Name
+	}
+	return p.Namespace + "/" + p.Name
 }
 
 // Compare orders policies by kind, namespace and name.
@@ -125,12 +134,23 @@ type Object struct {
 	// Fields are the values the adapter reads, in the order of its projection. After them come the values at ledger pointers
 	// that the adapter does not write (any more), so that an original is given back even after an edit of the adapter.
 	Fields []Field
-	// Elements are the values read under `each`, one per element and path, in the order met.
+	// Elements are the values read under `each`, one per element and path, in the order met. After them come, where the ledger
+	// speaks of elements, those that `each` does not yield.
 	Elements []Element
 	// Ledger is what Flyball changed on the object; nil if nothing.
 	Ledger Ledger
+	// LedgerNotes is what else is known of the ledger annotation; nil where there is none.
+	LedgerNotes *LedgerNotes
 	// LedgerError says why the ledger annotation could not be read; such an object is never written.
 	LedgerError string
+	// Requests is what one pod of the object's template requests; nil where there is no ledger, so that nobody asks, or no template.
+	Requests *Requests
+}
+
+// Requests is what one pod asks of a node.
+type Requests struct {
+	// MilliCPU is in thousandths of a core, Memory in bytes.
+	MilliCPU, Memory int64
 }
 
 // Field is the value found at one plain path of an object.
@@ -143,6 +163,35 @@ type Field struct {
 	Sole uint8
 }
 
+// LedgerNotes is what is known of a ledger besides its entries.
+type LedgerNotes struct {
+	// UID is that of the object on which the ledger was begun, empty where it does not say. It differs from the object's where that
+	// was restored.
+	UID string
+	// CopyOf names the object that this one is a copy of, where it was copied while that one was changed by Flyball and still
+	// has what Flyball had set there: the ledger that came along is not its own.
+	CopyOf string
+	// Authors says who has written the fields of the entries since, in the order of the ledger; nil where nothing is known of it.
+	Authors []Author
+}
+
+// Notes is what is known of the ledger annotation besides its entries; the zero value where there is none.
+func (o *Object) Notes() LedgerNotes {
+	if o.LedgerNotes == nil {
+		return LedgerNotes{}
+	}
+	return *o.LedgerNotes
+}
+
+// Author is what the managed fields of an object say of one ledger entry.
+type Author struct {
+	// Known is true where they tell who has written the field last; Other, where somebody else has since Flyball did.
+	Known, Other bool
+	// Alone is, where parents of the field were made, the number of leading tokens of the pointer that lead to the outermost one
+	// in which nobody but Flyball has written: what else is in there came with Flyball's write, such as defaults of the schema. Zero: none.
+	Alone uint8
+}
+
 // Exists says whether there is a value.
 func (f Field) Exists() bool { return f.Raw != "" }
 
@@ -152,12 +201,14 @@ type Element struct {
 	Component uint8
 	// Index is the element's place in its list.
 	Index uint16
-	// Name is what the element calls itself.
+	// Name is what the element calls itself; empty where it has no name.
 	Name string
 	// Pointer is the concrete JSON pointer of the count.
 	Pointer string
-	// NamePointer is the concrete JSON pointer of the name.
+	// NamePointer is the concrete JSON pointer of the name; empty where elements have none.
 	NamePointer string
+	// Outside is true for an element that `each` does not yield (any more). It is only there for the ledger.
+	Outside bool
 	Field
 }
 
@@ -214,14 +265,16 @@ type Observed struct {
 // owner's own wish is never less capacity than a policy's reduction of it.
 func (o Observed) Capacity(s Size) int64 {
 	if s.Mode == SizeOwn {
-		return int64(^uint64(0) >> 1)
+		return math.MaxInt64
 	}
 	if s.Mode == SizeSleep && o.CanSuspend {
 		return 0
 	}
 	var total int64
 	for _, c := range o.Components {
-		total += s.Of(c)
+		if total += s.Of(c); total < 0 { // quantities of bytes can be large
+			return math.MaxInt64
+		}
 	}
 	return total
 }

@@ -43,7 +43,9 @@ func (s Size) Of(c Component) int64 {
 	case SizeAtMost:
 		want = min(c.Replicas, max(s.Replicas, c.Minimum))
 	case SizePercent:
-		want = min(c.Replicas, max((c.Replicas*int64(s.Percent)+99)/100, c.Minimum))
+		percent := int64(s.Percent)
+		part := c.Replicas/100*percent + (c.Replicas%100*percent+99)/100 // a product of large quantities would overflow
+		want = min(c.Replicas, max(part, c.Minimum))
 	case SizeExactly:
 		want = max(s.Replicas, c.Minimum)
 	}
@@ -94,6 +96,8 @@ type Intent struct {
 	Hold        bool
 	// Annotations to set where the adapter says annotations go.
 	Annotations map[string]string
+	// DeletionCosts says by which rules the pods of the target are to get deletion costs; empty: by none. Equal texts are equal rules.
+	DeletionCosts string
 	// Reason says why, in a few words, for messages.
 	Reason string
 }
@@ -115,6 +119,8 @@ type Plan struct {
 	Min, Max    *Claim[int64]
 	Hold        *Claim[bool]
 	Annotations map[string]Claim[string]
+	// DeletionCosts says by whose rules the pods of the target get deletion costs; nil: they get none.
+	DeletionCosts *Claim[string]
 	// Within are the bounds in force on what governs the object, nil where nothing does: a size that is set once, and a count
 	// that is given back, land inside them.
 	Within *Bounds

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,15 @@ type Entry struct {
 	Made uint8 `json:"made,omitempty"`
 	// Element is the name of the list element that the pointer went through when the entry was written.
 	Element string `json:"element,omitempty"`
+	// Position is true where the pointer went through a list element without a name: its place tells it from the others.
+	Position bool `json:"position,omitempty"`
+	// Beside is, where the pointer went through a list element, JSON text that helps to tell it from others. Of an element with a name it is
+	// a list of the names of those that held the value of Set by themselves when the entry was written: none of them is this one
+	// under another name. Of one without a name it is the number of elements that there were: with as many, places are the same.
+	Beside string `json:"-"`
+	// Adopted is true where somebody else was seen to have written the field after Flyball, and only this entry can say so: whatever
+	// the field holds is that writer's, also where it is Set again.
+	Adopted bool `json:"adopted,omitempty"`
 	// Pending is true while the ledger is written and the /scale write is not yet known to be through. That write sets the field,
 	// or gives it back: of an entry that is pending the field may hold Set, Was or Prior, all of them Flyball's doing.
 	Pending bool `json:"pending,omitempty"`
@@ -41,9 +51,31 @@ type Entry struct {
 	Interrupted string `json:"-"`
 }
 
-// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with one more key, "of",
-// that names the object.
+// IsInList says whether the pointer went through a list element that is to be found again.
+func (e *Entry) IsInList() bool { return e.Element != "" || e.Position }
+
+// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with up to three more keys
+// that say on which object it was written (Origin).
 type Ledger []Entry
+
+// Origin is the object that a ledger was written on. Controllers copy annotations to what they make (a Deployment to its
+// ReplicaSets), and people copy whole objects: a ledger of another origin is not the object's own.
+type Origin struct {
+	// Of is the kind and the name (LedgerOf); empty where the ledger does not say.
+	Of string
+	// Namespace and UID are those of the object on which the ledger was begun. Without UID, as in ledgers of older versions, neither
+	// is known. A restored backup has another UID and is still the same object.
+	Namespace, UID string
+}
+
+// String names the object for people: Deployment shop/web.
+func (o Origin) String() string {
+	kind, name, _ := strings.Cut(o.Of, "/")
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return kind + " " + name
+}
 
 type entryJSON struct {
 	Was   json.RawMessage `json:"was,omitempty"`
@@ -51,6 +83,8 @@ type entryJSON struct {
 	Prior json.RawMessage `json:"prior,omitempty"`
 	// Interrupted is empty or a list of type Once.
 	Interrupted json.RawMessage `json:"interrupted,omitempty"`
+	// Beside is empty, a list of strings or a number.
+	Beside json.RawMessage `json:"beside,omitempty"`
 	Entry
 }
 
@@ -63,20 +97,29 @@ func (l Ledger) Find(pointer string) *Entry {
 	return nil
 }
 
-// ledgerOf is the key under which the annotation names the object it belongs to; every other key is a JSON pointer.
-const ledgerOf = "of"
+// The keys under which the annotation says what object it belongs to; every other key is a JSON pointer.
+const (
+	ledgerOf        = "of"
+	ledgerNamespace = "namespace"
+	ledgerUID       = "uid"
+)
 
-// LedgerOf names an object in its ledger. Controllers copy annotations to what they make (a Deployment to its ReplicaSets):
-// a ledger that names another object is not the object's own.
+// LedgerOf names an object in its ledger.
 func LedgerOf(kind, name string) string { return kind + "/" + name }
 
-// Encode renders the annotation's value for the object that of names; equal ledgers give equal texts.
-func (l Ledger) Encode(of string) (string, error) {
-	m := map[string]any{ledgerOf: of}
+// Encode renders the annotation's value for an object; equal ledgers give equal texts.
+func (l Ledger) Encode(on Origin) (string, error) {
+	m := map[string]any{ledgerOf: on.Of}
+	if on.UID != "" {
+		m[ledgerUID] = on.UID
+		if on.Namespace != "" {
+			m[ledgerNamespace] = on.Namespace
+		}
+	}
 	for _, e := range l {
 		e.Since = e.Since.UTC()
 		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
-			Interrupted: json.RawMessage(e.Interrupted), Entry: e}
+			Interrupted: json.RawMessage(e.Interrupted), Beside: json.RawMessage(e.Beside), Entry: e}
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -87,31 +130,34 @@ func (l Ledger) Encode(of string) (string, error) {
 	return string(bytes.TrimSpace(buf.Bytes())), nil
 }
 
-// ParseLedger reads the annotation's value and the name of the object it belongs to, empty if it gives none.
-func ParseLedger(text string) (l Ledger, of string, err error) {
+// ParseLedger reads the annotation's value and the object that it was written on.
+func ParseLedger(text string) (l Ledger, on Origin, err error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return nil, "", fmt.Errorf("read the ledger annotation: %w", err)
+		return nil, Origin{}, fmt.Errorf("read the ledger annotation: %w", err)
+	}
+	for key, to := range map[string]*string{ledgerOf: &on.Of, ledgerNamespace: &on.Namespace, ledgerUID: &on.UID} {
+		if raw, ok := m[key]; ok {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return nil, Origin{}, fmt.Errorf("read the ledger annotation: %q: %w", key, err)
+			}
+			delete(m, key)
+		}
 	}
 	l = make(Ledger, 0, len(m))
 	for pointer, raw := range m {
-		if pointer == ledgerOf {
-			if err := json.Unmarshal(raw, &of); err != nil {
-				return nil, "", fmt.Errorf("read the ledger annotation: %q: %w", ledgerOf, err)
-			}
-			continue
-		}
 		if pointer == "" || pointer[0] != '/' {
-			return nil, "", fmt.Errorf("read the ledger annotation: %q is not a JSON pointer", pointer)
+			return nil, Origin{}, fmt.Errorf("read the ledger annotation: %q is not a JSON pointer", pointer)
 		}
 		var j entryJSON
 		if err := json.Unmarshal(raw, &j); err != nil {
-			return nil, "", fmt.Errorf("read the ledger annotation: %s: %w", pointer, err)
+			return nil, Origin{}, fmt.Errorf("read the ledger annotation: %s: %w", pointer, err)
 		}
 		e := j.Entry
-		e.Pointer, e.Was, e.Set, e.Prior, e.Interrupted = pointer, string(j.Was), string(j.Set), string(j.Prior), string(j.Interrupted)
+		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
+		e.Interrupted, e.Beside = string(j.Interrupted), string(j.Beside)
 		l = append(l, e)
 	}
 	slices.SortFunc(l, func(a, b Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
-	return l, of, nil
+	return l, on, nil
 }

@@ -17,7 +17,7 @@ func TestLedgerText(t *testing.T) {
 		{Pointer: "/spec/a~1b", Was: `"<x>"`, By: "Schedule/shop/nights", Since: begun.In(time.FixedZone("", 3600)), Made: 2, Element: "hot"},
 		{Pointer: "/spec/replicas", Was: "3", Set: "0", Prior: "1", By: "p", Pending: true, Once: "6", Interrupted: `[{"by":"q","asked":"1"}]`},
 	}
-	text, err := l.Encode("Deployment/web")
+	text, err := l.Encode(Origin{Of: "Deployment/web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestLedgerText(t *testing.T) {
 	if text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	if _, err := (Ledger{{Pointer: "/a", Was: "{"}}).Encode(""); err == nil || !strings.HasPrefix(err.Error(), "encode the ledger: ") {
+	if _, err := (Ledger{{Pointer: "/a", Was: "{"}}).Encode(Origin{}); err == nil || !strings.HasPrefix(err.Error(), "encode the ledger: ") {
 		t.Errorf("an original that is not JSON: %v", err)
 	}
 }
@@ -41,16 +41,22 @@ func TestLedgerRoundTrip(t *testing.T) {
 				Pointer: fmt.Sprintf("/spec/%d", i), Was: value.Draw(r, "was"), Set: value.Draw(r, "set"), Prior: value.Draw(r, "prior"),
 				By: rapid.SampledFrom([]string{"", "Schedule/a/b"}).Draw(r, "by"), Since: begun.Add(time.Duration(i) * time.Second),
 				Made: rapid.Uint8().Draw(r, "made"), Element: rapid.SampledFrom([]string{"", "hot"}).Draw(r, "element"),
+				Beside:   rapid.SampledFrom([]string{"", `["cold"]`}).Draw(r, "beside"),
+				Position: rapid.Bool().Draw(r, "position"), Adopted: rapid.Bool().Draw(r, "adopted"),
 				Pending: rapid.Bool().Draw(r, "pending"), Once: rapid.SampledFrom([]string{"", "6"}).Draw(r, "once"),
 				Interrupted: rapid.SampledFrom([]string{"", `[{"by":"q","asked":"1"}]`}).Draw(r, "interrupted"),
 			})
 		}
-		text, err := l.Encode("Deployment/web")
+		on := Origin{Of: "Deployment/web"}
+		if on.UID = rapid.SampledFrom([]string{"", "6f1e"}).Draw(r, "uid"); on.UID != "" {
+			on.Namespace = rapid.SampledFrom([]string{"", "shop"}).Draw(r, "namespace")
+		}
+		text, err := l.Encode(on)
 		if err != nil {
 			r.Fatal(err)
 		}
 		got, of, err := ParseLedger(text)
-		if diff := cmp.Diff(append(Ledger{}, l...), got); diff != "" || of != "Deployment/web" || err != nil {
+		if diff := cmp.Diff(append(Ledger{}, l...), got); diff != "" || of != on || err != nil {
 			r.Fatalf("%s of %q, %v", diff, of, err)
 		}
 		for i := range l {
@@ -69,12 +75,13 @@ func TestParseLedgerErrors(t *testing.T) {
 		``:                       "read the ledger annotation: ",
 		`[]`:                     "read the ledger annotation: ",
 		`{"of":5}`:               `read the ledger annotation: "of": `,
+		`{"uid":{}}`:             `read the ledger annotation: "uid": `,
 		`{"":{}}`:                `read the ledger annotation: "" is not a JSON pointer`,
 		`{"spec":{}}`:            `read the ledger annotation: "spec" is not a JSON pointer`,
 		`{"/spec":5}`:            "read the ledger annotation: /spec: ",
 		`{"/spec":{"made":"x"}}`: "read the ledger annotation: /spec: ",
 	} {
-		if l, of, err := ParseLedger(text); err == nil || !strings.HasPrefix(err.Error(), want) || l != nil || of != "" {
+		if l, of, err := ParseLedger(text); err == nil || !strings.HasPrefix(err.Error(), want) || l != nil || of != (Origin{}) {
 			t.Errorf("%q: got %v of %q, %v", text, l, of, err)
 		}
 	}

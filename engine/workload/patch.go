@@ -4,6 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// FieldManager is the name under which Flyball's writes appear in managedFields.
+const FieldManager = "flyball"
+
 // Patch is one API write. It carries the object's resourceVersion as a precondition.
 type Patch struct {
 	// Type is types.MergePatchType, or types.JSONPatchType where list elements are written.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -26,53 +27,65 @@ type draft struct {
 	rules   v1alpha1.FreezeRules
 	period  *v1alpha1.FreezePeriod
 	windows []v1alpha1.Window
+	status  *v1alpha1.FreezeStatus
 }
 
 // draftOf takes a change freeze or maintenance window (a pointer to the API type) apart; false: it is neither.
 func draftOf(obj any) (draft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.ChangeFreeze:
-		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name},
+		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
 			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
 	case *v1alpha1.ClusterChangeFreeze:
-		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name},
+		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name}, status: &o.Status,
 			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
 	case *v1alpha1.MaintenanceWindow:
-		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name},
+		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
 			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
 	case *v1alpha1.ClusterMaintenanceWindow:
-		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name},
+		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status,
 			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
 	}
 	return draft{}, false
 }
 
-// Compile compiles a ChangeFreeze. With errors there is no rule: a freeze that cannot be read denies nothing, and the
-// engine's part is policy.Broken.
-func Compile(f *v1alpha1.ChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	d, _ := draftOf(f)
-	return compile(d, ctx)
+// exceptionDraft is what the two kinds of exceptions have in common before compiling.
+type exceptionDraft struct {
+	id     workload.Policy
+	target selection
+	rules  v1alpha1.ExceptionRules
+	status *v1alpha1.ExceptionStatus
 }
 
-// CompileCluster compiles a ClusterChangeFreeze, as Compile does.
-func CompileCluster(f *v1alpha1.ClusterChangeFreeze, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	d, _ := draftOf(f)
-	return compile(d, ctx)
+// exceptionDraftOf takes an exception (a pointer to the API type) apart; false: it is none.
+func exceptionDraftOf(obj any) (exceptionDraft, bool) {
+	switch o := obj.(type) {
+	case *v1alpha1.FreezeException:
+		return exceptionDraft{workload.Policy{Kind: ExceptionKind, Namespace: o.Namespace, Name: o.Name},
+			inNamespace(o.Spec.Target, o.Namespace), o.Spec.ExceptionRules, &o.Status}, true
+	case *v1alpha1.ClusterFreezeException:
+		return exceptionDraft{workload.Policy{Kind: ClusterExceptionKind, Name: o.Name},
+			inCluster(o.Spec.Target), o.Spec.ExceptionRules, &o.Status}, true
+	}
+	return exceptionDraft{}, false
 }
 
-// CompileWindow compiles a MaintenanceWindow, as Compile does.
-func CompileWindow(w *v1alpha1.MaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	d, _ := draftOf(w)
-	return compile(d, ctx)
+// CompileObject compiles an object (a pointer to the API type) of any of the six kinds: into a rule, or into an exception. With
+// errors there is neither: a freeze that cannot be read denies nothing, and an exception lifts nothing. An object of another kind
+// is an error of the caller.
+func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
+	if d, ok := draftOf(obj); ok {
+		rule, errs := compileRule(d, ctx)
+		return rule, nil, errs
+	}
+	if d, ok := exceptionDraftOf(obj); ok {
+		exception, errs := compileException(d, ctx)
+		return nil, exception, errs
+	}
+	return nil, nil, field.ErrorList{field.InternalError(nil, fmt.Errorf("%T is no freeze, window or exception", obj))}
 }
 
-// CompileClusterWindow compiles a ClusterMaintenanceWindow, as Compile does.
-func CompileClusterWindow(w *v1alpha1.ClusterMaintenanceWindow, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
-	d, _ := draftOf(w)
-	return compile(d, ctx)
-}
-
-func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
+func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
 	r := &Rule{id: d.id, end: forever, enforcement: d.rules.Enforcement, windows: max(1, len(d.windows))}
 	var errs field.ErrorList
@@ -98,17 +111,20 @@ func compile(d draft, ctx Context) (*Rule, *policy.Policy, field.ErrorList) {
 	}
 	r.denies, r.end, es = d.times(loc, at)
 	errs = append(errs, es...)
+	if es = when.Repeated(d.windows, at.Child("windows")); !ctx.Stored {
+		errs = append(errs, es...)
+	} else if len(es) > 0 {
+		r.excused = es.ToAggregate().Error()
+	}
 	r.guardAhead, es = d.guardAhead(at.Child("guardAhead"))
 	errs = append(errs, es...)
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
-		broken := policy.Broken(d.id, errs)
-		broken.Extras = ruleExtras{}
-		return nil, broken, errs
+		return nil, errs
 	}
 	r.engine = engine(r, asleep, d.period)
-	return r, r.engine, nil
+	return r, nil
 }
 
 // labelChanges is what happens to an edit of labels by which an object leaves the target: what the spec says, or the default.
@@ -158,7 +174,7 @@ func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int
 		during, errs := timeline.ParseWindow(timeline.WindowSpec{
 			Start: d.period.StartTime.UTC().Format(time.RFC3339), End: d.period.EndTime.UTC().Format(time.RFC3339),
 		}, time.UTC, at)
-		return during.Timeline, d.period.EndTime.Unix(), errs
+		return during, d.period.EndTime.Unix(), errs
 	}
 	if len(d.windows) == 0 {
 		return timeline.Timeline{}, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}
@@ -166,11 +182,11 @@ func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int
 	if loc == nil {
 		return timeline.Timeline{}, 0, nil // the unknown zone has been reported
 	}
-	windows, errs := when.Windows(d.windows, loc, at.Child("windows"))
+	windows, errs := when.EveryWindow(d.windows, loc, at.Child("windows"))
 	if len(errs) > 0 {
 		return timeline.Timeline{}, 0, errs
 	}
-	return timeline.Not(timeline.Windows(windows)), forever, nil
+	return timeline.Not(timeline.Union(windows...)), forever, nil
 }
 
 // actions compiles a list of actions; none is an error, since the API server fills in the default.
@@ -209,25 +225,13 @@ func change(a v1alpha1.Action) (workload.Change, bool) {
 	return 0, false
 }
 
-// CompileException compiles a FreezeException. With errors there is none: an exception that cannot be read lifts nothing.
-func CompileException(e *v1alpha1.FreezeException, ctx Context) (*Exception, field.ErrorList) {
-	id := workload.Policy{Kind: ExceptionKind, Namespace: e.Namespace, Name: e.Name}
-	return compileException(id, inNamespace(e.Spec.Target, e.Namespace), e.Spec.ExceptionRules, ctx)
-}
-
-// CompileClusterException compiles a ClusterFreezeException, as CompileException does.
-func CompileClusterException(e *v1alpha1.ClusterFreezeException, ctx Context) (*Exception, field.ErrorList) {
-	id := workload.Policy{Kind: ClusterExceptionKind, Name: e.Name}
-	return compileException(id, inCluster(e.Spec.Target), e.Spec.ExceptionRules, ctx)
-}
-
-func compileException(id workload.Policy, selects selection, rules v1alpha1.ExceptionRules, ctx Context) (*Exception, field.ErrorList) {
-	at := field.NewPath("spec")
-	e := &Exception{id: id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), reason: rules.Reason, ticket: rules.TicketURL}
+func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorList) {
+	at, rules := field.NewPath("spec"), d.rules
+	e := &Exception{id: d.id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), reason: workload.OneLine(rules.Reason, maxWhy), ticket: workload.OneLine(rules.TicketURL, maxWhy)}
 	var errs field.ErrorList
-	e.reach, errs = selects.compile(ctx.Scope, at.Child("target"))
+	e.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	var es field.ErrorList
-	e.entries, es = entries(rules.Policies, id.Namespace, at.Child("policies"))
+	e.entries, es = entries(rules.Policies, d.id.Namespace, at.Child("policies"))
 	errs = append(errs, es...)
 	allow, es := actions(rules.Allow, at.Child("allow"))
 	e.allow, errs = allow, append(errs, es...)
@@ -238,40 +242,10 @@ func compileException(id workload.Policy, selects selection, rules v1alpha1.Exce
 		errs = append(errs, field.Required(at.Child("reason"), "say why the exception is made"))
 	}
 	if c := rules.Constraints; c != nil {
-		e.labels, e.users, e.groups = workload.NewPairs(c.RequireLabels), setOf(c.AllowedUsers), setOf(c.AllowedGroups)
+		e.labels, e.users, e.groups = workload.NewPairs(c.RequireLabels), sets.New(c.AllowedUsers...), sets.New(c.AllowedGroups...)
 	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return e, nil
-}
-
-func setOf(list []string) map[string]struct{} {
-	if len(list) == 0 {
-		return nil
-	}
-	m := make(map[string]struct{}, len(list))
-	for _, s := range list {
-		m[s] = struct{}{}
-	}
-	return m
-}
-
-// CompileObject compiles an object of any of the six kinds; an object of another kind is an error of the caller.
-func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
-	if d, ok := draftOf(obj); ok {
-		rule, _, errs := compile(d, ctx)
-		return rule, nil, errs
-	}
-	var exception *Exception
-	var errs field.ErrorList
-	switch o := obj.(type) {
-	case *v1alpha1.FreezeException:
-		exception, errs = CompileException(o, ctx)
-	case *v1alpha1.ClusterFreezeException:
-		exception, errs = CompileClusterException(o, ctx)
-	default:
-		errs = field.ErrorList{field.InternalError(nil, fmt.Errorf("%T is no freeze, window or exception", obj))}
-	}
-	return nil, exception, errs
 }

@@ -1,7 +1,9 @@
 package freeze_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,10 +63,6 @@ func TestCompileErrors(t *testing.T) {
 	}
 	if _, _, errs := freeze.CompileObject(&v1alpha1.Schedule{}, testContext); len(errs) == 0 {
 		t.Error("a Schedule compiles to a freeze")
-	}
-	broken := parse(t, edited(yearEnd, "Europe/Berlin", "Nowhere")).(*v1alpha1.ClusterChangeFreeze)
-	if _, p, errs := freeze.CompileCluster(broken, testContext); len(errs) == 0 || !p.IsBroken() {
-		t.Errorf("the engine's part of a freeze that cannot be read: %+v", p)
 	}
 }
 
@@ -180,6 +178,39 @@ func TestGuardAhead(t *testing.T) {
 	}
 }
 
+// The labels of namespaces are guarded while a freeze that selects by them is, and no longer; others do not count.
+func TestGuardsNamespaces(t *testing.T) {
+	byLabel := edited(yearEnd, "enforcement: Deny", "enforcement: Deny\n  guardAhead: 1h")
+	named := edited(yearEnd, "year-end", "named", "namespaceSelector: {matchLabels: {env: prod}}", "namespaces: [shop]")
+	for _, test := range []struct {
+		reason   string
+		policies []string
+		now      string
+		guarded  bool
+		next     string
+	}{
+		{"long before", []string{byLabel, named}, "2026-12-01T00:00:00Z", false, "2026-12-19T23:00:00Z"},
+		{"an hour before", []string{byLabel}, "2026-12-19T23:00:00Z", true, "2026-12-20T00:00:00Z"},
+		{"its first second", []string{byLabel}, "2026-12-20T00:00:00Z", true, "2027-01-03T00:00:00Z"},
+		{"its last second", []string{byLabel}, "2027-01-02T23:59:59Z", true, "2027-01-03T00:00:00Z"},
+		{"once it is over", []string{byLabel}, "2027-01-03T00:00:00Z", false, ""},
+		{"the earliest of two", []string{byLabel, edited(yearEnd, "year-end", "other")}, "2026-12-01T00:00:00Z", false, "2026-12-19T00:00:00Z"},
+		{"a freeze of names", []string{named}, "2026-12-24T00:00:00Z", false, ""},
+		{"one that only warns", []string{edited(byLabel, "enforcement: Deny", "enforcement: Warn")}, "2026-12-24T00:00:00Z", false, ""},
+	} {
+		guarded, next := set(t, test.policies...).GuardsNamespaces(at(test.now))
+		if guarded != test.guarded || (test.next == "") != next.IsZero() || test.next != "" && !next.Equal(at(test.next)) {
+			t.Errorf("%s: guarded %t, next %s", test.reason, guarded, next)
+		}
+	}
+	s := set(t, byLabel)
+	for now, want := range map[string]int{"2026-12-19T22:59:59Z": 0, "2026-12-19T23:00:00Z": 1, "2027-01-03T00:00:00Z": 0} {
+		if got := s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "dev"), at(now)); len(got) != want {
+			t.Errorf("at %s a namespace escapes %v", now, names(got))
+		}
+	}
+}
+
 func TestInUse(t *testing.T) {
 	s := set(t, yearEnd, weekly, pools)
 	during, after := at("2026-12-20T12:00:00Z"), at("2027-06-01T00:00:00Z")
@@ -242,5 +273,39 @@ func TestSetLookups(t *testing.T) {
 	}
 	if s.Rule(year) == nil {
 		t.Error("the set before has lost it too")
+	}
+}
+
+// TestAStoredWindowWithRepeatedNames goes on to deny: what is refused at apply is not held against what is stored.
+func TestAStoredWindowWithRepeatedNames(t *testing.T) {
+	const text = `
+kind: MaintenanceWindow
+metadata: {name: nights, namespace: shop}
+spec:
+  deny: [Scale]
+  windows: [{name: night, from: "01:00", to: "02:00"}, {name: night, from: "03:00", to: "04:00"}]
+`
+	obj := parse(t, text).(*v1alpha1.MaintenanceWindow)
+	if _, _, errs := freeze.CompileObject(obj, testContext); len(errs) != 1 || errs[0].Field != "spec.windows[1].name" {
+		t.Errorf("at apply: %v", errs)
+	}
+	stored := testContext
+	stored.Stored = true
+	rule, _, errs := freeze.CompileObject(obj, stored)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for hour, denies := range map[int]bool{0: true, 1: false, 2: true, 3: false, 4: true} {
+		at := time.Date(2026, 3, 2, hour, 30, 0, 0, time.UTC)
+		if active, _, _ := rule.Active(at); active != denies {
+			t.Errorf("at %s: denies %t", at, active)
+		}
+		if message := rule.Policy().State(at).Message; !strings.Contains(message, `spec.windows[1].name: Duplicate value: "night"`) {
+			t.Errorf("at %s the status says %q", at, message)
+		}
+	}
+	obj.Spec.Windows[1].From = "25:00"
+	if rule, _, errs := freeze.CompileObject(obj, stored); rule != nil || len(errs) != 1 {
+		t.Errorf("what cannot be read is not excused: %v", errs)
 	}
 }

@@ -1,25 +1,25 @@
 package freeze
 
 import (
-	"maps"
-	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // controllers are the service accounts of kube-controller-manager, where it runs with --use-service-account-credentials,
 // whose controllers act on workloads and on pods that nothing controls.
-var controllers = map[string]struct{}{
-	"cronjob-controller": {}, "daemon-set-controller": {}, "deployment-controller": {}, "device-taint-eviction-controller": {},
-	"disruption-controller":     {},
-	"generic-garbage-collector": {}, "horizontal-pod-autoscaler": {}, "job-controller": {}, "namespace-controller": {},
-	"node-controller": {}, "persistent-volume-binder": {}, "pod-garbage-collector": {}, "replicaset-controller": {}, "replication-controller": {},
-	"statefulset-controller": {}, "ttl-after-finished-controller": {},
-}
+var controllers = sets.New(
+	"cronjob-controller", "daemon-set-controller", "deployment-controller", "device-taint-eviction-controller",
+	"disruption-controller",
+	"generic-garbage-collector", "horizontal-pod-autoscaler", "job-controller", "namespace-controller",
+	"node-controller", "persistent-volume-binder", "pod-garbage-collector", "replicaset-controller", "replication-controller",
+	"statefulset-controller", "ttl-after-finished-controller",
+)
 
 // components are the accounts of the control plane's own processes.
-var components = map[string]struct{}{
-	"system:apiserver": {}, "system:kube-controller-manager": {}, "system:kube-scheduler": {},
-}
+var components = sets.New(
+	"system:apiserver", "system:kube-controller-manager", "system:kube-scheduler",
+)
 
 const controllerPrefix = "system:serviceaccount:kube-system:"
 
@@ -28,19 +28,16 @@ const controllerPrefix = "system:serviceaccount:kube-system:"
 // within its bounds.
 func ControlPlane(user string) bool {
 	if name, ok := strings.CutPrefix(user, controllerPrefix); ok {
-		_, found := controllers[name]
-		return found
+		return controllers.Has(name)
 	}
-	_, found := components[user]
-	return found
+	return components.Has(user)
 }
 
 // ControlPlaneUsers lists the users for whom ControlPlane holds, sorted.
 func ControlPlaneUsers() []string {
-	users := slices.Collect(maps.Keys(components))
+	users := components.Clone()
 	for c := range controllers {
-		users = append(users, controllerPrefix+c)
+		users.Insert(controllerPrefix + c)
 	}
-	slices.Sort(users)
-	return users
+	return sets.List(users)
 }

@@ -71,7 +71,7 @@ func strictness(e v1alpha1.Enforcement) int {
 // Guarding lists the enforced rules that are active now and can select objects of a kind: who edits or deletes the kind's
 // adapter changes what they judge by.
 func (s *Set) Guarding(kind schema.GroupKind, now time.Time) []*Rule {
-	return slices.DeleteFunc(s.Reaching(kind, now), func(r *Rule) bool { return !r.enforcedAt(now) })
+	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool { return !r.reach.selector.MatchesKind(kind) || !r.enforcedAt(now) })
 }
 
 // Escapes lists the enforced rules that are active now and that an object leaves by an edit of labels or annotations: they
@@ -87,12 +87,12 @@ func (s *Set) Escapes(req Request) []*Rule {
 	return out
 }
 
-// EscapesNamespace lists the enforced rules that are active now and reach a namespace by the labels it had, but not by those
-// it gets.
+// EscapesNamespace lists the enforced rules that are guarded now, active ones and those that begin soon, and reach a namespace by
+// the labels it had, but not by those it gets.
 func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Rule {
 	var out []*Rule
 	for _, r := range s.Rules() {
-		if r.id.Namespace == "" && r.enforcedAt(now) &&
+		if r.id.Namespace == "" && r.guardsLabels(now) &&
 			r.reach.selector.MatchesNamespace(namespace, old) && !r.reach.selector.MatchesNamespace(namespace, relabelled) {
 			out = append(out, r)
 		}
@@ -110,6 +110,31 @@ func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, 
 		}
 	}
 	return out
+}
+
+// GuardsNamespaces says whether some rule guards the labels of namespaces now, by which it reaches them, and when that may be
+// otherwise; zero: never.
+func (s *Set) GuardsNamespaces(now time.Time) (guarded bool, next time.Time) {
+	for _, r := range s.rules {
+		if !r.ByNamespaceLabels() || r.Over(now) {
+			continue
+		}
+		guarded = guarded || r.guardsLabels(now)
+		state := r.denies.At(now)
+		change := state.Until
+		if ahead := change.Add(-r.guardAhead); !state.Active && ahead.After(now) {
+			change = ahead
+		}
+		if change.After(now) && (next.IsZero() || change.Before(next)) {
+			next = change
+		}
+	}
+	return guarded, next
+}
+
+func (r *Rule) guardsLabels(now time.Time) bool {
+	guarded, _ := r.Guarded(now)
+	return guarded && r.enforcement == v1alpha1.EnforcementDeny
 }
 
 func (r *Rule) enforcedAt(now time.Time) bool {

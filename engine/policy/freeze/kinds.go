@@ -1,7 +1,8 @@
 package freeze
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,45 +16,60 @@ import (
 // Kinds are the rows of freezes, windows and exceptions in the table of policy kinds. What the engine does for freezes and
 // windows is spec.suspend; what they deny is judged at admission, and so is what exceptions lift.
 func Kinds() []policy.Kind {
-	rows := []policy.Kind{
-		ruleKind[v1alpha1.ChangeFreeze, v1alpha1.ChangeFreezeList](Kind, "changefreezes", Compile),
-		ruleKind[v1alpha1.ClusterChangeFreeze, v1alpha1.ClusterChangeFreezeList](ClusterKind, "clusterchangefreezes", CompileCluster),
-		ruleKind[v1alpha1.MaintenanceWindow, v1alpha1.MaintenanceWindowList](WindowKind, "maintenancewindows", CompileWindow),
-		ruleKind[v1alpha1.ClusterMaintenanceWindow, v1alpha1.ClusterMaintenanceWindowList](ClusterWindowKind, "clustermaintenancewindows", CompileClusterWindow),
-		policy.NewKind[v1alpha1.FreezeException, v1alpha1.FreezeExceptionList](ExceptionKind, "freezeexceptions", asPolicy(CompileException)),
-		policy.NewKind[v1alpha1.ClusterFreezeException, v1alpha1.ClusterFreezeExceptionList](ClusterExceptionKind, "clusterfreezeexceptions", asPolicy(CompileClusterException)),
-	}
+	rows := slices.Concat(
+		policy.Pair(Kind, "changefreezes",
+			policy.NewKind[v1alpha1.ChangeFreeze, v1alpha1.ChangeFreezeList](compile, parts),
+			policy.NewKind[v1alpha1.ClusterChangeFreeze, v1alpha1.ClusterChangeFreezeList](compile, parts)),
+		policy.Pair(WindowKind, "maintenancewindows",
+			policy.NewKind[v1alpha1.MaintenanceWindow, v1alpha1.MaintenanceWindowList](compile, parts),
+			policy.NewKind[v1alpha1.ClusterMaintenanceWindow, v1alpha1.ClusterMaintenanceWindowList](compile, parts)),
+		policy.Pair(ExceptionKind, "freezeexceptions",
+			policy.NewKind[v1alpha1.FreezeException, v1alpha1.FreezeExceptionList](compile, parts),
+			policy.NewKind[v1alpha1.ClusterFreezeException, v1alpha1.ClusterFreezeExceptionList](compile, parts)),
+	)
 	for i := range rows {
-		rows[i].ClusterScoped = i%2 == 1
+		rows[i].Restricts = true
 	}
 	return rows
 }
 
-func ruleKind[T, L any, PT interface {
-	*T
-	policy.Object
-}, PL interface {
-	*L
-	runtime.Object
-}](name, resource string, compile func(PT, Context) (*Rule, *policy.Policy, field.ErrorList)) policy.Kind {
-	k := policy.NewKind[T, L, PT, PL](name, resource, func(obj PT, ctx Context) (*policy.Policy, field.ErrorList) {
-		_, p, errs := compile(obj, ctx)
-		return p, errs
-	})
-	k.Status = func(obj policy.Object) *v1alpha1.PolicyStatus { return &partsOf(obj).status.PolicyStatus }
-	k.ChangesNothing = func(obj policy.Object) bool { return len(partsOf(obj).rules.Suspend) == 0 }
-	return k
+// compile makes the policy that RuleOf and ExceptionOf take the rule or the exception from.
+func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.ErrorList) {
+	rule, exception, errs := CompileObject(obj, ctx)
+	switch d, isRule := draftOf(obj); {
+	case len(errs) == 0 && isRule:
+		return rule.engine, nil
+	case len(errs) == 0:
+		return &policy.Policy{ID: exception.id, Target: target.Nothing(), Extras: exception}, nil
+	case isRule:
+		broken := policy.Broken(d.id, errs)
+		broken.Extras = ruleExtras{}
+		return broken, errs
+	default:
+		e, _ := exceptionDraftOf(obj)
+		return policy.Broken(e.id, errs), errs
+	}
 }
 
-// asPolicy makes a policy of an exception. It acts on no target.
-func asPolicy[PT policy.Object](compile func(PT, Context) (*Exception, field.ErrorList)) func(PT, Context) (*policy.Policy, field.ErrorList) {
-	return func(obj PT, ctx Context) (*policy.Policy, field.ErrorList) {
-		e, errs := compile(obj, ctx)
-		if len(errs) > 0 {
-			return &policy.Policy{Target: target.Nothing(), Invalid: errs}, errs
-		}
-		return &policy.Policy{ID: e.id, Target: target.Nothing(), Extras: e}, nil
+// parts has no shared status for an exception: that acts on no target.
+func parts[PT policy.Object](obj PT) policy.Parts {
+	d, isRule := draftOf(obj)
+	if !isRule {
+		return policy.Parts{}
 	}
+	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights}
+}
+
+// rights are those that a freeze or window takes: to put the kinds of spec.suspend to sleep, where it is to do that and when. Without
+// such kinds it changes nothing.
+func (d draft) rights() []policy.Right {
+	if len(d.rules.Suspend) == 0 {
+		return nil
+	}
+	return []policy.Right{{
+		Verb: "patch", Field: "spec.suspend",
+		Asks: []any{d.target.spec, d.period, d.windows, d.rules.TimeZone, d.rules.Suspend},
+	}}
 }
 
 // RuleOf gives the rule of a compiled freeze or window; nil for any other policy.
@@ -64,44 +80,25 @@ func RuleOf(p *policy.Policy) *Rule {
 	return nil
 }
 
+// ExceptionObject is the API object of an exception of one namespace, for who makes one.
+type ExceptionObject = v1alpha1.FreezeException
+
 // ExceptionOf gives the exception of a compiled one; nil for any other policy.
 func ExceptionOf(p *policy.Policy) *Exception {
 	e, _ := p.Extras.(*Exception)
 	return e
 }
 
-// parts are what the four kinds of freezes and windows have in common; nil for an object of another kind.
-type parts struct {
-	status *v1alpha1.FreezeStatus
-	rules  *v1alpha1.FreezeRules
-}
-
-func partsOf(obj policy.Object) parts {
-	switch o := obj.(type) {
-	case *v1alpha1.ChangeFreeze:
-		return parts{&o.Status, &o.Spec.FreezeRules}
-	case *v1alpha1.ClusterChangeFreeze:
-		return parts{&o.Status, &o.Spec.FreezeRules}
-	case *v1alpha1.MaintenanceWindow:
-		return parts{&o.Status, &o.Spec.FreezeRules}
-	case *v1alpha1.ClusterMaintenanceWindow:
-		return parts{&o.Status, &o.Spec.FreezeRules}
-	}
-	return parts{}
-}
-
 // StatusOf is the status of a freeze or window; nil for an object of another kind.
-func StatusOf(obj policy.Object) *v1alpha1.FreezeStatus { return partsOf(obj).status }
+func StatusOf(obj policy.Object) *v1alpha1.FreezeStatus {
+	d, _ := draftOf(obj)
+	return d.status
+}
 
 // ExceptionStatusOf is the status of an exception; nil for an object of another kind.
 func ExceptionStatusOf(obj policy.Object) *v1alpha1.ExceptionStatus {
-	switch o := obj.(type) {
-	case *v1alpha1.FreezeException:
-		return &o.Status
-	case *v1alpha1.ClusterFreezeException:
-		return &o.Status
-	}
-	return nil
+	d, _ := exceptionDraftOf(obj)
+	return d.status
 }
 
 // ruleExtras are what freezes and windows offer beyond what all policies do; rule is nil where the spec cannot be read.
@@ -118,6 +115,17 @@ func (ruleExtras) Condition() string { return v1alpha1.ConditionActive }
 // AppliedLimit implements policy.Reporter.
 func (ruleExtras) AppliedLimit() int { return 0 }
 
+// JudgedBy implements policy.Judge.
+func (o ruleExtras) JudgedBy() *target.Selector {
+	if o.rule == nil {
+		return target.Nothing()
+	}
+	return o.rule.reach.selector
+}
+
+// JudgedBy selects the objects whose changes are let through.
+func (e *Exception) JudgedBy() *target.Selector { return e.reach.selector }
+
 // JudgedKinds implements policy.Judge.
 func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 	if o.rule == nil {
@@ -129,7 +137,7 @@ func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 // FillStatus implements policy.Reporter. What it writes are instants of the policy itself, so they change when the state
 // changes and not as time goes by.
 func (ruleExtras) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
-	st := partsOf(obj).status
+	st := StatusOf(obj)
 	if st == nil {
 		return ""
 	}

@@ -48,7 +48,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 		told++
 	}
 	text.WriteString(tail)
-	return OneLine(text.String(), maxRefusal)
+	return workload.OneLine(text.String(), maxRefusal)
 }
 
 // denialText says who denies what, and why in at most so many bytes.
@@ -57,7 +57,7 @@ func denialText(d *Denial, why int) string {
 	if d.Reason == "" || why <= len(": ") {
 		return text
 	}
-	return text + ": " + OneLine(d.Reason, why-len(": "))
+	return text + ": " + workload.OneLine(d.Reason, why-len(": "))
 }
 
 // deniedText is what a rule denies, in words.
@@ -103,7 +103,7 @@ func instantText(t time.Time, zone *time.Location) string {
 
 func objectText(req *Request) string {
 	// Kubernetes allows no longer names than these.
-	return workload.Ref{GroupKind: req.Kind, Namespace: OneLine(req.Namespace, 63), Name: OneLine(req.Name, 253)}.String()
+	return workload.Ref{GroupKind: req.Kind, Namespace: workload.OneLine(req.Namespace, 63), Name: workload.OneLine(req.Name, 253)}.String()
 }
 
 // actionsText joins actions as "Create, RollOut and Scale".

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/timeline"
@@ -40,6 +43,8 @@ type Rule struct {
 	denies timeline.Timeline
 	// guardAhead is how long before it begins a freeze is guarded; 0 for maintenance windows.
 	guardAhead time.Duration
+	// excused says what would be refused at apply now, and is not held against a stored rule; empty: nothing.
+	excused string
 	// windows is how many windows it has.
 	windows int
 	// end is the first second after which the rule denies nothing any more; forever: it has no such second.
@@ -105,9 +110,9 @@ func messageText(m v1alpha1.FreezeMessage) string {
 		more = append(more, "see "+m.DocsURL)
 	}
 	if len(more) == 0 {
-		return OneLine(text, maxWhy)
+		return workload.OneLine(text, maxWhy)
 	}
-	return OneLine(strings.TrimSpace(text+" ("+strings.Join(more, "; ")+")"), maxWhy)
+	return workload.OneLine(strings.TrimSpace(text+" ("+strings.Join(more, "; ")+")"), maxWhy)
 }
 
 // identity and ending are what the index orders by.
@@ -124,8 +129,8 @@ type Exception struct {
 	// entries name the policies that it lifts; none: all that it can.
 	entries []entry
 	labels  workload.Pairs
-	users   map[string]struct{}
-	groups  map[string]struct{}
+	users   sets.Set[string]
+	groups  sets.Set[string]
 	reason  string
 	ticket  string
 }
@@ -143,6 +148,14 @@ func (e *Exception) Active(at time.Time) bool {
 func (e *Exception) ByNamespaceLabels(at time.Time) bool {
 	_, byLabels := e.reach.selector.Namespaces()
 	return byLabels && at.Unix() < e.to
+}
+
+// Why is the reason that the exception gives, with its ticket.
+func (e *Exception) Why() string {
+	if e.ticket == "" {
+		return e.reason
+	}
+	return e.reason + " (" + e.ticket + ")"
 }
 
 // State is Scheduled, Active or Expired, and when that changes; zero: never.
@@ -167,22 +180,43 @@ func (e *Exception) covers(r *Rule) bool {
 
 // admits says whether whoever asks may use the exception: one of the users and in one of the groups, where they are given.
 func (e *Exception) admits(user string, groups []string) bool {
-	if len(e.users) > 0 {
-		if _, ok := e.users[user]; !ok {
-			return false
-		}
-	}
-	if len(e.groups) == 0 {
-		return true
-	}
-	for _, g := range groups {
-		if _, ok := e.groups[g]; ok {
-			return true
-		}
-	}
-	return false
+	return (len(e.users) == 0 || e.users.Has(user)) && (len(e.groups) == 0 || e.groups.HasAny(groups...))
 }
 
 func (e *Exception) identity() workload.Policy { return e.id }
 func (e *Exception) ending() int64             { return e.to }
 func (e *Exception) reaches() *reach           { return &e.reach }
+
+// Message is what the rule tells people: why, whom to ask, and where to read on.
+func (r *Rule) Message() v1alpha1.FreezeMessage { return r.message }
+
+// Selects says whether the rule is about an object of a kind. nsLabels are the labels of the object's namespace.
+func (r *Rule) Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	return r.reach.selector.Matches(kind, obj, nsLabels)
+}
+
+// SelectsIn says whether the rule reaches a namespace; nsLabels are its labels.
+func (r *Rule) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
+	return r.reach.selector.MatchesNamespace(namespace, nsLabels)
+}
+
+// Selects says whether the exception is about an object of a kind. nsLabels are the labels of the object's namespace.
+func (e *Exception) Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	return e.reach.selector.Matches(kind, obj, nsLabels)
+}
+
+// SelectsIn says whether the exception reaches a namespace; nsLabels are its labels.
+func (e *Exception) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
+	return e.reach.selector.MatchesNamespace(namespace, nsLabels)
+}
+
+// Period is when the exception holds: from the first instant until just before the second.
+func (e *Exception) Period() (from, to time.Time) {
+	return time.Unix(e.from, 0).UTC(), time.Unix(e.to, 0).UTC()
+}
+
+// Allows lists the actions that the exception lets through.
+func (e *Exception) Allows() workload.Change { return e.allow }
+
+// Reason is why the exception was made.
+func (e *Exception) Reason() string { return e.reason }

@@ -119,18 +119,6 @@ func (s *Set) Exceptions() []*Exception {
 // AnnotationKeys lists the annotations that some policy looks at, sorted: a Request needs no others.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 
-// Reaching lists the rules, in order of their names, that can ever select an object of a kind and are not over.
-func (s *Set) Reaching(kind schema.GroupKind, now time.Time) []*Rule {
-	var out []*Rule
-	for _, r := range s.rules {
-		if !r.Over(now) && r.reach.selector.MatchesKind(kind) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Rule) int { return a.id.Compare(b.id) })
-	return out
-}
-
 // InUse is the set of actions that some rule that is not over has to judge on objects of a kind: those that it denies, and
 // RollOut, which stands for every update, where it refuses that objects leave it by their labels. Objects outside namespaces
 // are reached only by cluster policies that list their kind.

@@ -74,7 +74,7 @@ func (s suspension) active(f *pipeline.Frame) error {
 		return nil
 	}
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: s.rule.id, Class: workload.ClassSleep, Mandatory: true, Since: st.Since, Reason: s.rule.message.Reason,
+		By: s.rule.id, Class: workload.ClassSleep, Mandatory: true, Since: st.Since, Reason: workload.OneLine(s.rule.message.Reason, maxWhy),
 	})
 	return nil
 }
@@ -102,6 +102,9 @@ func (s suspension) state(now time.Time) policy.State {
 		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
 	default:
 		out.Name, out.Message = "Open", "changes are allowed"+s.until(st.Until)
+	}
+	if s.rule.excused != "" {
+		out.Message += "; this will be refused at the next edit: " + s.rule.excused
 	}
 	return out
 }

@@ -35,12 +35,12 @@ spec:
   endTime: `+end+`
   deny: [RollOut]
   suspend: [{group: batch, kind: CronJob}]
-`).(*v1alpha1.ClusterChangeFreeze)
-	_, p, errs := freeze.CompileCluster(obj, testContext)
+`)
+	rule, _, errs := freeze.CompileObject(obj, testContext)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return p
+	return rule.Policy()
 }
 
 func decide(t testing.TB, p *policy.Policy, now time.Time) pipeline.Decision {
@@ -62,7 +62,7 @@ func TestSuspendSelectsItsKinds(t *testing.T) {
 	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilitySuspend}, p.Needs); diff != "" {
 		t.Error(diff)
 	}
-	rule, _, errs := freeze.CompileCluster(parse(t, yearEnd).(*v1alpha1.ClusterChangeFreeze), testContext)
+	rule, _, errs := freeze.CompileObject(parse(t, yearEnd), testContext)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -102,10 +102,11 @@ func TestSuspendAsksOnlyWhileActive(t *testing.T) {
 }
 
 func TestWindowState(t *testing.T) {
-	_, p, errs := freeze.CompileWindow(parse(t, weekly).(*v1alpha1.MaintenanceWindow), testContext)
+	rule, _, errs := freeze.CompileObject(parse(t, weekly), testContext)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	p := rule.Policy()
 	open, closes := at("2026-12-22T09:00:00Z"), at("2026-12-22T11:00:00Z")
 	if diff := cmp.Diff(policy.State{Name: "Open", Since: open, Next: closes, Message: "changes are allowed in window tuesday until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"}, p.State(open)); diff != "" {
 		t.Error(diff)

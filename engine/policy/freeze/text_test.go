@@ -5,38 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-	"unicode/utf8"
-
-	"pgregory.net/rapid"
-
-	"flyball.dev/flyball/engine/policy/freeze"
 )
-
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"year-end freeze":       "year-end freeze",
-		"Größe, 東京":             "Größe, 東京",
-		"a\nlevel=error":        `a\nlevel=error`,
-		"a\r\t\x1b[31mred":      `a\r\t\x1b[31mred`,
-		"\u202eevil\u2066":      `\u202eevil\u2066`,
-		"a\u2028b\u200bc\ufeff": `a\u2028b\u200bc\ufeff`,
-		"\xff\xfe":              `\xff\xfe`,
-		`say "no" \ or`:         `say "no" \ or`,
-		strings.Repeat("a", 41): strings.Repeat("a", 37) + "...",
-		strings.Repeat("ä", 21): strings.Repeat("ä", 18) + "...",
-	} {
-		if got := freeze.OneLine(text, 40); got != want {
-			t.Errorf("%q: got %s, want %s", text, got, want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		text, limit := rapid.String().Draw(t, "text"), rapid.IntRange(0, 50).Draw(t, "limit")
-		line := freeze.OneLine(text, limit)
-		if len(line) > limit || !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Fatalf("%q of %d bytes", line, len(line))
-		}
-	})
-}
 
 // A refusal is one printable line of at most 4 KB, whatever people wrote and however many policies refuse.
 func TestRefusalIsBounded(t *testing.T) {
@@ -60,5 +29,13 @@ func TestRefusalIsBounded(t *testing.T) {
 		if !strings.Contains(v.Message, "/"+strings.Repeat("n", 200)+"01 denies") {
 			t.Errorf("%d policies: the second is not named in %s", n, v.Message)
 		}
+	}
+}
+
+// What people write into an exception is one printable, bounded line wherever it is told.
+func TestWhyIsOneLine(t *testing.T) {
+	e := set(t, edited(fix, "reason: CVE fix", `reason: "CVE\nfix\u202e`+strings.Repeat("x", 5000)+"\"\n  ticketURL: \"a\\u2066b\"")).Exceptions()[0]
+	if why := e.Why(); len(why) > 3<<10 || !strings.HasPrefix(why, `CVE\nfix\u202ex`) || !strings.HasSuffix(why, `(a\u2066b)`) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("%q", why)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/policy/trigger"
 )
 
 var (
-	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds())
+	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds())
 	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.Acts() })
 	byName = index(all)
 )

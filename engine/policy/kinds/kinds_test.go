@@ -89,6 +89,9 @@ func TestStatusIsThatOfTheObject(t *testing.T) {
 		}
 	}
 	for _, k := range kinds.All() {
+		if says := k.Parts(k.New()).Rights != nil; k.Acts() != says {
+			t.Errorf("%s acts: %t, and says which rights that takes: %t", k.Name, k.Acts(), says)
+		}
 		if k.Acts() != acting[k.Name] {
 			t.Errorf("%s acts: %t, and is listed among those that do: %t", k.Name, k.Acts(), acting[k.Name])
 		}

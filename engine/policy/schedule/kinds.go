@@ -1,53 +1,46 @@
 package schedule
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 )
 
 // Kinds are the rows of schedules in the table of policy kinds.
 func Kinds() []policy.Kind {
-	namespaced := kind[v1alpha1.Schedule, v1alpha1.ScheduleList](Kind, "schedules", Compile,
-		func(s *v1alpha1.Schedule) (*v1alpha1.ScheduleRules, *v1alpha1.PolicyStatus) {
-			return &s.Spec.ScheduleRules, &s.Status
-		})
-	cluster := kind[v1alpha1.ClusterSchedule, v1alpha1.ClusterScheduleList](ClusterKind, "clusterschedules", CompileCluster,
-		func(s *v1alpha1.ClusterSchedule) (*v1alpha1.ScheduleRules, *v1alpha1.PolicyStatus) {
-			return &s.Spec.ScheduleRules, &s.Status
-		})
-	cluster.ClusterScoped = true
-	return []policy.Kind{namespaced, cluster}
+	return policy.Pair(Kind, "schedules",
+		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Parts {
+			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)
+		}),
+		policy.NewKind[v1alpha1.ClusterSchedule, v1alpha1.ClusterScheduleList](CompileCluster, func(s *v1alpha1.ClusterSchedule) policy.Parts {
+			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)
+		}))
 }
 
-// kind makes a row; parts takes an object apart into what the two kinds have in common.
-func kind[T, L any, PT interface {
-	*T
-	policy.Object
-}, PL interface {
-	*L
-	runtime.Object
-}](name, resource string, compile func(PT, Context) (*policy.Policy, field.ErrorList),
-	parts func(PT) (*v1alpha1.ScheduleRules, *v1alpha1.PolicyStatus),
-) policy.Kind {
-	k := policy.NewKind[T, L, PT, PL](name, resource, compile)
-	k.Status = func(obj policy.Object) *v1alpha1.PolicyStatus {
-		_, status := parts(obj.(PT))
-		return status
+func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicyStatus) policy.Parts {
+	calendars := make([]string, len(rules.Calendars))
+	for i, ref := range rules.Calendars {
+		calendars[i] = ref.Name
 	}
-	k.Orphans = func(obj policy.Object) bool {
-		rules, _ := parts(obj.(PT))
-		return rules.DeletionPolicy == v1alpha1.DeletionOrphan
+	return policy.Parts{
+		Status: status, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: calendars,
+		Rights: func() []policy.Right { return rights(target, *rules) },
 	}
-	k.Calendars = func(obj policy.Object) []string {
-		rules, _ := parts(obj.(PT))
-		names := make([]string, len(rules.Calendars))
-		for i, ref := range rules.Calendars {
-			names[i] = ref.Name
-		}
-		return names
+}
+
+// rights are those that a schedule takes: to change what it selects, by what its spec says and while it is not suspended. So it takes
+// none to suspend one, and all of them to let it go on. One that orphans what it has changed, however it came to that, does so to
+// what it selected before as well.
+func rights(target any, rules v1alpha1.ScheduleRules) []policy.Right {
+	suspended := rules.Suspend
+	rules.Suspend = false
+	spec := policy.Right{
+		Verb: "patch", Field: "spec.target.kinds", Asks: []any{target, rules}, Past: rules.DeletionPolicy == v1alpha1.DeletionOrphan,
+		Annotations: annotationKeys(rules.AsleepAs), AnnotationsField: "spec.asleepAs.annotations",
 	}
-	return k
+	if suspended {
+		return []policy.Right{spec}
+	}
+	goesOn := spec
+	goesOn.Asks = "not to be suspended"
+	return []policy.Right{spec, goesOn}
 }

@@ -5,6 +5,8 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,7 +46,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	at := field.NewPath("spec")
 	asleep, es := sleeping(rules, ctx.Calendars, at)
 	errs = append(errs, es...)
-	errs = append(errs, validate(rules, at)...)
+	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
 	until, err := awakeUntil(annotations)
 	if err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil),
@@ -242,15 +244,12 @@ func needs(as *v1alpha1.AsleepAs) []v1alpha1.Capability {
 	}
 }
 
+// annotationKeys are those that a schedule sets, sorted.
 func annotationKeys(as *v1alpha1.AsleepAs) []string {
 	if as == nil {
 		return nil
 	}
-	keys := make([]string, 0, len(as.Annotations))
-	for k := range as.Annotations {
-		keys = append(keys, k)
-	}
-	return keys
+	return slices.Sorted(maps.Keys(as.Annotations))
 }
 
 func awakeUntil(annotations map[string]string) (time.Time, error) {

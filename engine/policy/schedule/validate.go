@@ -5,13 +5,13 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -35,10 +35,10 @@ func sleeping(rules v1alpha1.ScheduleRules, calendars when.Calendars, at *field.
 	switch {
 	case len(rules.Asleep) > 0:
 		windows, es := when.Windows(rules.Asleep, loc, at.Child("asleep"))
-		base, errs = timeline.Windows(windows), append(errs, es...)
+		base, errs = timeline.Union(windows...), append(errs, es...)
 	case len(rules.Awake) > 0:
 		windows, es := when.Windows(rules.Awake, loc, at.Child("awake"))
-		base, errs = timeline.Not(timeline.Windows(windows)), append(errs, es...)
+		base, errs = timeline.Not(timeline.Union(windows...)), append(errs, es...)
 	default:
 		pair, es := timeline.Pair(rules.Upscale, rules.Downscale, loc, at)
 		base, errs = timeline.Not(pair), append(errs, es...)
@@ -80,9 +80,9 @@ func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.
 	return effects, errs
 }
 
-func validate(rules v1alpha1.ScheduleRules, at *field.Path) field.ErrorList {
+func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateLevel(rules.AsleepAs, at.Child("asleepAs"))...)
+	errs = append(errs, validateLevel(rules.AsleepAs, authorsAsked, at.Child("asleepAs"))...)
 	errs = append(errs, validateLimit(rules.UpscaleRateLimit, at.Child("upscaleRateLimit"))...)
 	errs = append(errs, validateLimit(rules.DownscaleRateLimit, at.Child("downscaleRateLimit"))...)
 	return errs
@@ -102,7 +102,7 @@ func validateLimit(r *v1alpha1.RateLimit, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func validateLevel(as *v1alpha1.AsleepAs, at *field.Path) field.ErrorList {
+func validateLevel(as *v1alpha1.AsleepAs, authorsAsked bool, at *field.Path) field.ErrorList {
 	if as == nil {
 		return nil
 	}
@@ -134,27 +134,24 @@ func validateLevel(as *v1alpha1.AsleepAs, at *field.Path) field.ErrorList {
 		errs = append(errs, field.NotSupported(at.Child("hold"), *as.Hold, []string{"true"}))
 	}
 	errs = append(errs, validation.ValidateAnnotations(as.Annotations, at.Child("annotations"))...)
-	for _, key := range slices.Sorted(maps.Keys(as.Annotations)) {
-		if owner := reservedBy(key); owner != "" {
-			errs = append(errs, field.Forbidden(at.Child("annotations").Key(key), "keys under "+owner+" are not for schedules to set"))
-		}
-	}
-	return errs
+	return append(errs, validateKeys(as.Annotations, authorsAsked, at.Child("annotations"))...)
 }
 
-// reservedDomains are those whose annotations make Flyball or Kubernetes itself act: with them, who may make a schedule would have
-// Flyball write what they may not write.
-var reservedDomains = []string{"flyball.dev", "kubernetes.io", "k8s.io"}
-
-// reservedBy names the reserved domain that a key is under; empty: none.
-func reservedBy(key string) string {
-	prefix, _, prefixed := strings.Cut(strings.ToLower(key), "/")
-	for _, domain := range reservedDomains {
-		if prefixed && (prefix == domain || strings.HasSuffix(prefix, "."+domain)) {
-			return domain
+// validateKeys refuses annotations that make Flyball or Kubernetes itself act: with them, who may make a schedule would have Flyball
+// write what they may not write. Those of Kubernetes take the verb override, and are refused here where nobody is asked for it.
+func validateKeys(annotations map[string]string, authorsAsked bool, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		owner := policy.KubernetesDomain(key)
+		switch {
+		case policy.IsOwnKey(key):
+			owner = v1alpha1.GroupVersion.Group
+		case owner == "" || authorsAsked:
+			continue
 		}
+		errs = append(errs, field.Forbidden(at.Key(key), "keys under "+owner+" are not for schedules to set"))
 	}
-	return ""
+	return errs
 }
 
 // maxReplicas is the largest count that a replicas field of 32 bits can hold.

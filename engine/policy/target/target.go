@@ -56,8 +56,8 @@ func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at 
 	return s, errs
 }
 
-// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must say which namespaces it means, unless every kind it
-// lists is cluster-scoped.
+// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must say which
+// namespaces it means, unless every kind it lists is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
 	s.listed = setOf(spec.Namespaces)
@@ -118,15 +118,8 @@ func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) 
 }
 
 func (s *Selector) onlyClusterScoped() bool {
-	if len(s.kinds) == 0 || s.scope.ClusterScoped == nil {
-		return false
-	}
-	for _, gk := range s.kinds {
-		if !s.scope.ClusterScoped(gk) {
-			return false
-		}
-	}
-	return true
+	return len(s.kinds) > 0 && s.scope.ClusterScoped != nil &&
+		!slices.ContainsFunc(s.kinds, func(gk schema.GroupKind) bool { return !s.scope.ClusterScoped(gk) })
 }
 
 // Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.

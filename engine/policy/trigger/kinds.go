@@ -1,54 +1,57 @@
 package trigger
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Kinds are the rows of triggers in the table of policy kinds. Whether a trigger is valid can depend on the kinds it lists.
+// Kinds are the rows of triggers in the table of policy kinds.
 func Kinds() []policy.Kind {
-	namespaced := kind[v1alpha1.Trigger, v1alpha1.TriggerList](KindName, "triggers", Compile,
-		func(t *v1alpha1.Trigger) (*v1alpha1.TargetSelector, *v1alpha1.TriggerStatus) {
-			return &t.Spec.Target, &t.Status
-		})
-	cluster := kind[v1alpha1.ClusterTrigger, v1alpha1.ClusterTriggerList](ClusterKindName, "clustertriggers", CompileCluster,
-		func(t *v1alpha1.ClusterTrigger) (*v1alpha1.TargetSelector, *v1alpha1.TriggerStatus) {
-			return &t.Spec.Target.TargetSelector, &t.Status
-		})
-	cluster.ClusterScoped = true
-	return []policy.Kind{namespaced, cluster}
+	return policy.Pair(KindName, "triggers",
+		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Parts {
+			return parts(&t.Spec.Target, &t.Status, func() []policy.Right {
+				return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, t.Spec.Template)
+			})
+		}),
+		policy.NewKind[v1alpha1.ClusterTrigger, v1alpha1.ClusterTriggerList](CompileCluster, func(t *v1alpha1.ClusterTrigger) policy.Parts {
+			return parts(&t.Spec.Target.TargetSelector, &t.Status, func() []policy.Right { return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, nil) })
+		}))
 }
 
-// kind makes a row; parts takes an object apart into what the two kinds have in common.
-func kind[T, L any, PT interface {
-	*T
-	policy.Object
-}, PL interface {
-	*L
-	runtime.Object
-}](name, resource string, compile func(PT, Context) (*policy.Policy, field.ErrorList),
-	parts func(PT) (*v1alpha1.TargetSelector, *v1alpha1.TriggerStatus),
-) policy.Kind {
-	k := policy.NewKind[T, L, PT, PL](name, resource, compile)
-	k.Status = func(obj policy.Object) *v1alpha1.PolicyStatus {
-		_, status := parts(obj.(PT))
-		return &status.PolicyStatus
+// parts lists the kinds of the target: whether a trigger is valid can depend on them.
+func parts(selector *v1alpha1.TargetSelector, status *v1alpha1.TriggerStatus, rights func() []policy.Right) policy.Parts {
+	kinds := make([]schema.GroupKind, len(selector.Kinds))
+	for i, ref := range selector.Kinds {
+		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 	}
-	k.Kinds = func(obj policy.Object) []schema.GroupKind {
-		selector, _ := parts(obj.(PT))
-		kinds := make([]schema.GroupKind, len(selector.Kinds))
-		for i, ref := range selector.Kinds {
-			kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: rights}
+}
+
+// rights are those that a trigger takes: to change what its target selects, and to make, keep and remove the object of its template,
+// which is of the kinds listed. Triggers that are suspended do nothing.
+func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, template *runtime.RawExtension) []policy.Right {
+	var all []policy.Right
+	rules.Triggers = slices.DeleteFunc(slices.Clone(rules.Triggers), func(t v1alpha1.TimeTrigger) bool { return t.Suspend })
+	if len(rules.Triggers) > 0 {
+		all = append(all, policy.Right{Verb: "patch", Field: "spec.target.kinds", Asks: []any{target, rules}})
+	}
+	if template == nil {
+		return all
+	}
+	for _, ref := range kinds {
+		for _, verb := range []string{"create", "patch", "delete"} {
+			all = append(all, policy.Right{
+				Verb: verb, Kind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Field: "spec.template", Asks: []any{target, template},
+			})
 		}
-		return kinds
 	}
-	return k
+	return all
 }
 
 // maxApplied is how many targets a status lists with their values.

@@ -37,7 +37,8 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	}
 	var is identity
 	var manifest map[string]any
-	if err := json.Unmarshal(t.Spec.Template.Raw, &is); err != nil {
+	// As the API server reads it: by the exact spelling of fields.
+	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &is); err != nil {
 		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), fmt.Sprintf("is not the manifest of an object: %v", err))}
 	}
 	// Whole numbers stay whole.
@@ -67,6 +68,8 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	if k, ok := ctx.Kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
 		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without the reference to what it governs does nothing", gvk.Kind)))
 	}
+	errs = append(errs, checkKeys("labels", is.Metadata.Labels, at)...)
+	errs = append(errs, checkKeys("annotations", is.Metadata.Annotations, at)...)
 	errs = append(errs, checkZero(t.Spec.Triggers, gvk.GroupKind(), manifest, field.NewPath("spec", "triggers"))...)
 	made := &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text, Labels: keys(is.Metadata.Labels), Annotations: keys(is.Metadata.Annotations)}
 	for key := range metadata {
@@ -75,10 +78,17 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	return made, errs
 }
 
-// keys are those of labels or annotations; Flyball's own ledger is no template's business.
-func keys(m map[string]string) []string {
-	delete(m, v1alpha1.AnnotationLedger)
-	return slices.Sorted(maps.Keys(m))
+func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// checkKeys refuses Flyball's own labels and annotations. A template that had a ledger would say what Flyball gives back.
+func checkKeys(name string, m map[string]string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range keys(m) {
+		if policy.IsOwnKey(key) {
+			errs = append(errs, field.Forbidden(at.Child("metadata", name).Key(key), "keys under "+v1alpha1.GroupVersion.Group+" are not for templates to set"))
+		}
+	}
+	return errs
 }
 
 // autoscaler is the one kind whose least minimum depends on the object: the API server accepts 0 where there is a metric that

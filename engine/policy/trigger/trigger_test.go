@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
@@ -236,6 +237,68 @@ func TestNeeds(t *testing.T) {
 	sized := compiled(t, rules(daily("a", 0, "08:00", "09:00", size(1)))).Needs
 	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilityBounds, v1alpha1.CapabilityScale}, sized); diff != "" {
 		t.Errorf("size (-want +got):\n%s", diff)
+	}
+}
+
+// TestNeedsOfWhatComesAfter: a size after the window needs a count as well, bounds after it do not.
+func TestNeedsOfWhatComesAfter(t *testing.T) {
+	for _, tc := range []struct {
+		after v1alpha1.TriggerValues
+		want  []v1alpha1.Capability
+	}{
+		{values(1, 2), []v1alpha1.Capability{v1alpha1.CapabilityBounds}},
+		{size(1), []v1alpha1.Capability{v1alpha1.CapabilityBounds, v1alpha1.CapabilityScale}},
+	} {
+		trigger := daily("a", 0, "08:00", "09:00", values(1, 2))
+		trigger.After = &tc.after
+		if diff := cmp.Diff(tc.want, compiled(t, rules(trigger)).Needs); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", valuesText(&tc.after), diff)
+		}
+	}
+}
+
+// TestSizeOfAKindWithoutACount: bounds, either of them, take the place of the size, and without bounds the size is all there is.
+func TestSizeOfAKindWithoutACount(t *testing.T) {
+	for _, tc := range []struct {
+		during v1alpha1.TriggerValues
+		held   bool
+	}{
+		{v1alpha1.TriggerValues{Min: n(5), Replicas: n(6)}, false},
+		{v1alpha1.TriggerValues{Max: n(20), Replicas: n(6)}, false},
+		{v1alpha1.TriggerValues{Replicas: n(6)}, true},
+	} {
+		d, _ := decide(t, compiled(t, rules(daily("peak", 3, "08:00", "11:00", tc.during))), hour(9), workload.Observed{})
+		if len(d.Intents) != 1 || (d.Intents[0].Size != nil) != tc.held {
+			t.Errorf("%s: asks for %+v", valuesText(&tc.during), d.Intents)
+		}
+	}
+}
+
+// TestStatusOfTriggers: a status shows what is in force and the values in place, and tells what it showed before.
+func TestStatusOfTriggers(t *testing.T) {
+	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	applied := []policy.Applied{{Target: web, Min: n(1), Max: n(2), Replicas: n(3)}}
+	want := []v1alpha1.AppliedValues{{Kind: "Deployment.apps", Namespace: "shop", Name: "web", Min: n(1), Max: n(2), Replicas: n(3)}}
+	for _, k := range Kinds() {
+		obj := k.New()
+		p, _ := k.Compile(obj, Context{}) // that nothing is in it does not matter
+		p.Reporter().FillStatus(obj, policy.State{Active: "peak"}, applied)
+		if before := p.Reporter().FillStatus(obj, policy.State{Active: "night"}, applied); before != "peak" {
+			t.Errorf("%s: it showed %q before", k.Name, before)
+		}
+		var st v1alpha1.TriggerStatus
+		switch o := obj.(type) {
+		case *v1alpha1.Trigger:
+			st = o.Status
+		case *v1alpha1.ClusterTrigger:
+			st = o.Status
+		}
+		if diff := cmp.Diff(want, st.Applied); st.ActiveTrigger != "night" || diff != "" {
+			t.Errorf("%s shows %q and %s", k.Name, st.ActiveTrigger, diff)
+		}
+		if k.Status(obj) == nil || !k.NeedsFinalizer(obj) {
+			t.Errorf("%s has no shared status, or needs no finalizer", k.Name)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, fi
 		window, es := when.Window(t.Window, loc, here.Child("window"))
 		errs = append(errs, es...)
 		if !t.Suspend {
-			all = append(all, trigger{name: t.Name, index: i, priority: t.Priority, open: window.Timeline, during: t.During, after: t.After})
+			all = append(all, trigger{name: t.Name, index: i, priority: t.Priority, open: window, during: t.During, after: t.After})
 		}
 	}
 	return all, errs
@@ -110,7 +110,7 @@ func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[sch
 		if n.value == nil {
 			continue
 		}
-		here, places := at.Child(n.name), 0
+		here, placed := at.Child(n.name), false
 		for _, gk := range gks {
 			k := kinds[gk]
 			var floor *int64
@@ -120,20 +120,18 @@ func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[sch
 			case "max":
 				floor = k.Max
 			case "replicas":
-				if k.Scales || k.Governs {
-					places++
-				}
+				placed = placed || k.Scales || k.Governs
 				continue
 			}
 			if floor == nil {
 				continue
 			}
-			places++
+			placed = true
 			if *n.value < *floor {
 				errs = append(errs, field.Invalid(here, *n.value, fmt.Sprintf("%s accepts no less than %d", gk, *floor)))
 			}
 		}
-		if places == 0 {
+		if !placed {
 			errs = append(errs, field.Forbidden(here, fmt.Sprintf("%v has no place for it", gks)))
 		}
 	}

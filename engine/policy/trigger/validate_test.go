@@ -103,6 +103,7 @@ func TestAccepted(t *testing.T) {
 		{"a size where one of the kinds has a place for it", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{configured, deployment}},
 		{"a size for what an autoscaler governs", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{autoscaler}},
 		{"only a suspended one", rules(suspended), nil},
+		{"the largest size that fits a field", rules(daily("a", 0, "20:00", "08:00", size(1<<31-1))), nil},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestTemplateSaysWhatMetadataItSets(t *testing.T) {
 		opaque              bool
 	}{
 		{`{"name":"web"}`, nil, nil, false},
-		{`{"name":"web","namespace":"shop","labels":{"b":"1","a":"2"},"annotations":{"c":"3","flyball.dev/ledger":"{}"}}`, []string{"a", "b"}, []string{"c"}, false},
+		{`{"name":"web","namespace":"shop","labels":{"b":"1","a":"2"},"annotations":{"c":"3","kubernetes.io/d":"4"}}`, []string{"a", "b"}, []string{"c", "kubernetes.io/d"}, false},
 		{`{"name":"web","finalizers":["example.com/keep"]}`, nil, nil, true},
 	} {
 		o := templated(strings.Replace(wholeTemplate, `{"name":"web","labels":{"tier":"front"}}`, tc.metadata, 1))
@@ -244,6 +245,11 @@ func TestTemplateSaysWhatMetadataItSets(t *testing.T) {
 	}
 }
 
+// metadata is a template with more metadata than its name.
+func metadata(more string) string {
+	return strings.Replace(wholeTemplate, `{"name":"web","labels":{"tier":"front"}}`, `{"name":"web",`+more+`}`, 1)
+}
+
 func TestTemplateRefused(t *testing.T) {
 	tests := []struct {
 		reason string
@@ -251,6 +257,10 @@ func TestTemplateRefused(t *testing.T) {
 		field  string
 	}{
 		{"no manifest", templated(`[]`), "spec.template"},
+		{"a ledger", templated(metadata(`"annotations":{"flyball.dev/ledger":"{}"}`)), "spec.template.metadata.annotations[flyball.dev/ledger]"},
+		{"a label of Flyball's", templated(metadata(`"labels":{"a.FLYBALL.dev/b":""}`)), "spec.template.metadata.labels[a.FLYBALL.dev/b]"},
+		{"a ledger that another spelling hides", templated(strings.Replace(metadata(`"annotations":{"flyball.dev/ledger":"{}"}`), `"spec"`,
+			`"Metadata":{"annotations":null},"spec"`, 1)), "spec.template.metadata.annotations[flyball.dev/ledger]"},
 		{"no kind", templated(`{"apiVersion":"autoscaling/v2"}`), "spec.template.kind"},
 		{"no version", templated(`{"kind":"HorizontalPodAutoscaler"}`), "spec.template.apiVersion"},
 		{"a version that the adapter does not speak", templated(strings.Replace(wholeTemplate, "/v2", "/v1", 1)), "spec.template.apiVersion"},

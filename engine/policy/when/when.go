@@ -21,7 +21,7 @@ func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 }
 
 // Window compiles one window.
-func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Window, field.ErrorList) {
+func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	spec := timeline.WindowSpec{Name: w.Name, From: w.From, To: w.To, Cron: w.Cron, Start: w.Start, End: w.End}
 	for _, d := range w.Days {
 		spec.Days = append(spec.Days, string(d))
@@ -36,21 +36,36 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Win
 	}
 	window, es := timeline.ParseWindow(spec, loc, at)
 	if errs = append(errs, es...); len(errs) > 0 {
-		return timeline.Window{}, errs
+		return timeline.Timeline{}, errs
 	}
 	return window, nil
 }
 
-// Windows compiles a list of windows. Two of one name are an error: a message that named it would say nothing.
-func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Window, field.ErrorList) {
+// Windows compiles a list of windows. Two of one name are an error (Repeated).
+func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
+	errs := Repeated(ws, at)
+	out, es := EveryWindow(ws, loc, at)
+	return out, append(errs, es...)
+}
+
+// Repeated lists the windows that have the name of an earlier one: a message that named it would say nothing.
+func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	out := make([]timeline.Window, 0, len(ws))
 	seen := sets.New[string]()
 	for i, w := range ws {
 		if w.Name != "" && seen.Has(w.Name) {
 			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), w.Name))
 		}
 		seen.Insert(w.Name)
+	}
+	return errs
+}
+
+// EveryWindow compiles a list of windows, whatever they are called.
+func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
+	var errs field.ErrorList
+	out := make([]timeline.Timeline, 0, len(ws))
+	for i, w := range ws {
 		window, es := Window(w, loc, at.Index(i))
 		errs = append(errs, es...)
 		out = append(out, window)

@@ -1,4 +1,4 @@
-package freeze
+package workload
 
 import (
 	"strconv"

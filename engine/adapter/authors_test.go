@@ -1,0 +1,193 @@
+package adapter
+
+import (
+	"encoding/json"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// poweredYAML is a kind with an optional part that several facets write to.
+const poweredYAML = `
+target: {group: example.com, kind: Any, versions: [v1]}
+suspend: [{set: [{path: .spec.power.on, value: false}]}]
+scale: [{name: main, replicas: .spec.replicas, default: 1}]
+hold: [{set: [{path: .spec.power.fan.lock, value: true}]}]
+bounds: {min: {path: .spec.power.level}}
+`
+
+// managed is one entry of .metadata.managedFields.
+type managed struct {
+	Manager    string          `json:"manager"`
+	APIVersion string          `json:"apiVersion"`
+	FieldsV1   json.RawMessage `json:"fieldsV1"`
+}
+
+const (
+	ownLedger  = `"f:metadata":{"f:annotations":{".":{},"f:flyball.dev/ledger":{}}}`
+	flyballs   = `{` + ownLedger + `,"f:spec":{"f:replicas":{}}}`
+	flyballsIn = `{` + ownLedger + `,"f:spec":{"f:power":{".":{},"f:on":{},"f:level":{},"f:fan":{".":{},"f:speed":{}}}}}`
+)
+
+// written is an object with a ledger of its own and managed fields.
+func written(t *testing.T, spec, uid string, e workload.Entry, managers ...managed) []byte {
+	t.Helper()
+	text, err := workload.Ledger{e}.Encode(workload.Origin{Of: "Any/web", Namespace: "shop", UID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := map[string]any{"uid": uid, "managedFields": managers}
+	patch := must(json.Marshal(map[string]any{"metadata": metadata}))
+	return must(jsonpatch.MergePatch(object(spec, v1alpha1.AnnotationLedger, text), patch))
+}
+
+// TestAuthors says what managed fields tell of a count that Flyball has set to 0, or of a container that it has made.
+func TestAuthors(t *testing.T) {
+	a := compiled(t, `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale: [{name: main, replicas: .spec.replicas}, {each: ".spec.pools[*]", nameFrom: .name, replicas: .count}]
+suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on, value: false}]}]
+`, Keys{})
+	count := entry("/spec/replicas", "3", "0")
+	element := entry("/spec/pools/1/count", "3", "0")
+	element.Element = "b"
+	power := madeEntry("/spec/power/on", "false", 2)
+	const v1 = "example.com/v1"
+	ours, oursIn := managed{"flyball", v1, json.RawMessage(flyballs)}, managed{"flyball", v1, json.RawMessage(flyballsIn)}
+	other := func(fields string) managed { return managed{"kubectl", v1, json.RawMessage(fields)} }
+	named := func(name, fields string) managed { return managed{name, v1, json.RawMessage(fields)} }
+	const leaf, pools, powers = `{"replicas":0}`, `{"pools":[{"name":"a","count":2},{"name":"b","count":0}]}`, `{"power":{"on":false,"level":3,"fan":{"speed":2}}}`
+	for _, c := range []struct {
+		name  string
+		spec  string
+		uid   string
+		entry workload.Entry
+		by    []managed
+		want  workload.Author
+	}{
+		{"no managed fields", leaf, "1", count, nil, workload.Author{}},
+		{"Flyball's", leaf, "1", count, []managed{ours}, workload.Author{Known: true}},
+		{"somebody else's", leaf, "1", count, []managed{ours, other(`{"f:spec":{"f:replicas":{}}}`)}, workload.Author{Known: true, Other: true}},
+		{"of another object, restored", leaf, "2", count, []managed{ours, other(`{"f:spec":{"f:replicas":{}}}`)}, workload.Author{}},
+		{"Flyball has not written the ledger", leaf, "1", count, []managed{other(`{"f:spec":{"f:replicas":{}}}`)}, workload.Author{}},
+		{"they apply the ledger, too", leaf, "1", count, []managed{ours, other(flyballs)}, workload.Author{Known: true}},
+		{"gathered by the API server", leaf, "1", count,
+			[]managed{named("flyball", `{`+ownLedger+`}`), named("ancient-changes", `{"f:spec":{"f:replicas":{}}}`)}, workload.Author{}},
+		{"known before the first apply", leaf, "1", count,
+			[]managed{named("flyball", `{`+ownLedger+`}`), named("before-first-apply", `{"f:spec":{"f:replicas":{}}}`)}, workload.Author{}},
+		{"in another version", leaf, "1", count,
+			[]managed{named("flyball", `{`+ownLedger+`}`), {"kubectl", "example.com/v2", json.RawMessage(`{"f:spec":{"f:replicas":{}}}`)}}, workload.Author{}},
+		{"of Flyball's template", leaf, "1", count, []managed{ours, named("flyball-template", `{"f:spec":{"f:replicas":{}}}`)}, workload.Author{Known: true}},
+		{"beside it", leaf, "1", count, []managed{ours, other(`{"f:spec":{"f:paused":{}}}`)}, workload.Author{Known: true}},
+		{"around it", leaf, "1", count, []managed{named("flyball", `{`+ownLedger+`}`), other(`{"f:spec":{}}`)}, workload.Author{}},
+		{"an element, by its key", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"b\"}":{"f:count":{}}}}}`)},
+			workload.Author{Known: true, Other: true}},
+		{"another element", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"a\"}":{"f:count":{}}}}}`)}, workload.Author{}},
+		{"a list that is written as a whole", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{}}}`)}, workload.Author{}},
+		{"a container with defaults", powers, "1", power, []managed{oursIn}, workload.Author{Known: true, Alone: 2}},
+		{"a container that others put something into", powers, "1", power, []managed{oursIn, other(`{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
+		{"a container that others may have put something into", powers, "1", power,
+			[]managed{oursIn, named("ancient-changes", `{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
+		{"a container inside what others write as a whole", powers, "1", power, []managed{oursIn, other(`{"f:spec":{}}`)}, workload.Author{Known: true}},
+		{"a container of a restored object", powers, "2", power, []managed{oursIn}, workload.Author{}},
+	} {
+		obj := projected(t, a, written(t, c.spec, c.uid, c.entry, c.by...))
+		got := workload.Author{}
+		if authors := obj.Notes().Authors; len(authors) > 0 {
+			got = authors[0]
+		}
+		if got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	// Whatever stands there does no harm.
+	for _, junk := range []string{`7`, `{}`, `[7,null,{}]`, `[{"manager":7,"fieldsV1":[]}]`, `[{"manager":"flyball","apiVersion":"v","fieldsV1":{"f:metadata":7}}]`} {
+		doc := must(jsonpatch.MergePatch(written(t, leaf, "1", count), []byte(`{"metadata":{"managedFields":`+junk+`}}`)))
+		if obj := projected(t, a, doc); len(obj.Ledger) != 1 || len(obj.Notes().Authors) > 0 {
+			t.Errorf("%s: authors %+v", junk, obj.Notes().Authors)
+		}
+	}
+}
+
+// TestMadeContainersGo gives back a field whose container was made, and in which defaults are by now.
+func TestMadeContainersGo(t *testing.T) {
+	a := compiled(t, poweredYAML, Keys{})
+	const full = `{"kept":1,"power":{"on":false,"level":3,"fan":{"speed":2}}}`
+	ours := managed{"flyball", "v1", json.RawMessage(flyballsIn)}
+	doc := written(t, full, "1", madeEntry("/spec/power/on", "false", 2), ours)
+	if o := a.Observe(projected(t, a, doc)); o.Bounds.Min != nil || o.Suspended {
+		t.Errorf("defaults are taken for the owner's: %+v", o)
+	}
+	if back := newServer(doc); true {
+		if back.settle(t, a, workload.Plan{}); !path.Equal(back.spec(), `{"kept":1}`) || back.writes != 1 {
+			t.Errorf("given back in %d writes: %s", back.writes, back.spec())
+		}
+	}
+	// What Flyball has still to do with in there keeps it.
+	held := newServer(doc)
+	held.settle(t, a, workload.Plan{Size: sleep().Size, Hold: holding().Hold, Min: number(5)})
+	if spec := held.spec(); !path.Equal(spec, `{"kept":1,"power":{"on":false,"level":5,"fan":{"speed":2,"lock":true}}}`) {
+		t.Fatalf("held: %s", spec)
+	}
+	held.settle(t, a, workload.Plan{Min: number(5)})
+	if spec := held.spec(); !path.Equal(spec, `{"kept":1,"power":{"level":5,"fan":{"speed":2}}}`) {
+		t.Errorf("bounded still: %s", spec)
+	}
+	held.settle(t, a, workload.Plan{})
+	if spec := held.spec(); !path.Equal(spec, `{"kept":1}`) {
+		t.Errorf("given back in the end: %s", spec)
+	}
+}
+
+// TestACopyIsNotWoken has objects with the ledger of another one.
+func TestACopyIsNotWoken(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	e := entry("/spec/replicas", "3", "0")
+	for _, c := range []struct {
+		name   string
+		on     workload.Origin
+		spec   string
+		copyOf string
+		wakes  bool
+	}{
+		{"its own", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", true},
+		{"its own, of an older version", workload.Origin{Of: "Deployment/web"}, `{"replicas":0}`, "", true},
+		{"its own, restored", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`, "", true},
+		{"under another name", workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "Deployment shop/api", false},
+		{"under another name, of an older version", workload.Origin{Of: "Deployment/api"}, `{"replicas":0}`, "Deployment api", false},
+		{"in another namespace", workload.Origin{Of: "Deployment/web", Namespace: "bank", UID: "1"}, `{"replicas":0}`, "Deployment bank/web", false},
+		{"a copy that was scaled by hand", workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}, `{"replicas":2}`, "", false},
+		{"what a controller makes", workload.Origin{Of: "Rollout/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", false},
+	} {
+		text, err := workload.Ledger{e}.Encode(c.on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newServer(must(jsonpatch.MergePatch(object(c.spec, v1alpha1.AnnotationLedger, text), []byte(`{"metadata":{"uid":"1"}}`))))
+		obj := projected(t, a, s.doc)
+		r := s.settle(t, a, workload.Plan{})
+		if obj.Notes().CopyOf != c.copyOf || (r.Failure != "") != (c.copyOf != "") {
+			t.Errorf("%s: a copy of %q, want %q; %s", c.name, obj.Notes().CopyOf, c.copyOf, r.Failure)
+		}
+		if woken := s.value("/spec/replicas") == "3"; woken != c.wakes {
+			t.Errorf("%s: woken: %t", c.name, woken)
+		}
+	}
+}
+
+// TestTheLedgerGoesOnSayingWhereItWasBegun, or a restored object would pass for one that Flyball has written itself.
+func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	for _, c := range []struct{ begun, uid, want string }{{"", "2", ""}, {"1", "2", "1"}, {"2", "2", "2"}} {
+		text := must(workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: c.begun}))
+		s := newServer(must(jsonpatch.MergePatch(object(`{"replicas":0}`, v1alpha1.AnnotationLedger, text), []byte(`{"metadata":{"uid":"`+c.uid+`"}}`))))
+		s.settle(t, a, size(workload.SizeAtMost, 1))
+		if obj := projected(t, a, s.doc); obj.Notes().UID != c.want || len(obj.Ledger) != 1 || obj.Ledger[0].Set != "1" {
+			t.Errorf("begun on %q: says %q, %+v", c.begun, obj.Notes().UID, obj.Ledger)
+		}
+	}
+}

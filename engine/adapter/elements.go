@@ -1,0 +1,266 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// matchElements finds the list elements that entries speak of, and puts their places into at, which runs parallel to the
+// ledger. An element is known by its name. Where no element, or more than one, has that name, it is known by its place if
+// it still holds what Flyball has set there, and if no other element could be meant. An entry that can be about several
+// elements, and that nothing tells apart, is unclear: it is kept, since one of them waits for its original.
+func (a *Adapter) matchElements(obj *workload.Object, at []location) {
+	for i := range obj.Ledger {
+		if at[i].kind != unmatched {
+			continue
+		}
+		m := elementMatch{obj: obj, at: at, named: map[string][]int{}, placed: map[string]int{}, taken: map[int]bool{}, beside: map[string]bool{}, sizes: map[int]int{}}
+		m.gather(a, i)
+		if len(m.entries)*len(m.elements) > maxMatches {
+			for _, e := range m.entries {
+				at[e] = location{kind: unclear}
+			}
+			continue
+		}
+		m.byName()
+		m.byPlace()
+	}
+}
+
+// maxMatches bounds the comparisons of entries and elements of one list. Nobody needs as many; where somebody makes a list and a ledger
+// of that size, its entries are unclear.
+const maxMatches = 1 << 20
+
+// elementMatch matches the entries of one list with its elements.
+type elementMatch struct {
+	obj *workload.Object
+	at  []location
+	// entries are those of the list, as places in the ledger; elements are those that may be meant, as places in Object.Elements.
+	entries, elements []int
+	// named and placed find elements by name and by pointer.
+	named  map[string][]int
+	placed map[string]int
+	taken  map[int]bool
+	// beside are the names of elements that no entry is about.
+	beside map[string]bool
+	// sizes are the numbers of elements, by component.
+	sizes map[int]int
+}
+
+// gather collects the entries of the same list as one of them, and the elements of that list.
+func (m *elementMatch) gather(a *Adapter, one int) {
+	tokens := path.Pointer(m.obj.Ledger[one].Pointer).Tokens()
+	var lists []eachPaths
+	for _, each := range a.projection.each {
+		if each.mayHold(tokens) {
+			lists = append(lists, each)
+		}
+	}
+	for i := one; i < len(m.obj.Ledger); i++ {
+		t := path.Pointer(m.obj.Ledger[i].Pointer).Tokens()
+		if m.at[i].kind == unmatched && slices.ContainsFunc(lists, func(e eachPaths) bool { return e.mayHold(t) }) {
+			m.entries = append(m.entries, i)
+			var names []string
+			if json.Unmarshal([]byte(m.entry(i).Beside), &names) == nil {
+				for _, name := range names {
+					m.beside[name] = true
+				}
+			}
+		}
+	}
+	for k := range m.obj.Elements {
+		e := m.element(k)
+		if !slices.ContainsFunc(lists, func(l eachPaths) bool { return l.component == int(e.Component) }) {
+			continue
+		}
+		if _, seen := m.placed[e.Pointer]; seen {
+			continue
+		}
+		m.placed[e.Pointer] = k
+		m.named[e.Name] = append(m.named[e.Name], k)
+		m.elements = append(m.elements, k)
+		if !e.Outside {
+			m.sizes[int(e.Component)]++
+		}
+	}
+}
+
+func (m *elementMatch) entry(i int) *workload.Entry     { return &m.obj.Ledger[i] }
+func (m *elementMatch) element(k int) *workload.Element { return &m.obj.Elements[k] }
+
+func (m *elementMatch) found(i, k int) {
+	m.at[i], m.taken[k] = location{inElement, k}, true
+}
+
+// holds says whether an element holds what an entry has set, and can be meant by it.
+func (m *elementMatch) holds(i, k int) bool {
+	return sameNumber(m.element(k).Raw, m.entry(i).Set) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
+}
+
+// isAt says whether an element is where an entry has found its own.
+func (m *elementMatch) isAt(i, k int) bool { return m.element(k).Pointer == m.entry(i).Pointer }
+
+// byName matches entries whose name says enough: one element has it, or of several one alone holds the value, or, where
+// none does, one is in the place.
+func (m *elementMatch) byName() {
+	for _, i := range m.entries {
+		if m.entry(i).Element == "" {
+			continue
+		}
+		named := m.named[m.entry(i).Element]
+		holding := pick(named, func(k int) bool { return m.holds(i, k) })
+		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
+		switch {
+		case len(named) == 1:
+			m.found(i, named[0])
+		case len(holding) == 1:
+			m.found(i, holding[0])
+		case len(placed) == 1 && (len(holding) == 0 || m.holds(i, placed[0])):
+			m.found(i, placed[0])
+		case len(named) > 0 && len(holding) == 0:
+			m.at[i] = location{kind: nowhere} // whichever it was, somebody has changed it
+		}
+	}
+}
+
+// byPlace matches the other entries by place and value; by place alone where no element has come or gone.
+func (m *elementMatch) byPlace() {
+	for _, i := range m.entries {
+		if k, there := m.placed[m.entry(i).Pointer]; there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) {
+			m.found(i, k)
+		}
+	}
+	free := pick(m.elements, func(k int) bool { return !m.taken[k] && !m.isBeside(k) })
+	var placed, lost []int // entries with an element in their place that holds the value, and those without
+	for _, i := range m.entries {
+		if m.at[i].kind != unmatched {
+			continue
+		}
+		k, there := m.placed[m.entry(i).Pointer]
+		switch {
+		case !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }):
+			m.at[i] = location{kind: nowhere} // no element holds the value: it is gone, or somebody has changed it
+		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && m.holds(i, k):
+			m.at[i] = location{kind: unclear}
+			placed = append(placed, i)
+		default:
+			m.at[i] = location{kind: unclear}
+			lost = append(lost, i)
+		}
+	}
+	for _, i := range placed {
+		k := m.placed[m.entry(i).Pointer]
+		if !slices.ContainsFunc(lost, func(o int) bool { return m.holds(o, k) }) {
+			m.found(i, k) // no other entry can be about it
+		}
+	}
+}
+
+// isPlaceKept says of the entry of an element without a name whether its list has as many elements as when it was written.
+func (m *elementMatch) isPlaceKept(i int) bool {
+	n, ok := natural(m.entry(i).Beside)
+	return ok && m.entry(i).Position && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
+}
+
+// isBeside says whether an element is known to be none of those that entries are about.
+func (m *elementMatch) isBeside(k int) bool {
+	name := m.element(k).Name
+	return m.beside[name] && len(m.named[name]) == 1
+}
+
+func pick(from []int, fits func(int) bool) []int {
+	var all []int
+	for _, k := range from {
+		if fits(k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// mayHold says whether a pointer is that of a count in the list, whatever its filters say.
+func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.count.Steps(), tokens) }
+
+// beside is what helps to find the element of a new entry again (Entry.Beside).
+func (v *view) beside(w *want) string {
+	var names []string
+	size := int64(0)
+	for k := range v.obj.Elements {
+		e := &v.obj.Elements[k]
+		if e.Component == w.element.Component && !e.Outside {
+			size++
+		}
+		if e.Name != "" && e.Pointer != w.pointer && sameNumber(v.originalOf(k), w.value) {
+			names = append(names, e.Name)
+		}
+	}
+	if w.element.Name == "" {
+		return integer(size)
+	}
+	if names == nil {
+		return ""
+	}
+	text, _ := json.Marshal(names) // strings cannot fail to encode
+	return string(text)
+}
+
+// elementLabel names an element for people: by its name, or by its place.
+func elementLabel(e *workload.Element) string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return fmt.Sprintf("[%d]", e.Index)
+}
+
+// nameCounts counts the names of the elements of each component.
+func (v *view) nameCounts() map[elementName]int {
+	if len(v.obj.Elements) == 0 {
+		return nil
+	}
+	counts := map[elementName]int{}
+	for i := range v.obj.Elements {
+		if e := &v.obj.Elements[i]; e.Name != "" && !e.Outside {
+			counts[elementName{e.Component, e.Name}]++
+		}
+	}
+	return counts
+}
+
+type elementName struct {
+	component uint8
+	name      string
+}
+
+// fault says why an element cannot be told from the others; empty if it can.
+func (n elementName) fault(counts map[elementName]int) string {
+	if counts[n] > 1 {
+		return "two elements of the list have the name " + n.name
+	}
+	return ""
+}
+
+// unclearEntry says of the first entry whose element cannot be told any more what is to be done; empty if there is none.
+func (v *view) unclearEntry() string {
+	for i := range v.entries {
+		l := &v.entries[i]
+		if l.state != fieldUnclear {
+			continue
+		}
+		if l.location.kind == unclear {
+			which := "the element named " + l.entry.Element + " is not in its list any more, or more than once"
+			if l.entry.Element == "" {
+				which = "it cannot be told which element of its list was in the place of " + l.entry.Pointer
+			}
+			return fmt.Sprintf("%s, and the original of its count is kept: it was %s before it was set to %s. Put the list back as it was, or set "+
+				"the count by hand to something else than %s", which, brief(l.entry.Was), brief(l.entry.Set), brief(l.entry.Set))
+		}
+		return fmt.Sprintf("%s is not in the object any more, and its original is kept: it was %s before it was set to %s. Put the field back, or "+
+			"take its entry out of the annotation flyball.dev/ledger", l.entry.Pointer, brief(l.entry.Was), brief(l.entry.Set))
+	}
+	return ""
+}

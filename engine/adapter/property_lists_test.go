@@ -1,0 +1,100 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// nodeSet draws an element of the list. What it holds cannot be taken for what Flyball has set elsewhere.
+func (x *trial) nodeSet() map[string]any {
+	x.fresh++
+	set := map[string]any{"role": "data"}
+	if rapid.IntRange(0, 5).Draw(x.T, "named") > 0 {
+		set["name"] = fmt.Sprintf("set-%d", x.fresh)
+	}
+	counts := []any{nil, 0, 1, 2, 5, "40Gi", "500m", "3"}
+	if n := rapid.SampledFrom(counts).Draw(x.T, "count"); n != nil && !x.isSetSomewhere(string(must(json.Marshal(n)))) {
+		set["count"] = n
+	}
+	return set
+}
+
+func (x *trial) isSetSomewhere(raw string) bool {
+	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameNumber(e.Set, raw) })
+}
+
+// editList is an owner's change of the list as a whole. Elements without names only change places by leaving.
+func (x *trial) editList() {
+	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count", "rename", "repeat"}).Draw(x.T, "op")
+	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
+	pointer := fmt.Sprintf("/spec/nodeSets/%d/count", element)
+	now := must(path.Probe(x.real.doc, path.Pointer(pointer)))
+	if op == "count" && (x.isSetSomewhere(integer(int64(n))) || same(now.Value.Raw(), integer(int64(n)))) {
+		return
+	}
+	x.fresh++
+	for _, s := range []*server{x.real, x.shadow} {
+		var doc map[string]any
+		if err := json.Unmarshal(s.doc, &doc); err != nil {
+			x.Fatal(err)
+		}
+		spec := doc["spec"].(map[string]any)
+		sets, _ := spec["nodeSets"].([]any)
+		named := !slices.ContainsFunc(sets, func(set any) bool { return set.(map[string]any)["name"] == nil })
+		switch {
+		case op == "reverse" && named:
+			slices.Reverse(sets)
+		case op == "add" && named:
+			sets = append([]any{added}, sets...)
+		case op == "add":
+			sets = append(sets, added)
+		case element >= len(sets):
+		case op == "remove":
+			sets = slices.Delete(sets, element, element+1)
+		case op == "rename":
+			sets[element].(map[string]any)["name"] = fmt.Sprintf("set-%d", x.fresh)
+		case op == "repeat":
+			sets[element].(map[string]any)["name"] = sets[0].(map[string]any)["name"]
+			if sets[0].(map[string]any)["name"] == nil {
+				delete(sets[element].(map[string]any), "name")
+			}
+		case op == "count":
+			sets[element].(map[string]any)["count"] = n
+		}
+		spec["nodeSets"] = sets
+		s.doc = must(json.Marshal(doc))
+		s.stamp()
+	}
+}
+
+// isUnclear says whether the real object waits for a person to tell its list elements apart.
+func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearEntry() != "" }
+
+// compareUnclear checks that of every count that is not its owner's the original is in the ledger still.
+func (x *trial) compareUnclear() {
+	sets := func(s *server) []map[string]any {
+		var doc struct {
+			Spec struct{ NodeSets []map[string]any }
+		}
+		if err := json.Unmarshal(s.doc, &doc); err != nil {
+			x.Fatal(err)
+		}
+		return doc.Spec.NodeSets
+	}
+	left := x.object(x.real).Ledger
+	real := sets(x.real)
+	for i, owner := range sets(x.shadow) {
+		is, was := string(must(json.Marshal(real[i]["count"]))), string(must(json.Marshal(owner["count"])))
+		if is != was && !slices.ContainsFunc(left, func(e workload.Entry) bool {
+			return sameNumber(e.Set, is) && (e.Was == was || e.Was == "" && was == "null")
+		}) {
+			x.Fatalf("the original %s of element %d, which is %s, is lost: %+v", was, i, is, left)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package adapter
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// OnlyScales says whether a policy that needs any of the capabilities has nothing written on objects of the kind, the ledger aside,
+// but counts through /scale.
+func (a *Adapter) OnlyScales(needs []v1alpha1.Capability) bool {
+	used := slices.DeleteFunc(slices.Clone(needs), func(c v1alpha1.Capability) bool { return !a.Can(c) })
+	byPatch := func(c component) bool { return !c.viaScale }
+	return len(used) > 0 && !slices.ContainsFunc(used, func(c v1alpha1.Capability) bool { return c != v1alpha1.CapabilityScale }) &&
+		!slices.ContainsFunc(a.components, byPatch)
+}
+
+// AnnotationMeans says what it does to set an annotation where the adapter says that annotations go, by the rules that changes are
+// judged by.
+func (a *Adapter) AnnotationMeans(key string) workload.Change {
+	return a.changes.actionsAt(a.annotations.Append(key).Tokens(), a.changes.action)
+}
+
+// judgedByRights are the groups whose objects the API server judges by the rights of who writes them, or Flyball does. Flyball would
+// lend its own rights to whoever has it write them.
+var judgedByRights = map[string]string{
+	v1alpha1.GroupVersion.Group: "who writes a policy must hold the rights that it takes, and Flyball holds them all",
+	"rbac.authorization.k8s.io": "nobody may grant more than they hold, and Flyball holds a lot",
+}
+
+// group refuses the groups whose objects Flyball must not write.
+func (c *compiler) group(at *field.Path, group string) {
+	if why, judged := judgedByRights[group]; judged {
+		c.errs = append(c.errs, field.Forbidden(at, "Flyball writes no objects of "+group+": "+why))
+	}
+}

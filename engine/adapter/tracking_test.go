@@ -1,0 +1,98 @@
+package adapter
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"flyball.dev/flyball/engine/path"
+)
+
+// newTrackingServer is a server that keeps managed fields and fills in defaults.
+func newTrackingServer(doc []byte, defaults map[string]string) *server {
+	s := &server{doc: must(jsonpatch.MergePatch(doc, []byte(`{"metadata":{"uid":"1"}}`))), version: 7, scalePath: "/spec/replicas",
+		tracked: map[string]map[string]bool{}, defaults: defaults}
+	s.written("owner", []byte(`{}`))
+	return s
+}
+
+// written fills in defaults and notes who has changed what since a document.
+func (s *server) written(manager string, before []byte) {
+	if s.tracked != nil {
+		for range 2 { // one default may ask for another
+			for _, pointer := range slices.Sorted(maps.Keys(s.defaults)) {
+				if at := s.value(pointer); kindOf(at) == "{" {
+					filled := must(jsonpatch.MergePatch([]byte(s.defaults[pointer]), []byte(at)))
+					s.doc = must(json.Marshal(withValue(decoded(s.doc), path.Pointer(pointer).Tokens(), string(filled))))
+				}
+			}
+		}
+		was, is := leaves(before), leaves(s.doc)
+		for pointer, value := range is {
+			if same(was[pointer], value) {
+				continue
+			}
+			for _, theirs := range s.tracked {
+				delete(theirs, pointer)
+			}
+			if s.tracked[manager] == nil {
+				s.tracked[manager] = map[string]bool{}
+			}
+			s.tracked[manager][pointer] = true
+		}
+		for _, theirs := range s.tracked {
+			maps.DeleteFunc(theirs, func(pointer string, _ bool) bool { return is[pointer] == "" })
+		}
+	}
+	s.stamp()
+}
+
+func decoded(doc []byte) (v any) {
+	if err := json.Unmarshal(doc, &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// leaves are the values of a document that are no objects, by pointer. What the server fills in is left out.
+func leaves(doc []byte) map[string]string {
+	all := map[string]string{}
+	var add func(pointer path.Pointer, v any)
+	add = func(pointer path.Pointer, v any) {
+		members, ok := v.(map[string]any)
+		if !ok {
+			all[string(pointer)] = string(must(json.Marshal(v)))
+			return
+		}
+		for key, member := range members {
+			if key != "managedFields" && key != "resourceVersion" && key != "uid" {
+				add(pointer.Append(key), member)
+			}
+		}
+	}
+	add("", decoded(doc))
+	return all
+}
+
+// managedFields are the managed fields of the document.
+func (s *server) managedFields() []any {
+	var all []any
+	for _, manager := range slices.Sorted(maps.Keys(s.tracked)) {
+		fields := map[string]any{}
+		for pointer := range s.tracked[manager] {
+			at := fields
+			for _, token := range path.Pointer(pointer).Tokens() {
+				next, ok := at["f:"+token].(map[string]any)
+				if !ok {
+					next = map[string]any{}
+					at["f:"+token] = next
+				}
+				at = next
+			}
+		}
+		all = append(all, map[string]any{"manager": manager, "apiVersion": "v1", "fieldsV1": fields})
+	}
+	return all
+}

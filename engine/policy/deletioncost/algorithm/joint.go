@@ -1,0 +1,130 @@
+package algorithm
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// jointly gives costs to the pods of several groups, so that the domains stay even over all of them. It goes the way that a Deployment goes
+// which is scaled down in small steps: each takes a pod from its largest ReplicaSet, and of two that are as large from the older one. Of those
+// pods that can go then, the one goes whose domain has the most pods over all groups. Only the first label counts, and each pod of a
+// group has a cost of its own.
+func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) []fleet.Change {
+	total := map[string]int{}
+	for _, p := range f.Pods {
+		if d, ok := p.Domain(label); ok {
+			total[d]++
+		}
+	}
+	rank := ranks(total)
+	all := make([]*sequence, len(groups))
+	for i, group := range groups {
+		all[i] = newSequence(plannable(f, group), label, expected)
+		all[i].backwards = i%2 == 1
+	}
+	for {
+		largest := slices.MaxFunc(all, func(a, b *sequence) int { return cmp.Compare(a.left, b.left) })
+		if largest.left == 0 {
+			break
+		}
+		largest.take(total, rank)
+	}
+	var changes []fleet.Change
+	for _, s := range all {
+		changes = append(changes, s.assign()...)
+	}
+	return changes
+}
+
+// ranks orders domains: the one with the fewest pods first.
+func ranks(total map[string]int) map[string]int {
+	domains := slices.SortedFunc(maps.Keys(total), func(a, b string) int { return cmp.Or(cmp.Compare(total[a], total[b]), cmp.Compare(a, b)) })
+	rank := make(map[string]int, len(domains))
+	for i, d := range domains {
+		rank[d] = i
+	}
+	return rank
+}
+
+// seat is one place in the order in which the pods of a group go: any pod of a class and a domain may take it.
+type seat struct {
+	class  fleet.Class
+	domain string
+}
+
+// sequence is the order in which the pods of one group go.
+type sequence struct {
+	pods map[seat][]*fleet.Pod
+	// classes are those of the pods that have no seat yet, in the order in which they go, with the number of those pods by domain.
+	classes []fleet.Class
+	waiting map[fleet.Class]map[string]int
+	left    int
+	seats   []seat
+	// backwards says in which direction the group goes through domains that have as many pods.
+	backwards bool
+}
+
+func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) *sequence {
+	s := &sequence{pods: map[seat][]*fleet.Pod{}, waiting: map[fleet.Class]map[string]int{}, left: len(group)}
+	for _, p := range group {
+		d, _ := p.Domain(label)
+		c := expected(p)
+		s.pods[seat{c, d}] = append(s.pods[seat{c, d}], p)
+		if s.waiting[c] == nil {
+			s.waiting[c] = map[string]int{}
+		}
+		s.waiting[c][d]++
+	}
+	s.classes = slices.Sorted(maps.Keys(s.waiting))
+	return s
+}
+
+// take has one more pod go: of the class that goes first, from the domain that has the most pods. It edits total.
+func (s *sequence) take(total, rank map[string]int) {
+	c := s.classes[0]
+	in := s.waiting[c]
+	d := slices.MinFunc(slices.Collect(maps.Keys(in)), func(a, b string) int {
+		direction := cmp.Compare(rank[a], rank[b])
+		if s.backwards {
+			direction = -direction
+		}
+		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(in[b], in[a]), direction)
+	})
+	s.seats = append(s.seats, seat{c, d})
+	total[d]--
+	s.left--
+	if in[d]--; in[d] == 0 {
+		delete(in, d)
+	}
+	if len(in) == 0 {
+		s.classes = s.classes[1:]
+	}
+}
+
+// assign gives each seat a pod and a cost, from 0 for the last one downwards. A pod that has the cost of a seat that it may take keeps it.
+func (s *sequence) assign() []fleet.Change {
+	free := map[seat][]int32{}
+	for i, at := range slices.Backward(s.seats) {
+		free[at] = append(free[at], int32(i+1-len(s.seats)))
+	}
+	var changes []fleet.Change
+	for at, costs := range free {
+		pods := s.pods[at]
+		slices.SortFunc(pods, func(a, b *fleet.Pod) int { return cmp.Or(cmp.Compare(b.Writer, a.Writer), stayers(a, b)) })
+		pods = slices.DeleteFunc(pods, func(p *fleet.Pod) bool {
+			i := slices.Index(costs, p.Cost)
+			if i >= 0 {
+				costs = slices.Delete(costs, i, i+1)
+			}
+			return i >= 0
+		})
+		slices.SortFunc(pods, stayers)
+		for i, p := range pods {
+			changes = append(changes, fleet.Change{Pod: p, Cost: costs[i]})
+		}
+	}
+	return changes
+}

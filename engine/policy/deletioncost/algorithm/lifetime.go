@@ -1,0 +1,49 @@
+package algorithm
+
+import (
+	"slices"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// nodeLifetime has the pods go first whose nodes are about to go, then those on nodes that may go at any time, such as spot nodes.
+type nodeLifetime struct{}
+
+// DefaultGoingTaints are the taints of nodes that are about to go: cordoned, shut down, or chosen by an autoscaler.
+var DefaultGoingTaints = []string{
+	"node.kubernetes.io/unschedulable",
+	"node.kubernetes.io/out-of-service",
+	"node.cloudprovider.kubernetes.io/shutdown",
+	"ToBeDeletedByClusterAutoscaler",
+	"DeletionCandidateOfClusterAutoscaler",
+	"karpenter.sh/disrupted",
+}
+
+// DefaultGoingLabels are labels of nodes that may go at any time.
+var DefaultGoingLabels = map[string]string{
+	"karpenter.sh/capacity-type":            "spot",
+	"eks.amazonaws.com/capacityType":        "SPOT",
+	"cloud.google.com/gke-spot":             "true",
+	"kubernetes.azure.com/scalesetpriority": "spot",
+}
+
+// Tiers implements Algorithm.
+func (nodeLifetime) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
+	tiers := make([]int64, len(pods))
+	for i, pod := range pods {
+		tiers[i] = lifetime(pod.Node, p)
+	}
+	return tiers
+}
+
+func lifetime(n *fleet.Node, p Params) int64 {
+	if n.Deleting || slices.ContainsFunc(n.Taints, func(key string) bool { return slices.Contains(p.GoingTaints, key) }) {
+		return 0
+	}
+	for key, value := range p.GoingLabels {
+		if n.Labels[key] == value {
+			return 1
+		}
+	}
+	return 2
+}

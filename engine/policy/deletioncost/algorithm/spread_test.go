@@ -1,0 +1,321 @@
+package algorithm_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+)
+
+const (
+	zone = "topology.kubernetes.io/zone"
+	host = "kubernetes.io/hostname"
+	own  = "flyball"
+)
+
+var (
+	now   = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+	zones = algorithm.Params{SpreadBy: []string{zone}}
+)
+
+// nodes makes as many nodes in each zone as given.
+func nodes(perZone ...int) []*fleet.Node {
+	var out []*fleet.Node
+	for z, n := range perZone {
+		for i := range n {
+			name := fmt.Sprintf("node-%c-%d", 'a'+z, i)
+			out = append(out, &fleet.Node{Name: name, Labels: map[string]string{zone: fmt.Sprintf("zone-%c", 'a'+z), host: name}})
+		}
+	}
+	return out
+}
+
+// pod makes a pod that has been ready for an hour.
+func pod(i int, group string, node *fleet.Node) *fleet.Pod {
+	at := now.Add(-time.Hour).Unix() + int64(i)
+	return &fleet.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node, Group: group, Revision: group,
+		Phase: fleet.Running, Ready: true, Created: at, Changed: at}
+}
+
+func newFleet(pods ...*fleet.Pod) *fleet.Fleet {
+	return &fleet.Fleet{Pods: pods, Own: own, Moved: now.Add(-time.Hour)}
+}
+
+// carryOut does what a plan says.
+func carryOut(changes []fleet.Change) {
+	for _, c := range changes {
+		c.Pod.Cost, c.Pod.Writer = c.Cost, own
+	}
+}
+
+func spread(f *fleet.Fleet) []fleet.Change {
+	return algorithm.Make("Spread", f, zones, false, now).Changes
+}
+
+// drawFleet draws the pods of one group with readiness of any kind, and costs of an earlier plan or of chance.
+func drawFleet(r *rapid.T, group string) []*fleet.Pod {
+	all := nodes(rapid.SliceOfN(rapid.IntRange(1, 4), 1, 11).Draw(r, "nodes in zones")...)
+	var pods []*fleet.Pod
+	for i := range rapid.IntRange(0, 50).Draw(r, "pods") {
+		p := pod(i, group, rapid.SampledFrom(all).Draw(r, "node"))
+		switch rapid.IntRange(0, 9).Draw(r, "state") {
+		case 0, 1:
+			p.Ready = false
+		case 2:
+			p.Ready, p.Phase = false, fleet.Pending
+		case 3:
+			p.Ready, p.Phase = false, fleet.Unknown
+		}
+		switch rapid.IntRange(0, 3).Draw(r, "cost") {
+		case 0:
+			p.Cost, p.Writer = int32(-rapid.IntRange(0, 30*16).Draw(r, "earlier")), own
+		case 1:
+			p.Cost, p.Writer = rapid.Int32().Draw(r, "chance"), own
+		}
+		p.Restarts = rapid.Int64Range(0, 5).Draw(r, "restarts")
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// best gives, for each number of pods that go, the smallest spread that the classes allow: pods of a lower class go first, and in a class the
+// best is to take from where the most are left.
+func best(pods []*fleet.Pod) []int {
+	left := map[string]int{}
+	classes := map[fleet.Class]map[string]int{}
+	for _, p := range pods {
+		d, _ := p.Domain(zone)
+		left[d]++
+		c := fleet.ClassOf(p)
+		if classes[c] == nil {
+			classes[c] = map[string]int{}
+		}
+		classes[c][d]++
+	}
+	out := []int{spreadOf(left)}
+	for _, c := range slices.Sorted(maps.Keys(classes)) {
+		for in := classes[c]; len(in) > 0; out = append(out, spreadOf(left)) {
+			most := ""
+			for d := range in {
+				if most == "" || left[d] > left[most] {
+					most = d
+				}
+			}
+			left[most]--
+			if in[most]--; in[most] == 0 {
+				delete(in, most)
+			}
+		}
+	}
+	return out
+}
+
+func spreadOf(count map[string]int) int {
+	if len(count) == 0 {
+		return 0
+	}
+	all := slices.Collect(maps.Values(count))
+	return slices.Max(all) - slices.Min(all)
+}
+
+// gone gives, for each number of pods that go, the spread that is left when the controller chooses.
+func gone(f *fleet.Fleet, victims []*fleet.Pod) []int {
+	out := []int{f.Spread(zone, nil)}
+	taken := map[*fleet.Pod]bool{}
+	for _, p := range victims {
+		taken[p] = true
+		out = append(out, f.Spread(zone, taken))
+	}
+	return out
+}
+
+// TestNoOrderIsMoreEven: whatever subset is not ready and whatever costs there were, for every number of pods left the spread is the
+// smallest that there can be. So it is at most 1 wherever the counts at the start allow that.
+func TestNoOrderIsMoreEven(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := newFleet(drawFleet(r, "web")...)
+		carryOut(spread(f))
+		if got, want := gone(f, fleet.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods); !slices.Equal(got, want) {
+			r.Fatalf("spread as pods go one by one:\n got %v\nwant %v", got, want)
+		}
+		if again := spread(f); len(again) > 0 {
+			r.Fatalf("planning again changes %d pods", len(again))
+		}
+		for _, p := range f.Pods {
+			if low := -int32(len(f.Pods)); p.Cost > 0 || p.Cost < low {
+				r.Fatalf("a cost of %d is outside of %d to 0", p.Cost, low)
+			}
+		}
+	})
+}
+
+// TestTwoGroups: wherever pods are at the start, what a Deployment with two ReplicaSets keeps is as even as it can be while it is scaled down
+// pod by pod, which takes from the larger ReplicaSet.
+func TestTwoGroups(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := nodes(1, 1, 1)
+		var a, b []*fleet.Pod
+		for z, node := range all {
+			for i := range rapid.IntRange(4, 9).Draw(r, "in a") {
+				a = append(a, pod(100*z+i, "a", node))
+			}
+			for i := range rapid.IntRange(2, 5).Draw(r, "in b") {
+				b = append(b, pod(1000+100*z+i, "b", node))
+			}
+		}
+		f := newFleet(append(slices.Clone(a), b...)...)
+		carryOut(spread(f))
+		if again := spread(f); len(again) > 0 {
+			r.Fatalf("planning again changes %d pods", len(again))
+		}
+		victimsA, victimsB := fleet.Victims(a, f.Pods, now.Unix()), fleet.Victims(b, f.Pods, now.Unix())
+		taken, want := map[*fleet.Pod]bool{}, best(f.Pods)
+		for n := range len(f.Pods) {
+			if got := f.Spread(zone, taken); got > want[n] {
+				r.Fatalf("with %d gone the spread is %d, could be %d", n, got, want[n])
+			}
+			from := &victimsA
+			if len(victimsB) > len(victimsA) {
+				from = &victimsB
+			}
+			taken[(*from)[0]] = true
+			*from = (*from)[1:]
+		}
+	})
+}
+
+// TestAChangeCostsLittle: in a fleet that is as planned, a pod that comes costs one write, and so does one that goes.
+func TestAChangeCostsLittle(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := nodes(3, 5, 7)
+		var pods []*fleet.Pod
+		for i := range rapid.IntRange(1, 60).Draw(r, "pods") {
+			pods = append(pods, pod(i, "web", rapid.SampledFrom(all).Draw(r, "node")))
+		}
+		f := newFleet(pods...)
+		carryOut(spread(f))
+		for i := range rapid.IntRange(1, 10).Draw(r, "changes") {
+			if rapid.Bool().Draw(r, "comes") || len(f.Pods) == 0 {
+				f.Pods = append(f.Pods, pod(1000+i, "web", rapid.SampledFrom(all).Draw(r, "node")))
+			} else {
+				at := rapid.IntRange(0, len(f.Pods)-1).Draw(r, "goes")
+				f.Pods = slices.Delete(slices.Clone(f.Pods), at, at+1)
+			}
+			changes := spread(f)
+			if len(changes) > 1 {
+				for _, c := range changes {
+					r.Logf("%s in %s from %d to %d", c.Pod.Name, c.Pod.Node.Name, c.Pod.Cost, c.Cost)
+				}
+				r.Fatalf("%d writes for one change", len(changes))
+			}
+			carryOut(changes)
+		}
+	})
+}
+
+// TestVictimsCostNothing: what the controller deletes leaves the rest as it should be.
+func TestVictimsCostNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := newFleet(drawFleet(r, "web")...)
+		for _, p := range f.Pods {
+			p.Ready, p.Phase = true, fleet.Running
+		}
+		carryOut(spread(f))
+		victims := fleet.Victims(f.Pods, f.Pods, now.Unix())
+		f.Pods = victims[rapid.IntRange(0, len(victims)).Draw(r, "go"):]
+		if changes := spread(f); len(changes) > 0 {
+			r.Fatalf("%d writes after a scale-down", len(changes))
+		}
+	})
+}
+
+// TestForeignCostsAreNotTouched, and the rest is planned around them: what is left of the other pods is even wherever it can be.
+func TestForeignCostsAreNotTouched(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := newFleet(drawFleet(r, "web")...)
+		for _, p := range f.Pods {
+			if rapid.IntRange(0, 4).Draw(r, "foreign") == 0 {
+				p.Cost, p.Writer = rapid.Int32().Draw(r, "theirs"), "karpenter"
+			}
+		}
+		for _, c := range spread(f) {
+			if f.IsForeign(c.Pod) {
+				r.Fatalf("the cost of %s is changed, which %s has set", c.Pod.Name, c.Pod.Writer)
+			}
+			c.Pod.Cost, c.Pod.Writer = c.Cost, own
+		}
+		if again := spread(f); len(again) > 0 {
+			r.Fatalf("planning again changes %d pods", len(again))
+		}
+	})
+}
+
+func TestForeignCostsAreReckonedWith(t *testing.T) {
+	all := nodes(1, 1, 1)
+	var pods []*fleet.Pod
+	for i := range 12 {
+		pods = append(pods, pod(i, "web", all[i%3]))
+	}
+	for _, i := range []int{0, 3} { // two of zone a are to stay longest
+		pods[i].Cost, pods[i].Writer = 1000, "kubectl"
+	}
+	pods[1].Cost, pods[1].Writer = -1_000_000, "karpenter" // one of zone b is to go first
+	f := newFleet(pods...)
+	carryOut(spread(f))
+	got := gone(f, fleet.Victims(pods, pods, now.Unix()))
+	for n, spread := range got {
+		want := 1 + min(1, n%3)
+		if left := 12 - n; left <= 3 {
+			want = 2 // the two that stay are in one zone
+		}
+		if spread > want {
+			t.Errorf("with %d gone the spread is %d: %v", n, spread, got)
+		}
+	}
+}
+
+// TestNodesAreEvenInTheirZone: with a second label, nodes of a zone differ by at most two pods at any time if they do at the start.
+func TestNodesAreEvenInTheirZone(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := nodes(2, 3)
+		var pods []*fleet.Pod
+		for i := range rapid.IntRange(0, 8).Draw(r, "rounds") * len(all) {
+			p := pod(i, "web", all[i%len(all)])
+			p.Created -= int64(rapid.IntRange(0, 500).Draw(r, "older"))
+			if rapid.Bool().Draw(r, "has a cost") {
+				p.Cost, p.Writer = int32(-rapid.IntRange(0, 300).Draw(r, "cost")), own
+			}
+			pods = append(pods, p)
+		}
+		f := newFleet(pods...)
+		both := algorithm.Params{SpreadBy: []string{zone, host}}
+		carryOut(algorithm.Make("Spread", f, both, false, now).Changes)
+		if again := algorithm.Make("Spread", f, both, false, now).Changes; len(again) > 0 {
+			r.Fatalf("planning again changes %d pods", len(again))
+		}
+		taken := map[*fleet.Pod]bool{}
+		for _, p := range fleet.Victims(pods, pods, now.Unix()) {
+			taken[p] = true
+			for _, z := range []string{"zone-a", "zone-b"} {
+				count := map[string]int{}
+				for _, p := range pods {
+					if d, _ := p.Domain(zone); d == z {
+						h, _ := p.Domain(host)
+						if count[h] += 0; !taken[p] {
+							count[h]++
+						}
+					}
+				}
+				if spreadOf(count) > 2 {
+					r.Fatalf("with %d gone the nodes of %s have %v", len(taken), z, count)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package algorithm
+
+import (
+	"cmp"
+	"slices"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+const (
+	// step is the distance of the costs of two tiers when they are given: others fit between.
+	step = 16
+	// limit is the cost, up or down, beyond which all are given anew.
+	limit = 1 << 20
+)
+
+// tiered is a pod with its tier.
+type tiered struct {
+	pod  *fleet.Pod
+	tier int64
+}
+
+// inTiers finds the fewest changes that have the pods of each group go by their tiers. Pods of a lower tier cost less than those of a
+// higher one. A pod without a cost counts as one that costs 0.
+func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change {
+	var changes []fleet.Change
+	for _, group := range f.Groups() {
+		pods := plannable(f, group)
+		all := make([]tiered, len(pods))
+		for i, tier := range tiersOf(pods) {
+			all[i] = tiered{pods[i], tier}
+		}
+		slices.SortFunc(all, func(a, b tiered) int {
+			return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.pod.Cost, b.pod.Cost), cmp.Compare(a.pod.Name, b.pod.Name))
+		})
+		costs, ok := between(all, longestKept(all))
+		if !ok {
+			costs = anew(all)
+		}
+		for i, t := range all {
+			if t.pod.Cost != costs[i] {
+				changes = append(changes, fleet.Change{Pod: t.pod, Cost: costs[i]})
+			}
+		}
+	}
+	return changes
+}
+
+// longestKept marks a largest set of pods whose costs can stay as they are: they rise from tier to tier. Of several such sets it is
+// the one with more costs that were written, and more of the older pods: what comes anew is what is moved.
+func longestKept(all []tiered) []bool {
+	// Two tiers must have no cost in common. So at one cost, the higher tier comes first and cannot follow the lower.
+	compare := func(a, b tiered) int {
+		return cmp.Or(cmp.Compare(a.pod.Cost, b.pod.Cost), cmp.Compare(b.tier, a.tier))
+	}
+	byCost := slices.Clone(all)
+	slices.SortFunc(byCost, compare)
+	byCost = slices.CompactFunc(byCost, func(a, b tiered) bool { return compare(a, b) == 0 })
+	weights := worth(all)
+	best := newHeaviest(len(byCost))
+	before := make([]int, len(all))
+	last, most := -1, int64(0)
+	for i, t := range all {
+		at, _ := slices.BinarySearchFunc(byCost, t, compare)
+		sum, end := best.upTo(at)
+		sum, before[i] = sum+weights[i], end
+		best.put(at, sum, i)
+		if sum > most {
+			last, most = i, sum
+		}
+	}
+	kept := make([]bool, len(all))
+	for i := last; i >= 0; i = before[i] {
+		kept[i] = true
+	}
+	return kept
+}
+
+// worth says how much it is worth to leave each pod as it is. One pod more is always worth most.
+func worth(all []tiered) []int64 {
+	n := int64(len(all))
+	byAge := make([]int, n)
+	for i := range byAge {
+		byAge[i] = i
+	}
+	slices.SortFunc(byAge, func(i, j int) int { return cmp.Compare(all[j].pod.Created, all[i].pod.Created) })
+	out := make([]int64, n)
+	for rank, i := range byAge {
+		out[i] = 4*n*n + int64(rank)
+		if all[i].pod.Writer != "" {
+			out[i] += n
+		}
+	}
+	return out
+}
+
+// heaviest finds, among sums kept by position, the largest up to a position. It is a Fenwick tree of maxima.
+type heaviest struct {
+	sums []int64
+	ends []int
+}
+
+func newHeaviest(n int) *heaviest {
+	return &heaviest{sums: make([]int64, n+1), ends: make([]int, n+1)}
+}
+
+func (h *heaviest) upTo(at int) (sum int64, end int) {
+	end = -1
+	for i := at + 1; i > 0; i -= i & -i {
+		if h.sums[i] > sum {
+			sum, end = h.sums[i], h.ends[i]
+		}
+	}
+	return sum, end
+}
+
+func (h *heaviest) put(at int, sum int64, end int) {
+	for i := at + 1; i < len(h.sums); i += i & -i {
+		if sum > h.sums[i] {
+			h.sums[i], h.ends[i] = sum, end
+		}
+	}
+}
+
+// between gives costs to those that are not kept: that of a kept one of the same tier, else one between the neighbours. It is false
+// where there is no room.
+func between(all []tiered, kept []bool) ([]int32, bool) {
+	costs := make([]int32, len(all))
+	floor := int64(-limit) // the tiers so far cost at most this
+	open := true           // true while nothing is below
+	for i := 0; i < len(all); {
+		end := i
+		for end < len(all) && all[end].tier == all[i].tier {
+			end++
+		}
+		own := slices.IndexFunc(kept[i:end], func(k bool) bool { return k })
+		var cost int64
+		if own >= 0 {
+			cost = int64(all[i+own].pod.Cost)
+		} else {
+			next := slices.Index(kept[end:], true)
+			switch {
+			case next < 0 && open:
+				cost = 0
+			case next < 0:
+				cost = floor + step
+			default:
+				ceiling, room := int64(all[end+next].pod.Cost), int64(tiersIn(all[i:end+next]))
+				if open {
+					cost = ceiling - room*step
+				} else {
+					cost = floor + (ceiling-floor)/(room+1)
+				}
+				if cost >= ceiling || !open && cost <= floor {
+					return nil, false
+				}
+			}
+		}
+		if cost <= -limit || cost >= limit {
+			return nil, false
+		}
+		for j := i; j < end; j++ {
+			costs[j] = int32(cost)
+			if kept[j] {
+				costs[j] = all[j].pod.Cost
+			}
+			floor = max(floor, int64(costs[j]))
+		}
+		i, open = end, false
+	}
+	return costs, true
+}
+
+func tiersIn(all []tiered) int {
+	n := 0
+	for i := range all {
+		if i == 0 || all[i].tier != all[i-1].tier {
+			n++
+		}
+	}
+	return n
+}
+
+// anew gives costs from 0 downwards, the highest tier first.
+func anew(all []tiered) []int32 {
+	costs := make([]int32, len(all))
+	left := tiersIn(all)
+	for i := range all {
+		if i == 0 || all[i].tier != all[i-1].tier {
+			left--
+		}
+		costs[i] = int32(-left * step)
+	}
+	return costs
+}

@@ -1,0 +1,56 @@
+package algorithm
+
+import (
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// weighted adds up what several algorithms say, each by its weight.
+type weighted struct{}
+
+// grain is into how many parts the tiers of an algorithm are brought: finer differences would change all the time.
+const grain = 64
+
+func (weighted) refresh(p Params) time.Duration {
+	every := time.Duration(0)
+	for _, w := range p.Weights {
+		if r, ok := registry[w.Name].(refresher); ok {
+			if d := r.refresh(p); every == 0 || d < every {
+				every = d
+			}
+		}
+	}
+	return every
+}
+
+// Tiers implements Algorithm.
+func (weighted) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
+	sums := make([]int64, len(pods))
+	for _, w := range p.Weights {
+		a := registry[w.Name]
+		if a == nil {
+			continue
+		}
+		tiers := a.Tiers(f, pods, p)
+		for i, place := range scaled(tiers) {
+			sums[i] += int64(w.Weight) * place
+		}
+	}
+	return sums
+}
+
+// scaled brings tiers to 0 to grain, in equal steps.
+func scaled(tiers []int64) []int64 {
+	steps := slices.Compact(slices.Sorted(slices.Values(tiers)))
+	out := make([]int64, len(tiers))
+	if len(steps) < 2 {
+		return out
+	}
+	for i, t := range tiers {
+		at, _ := slices.BinarySearch(steps, t)
+		out[i] = int64(at * grain / (len(steps) - 1))
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package deletioncost
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+)
+
+// Kinds are the rows of deletion costs in the table of policy kinds.
+func Kinds() []policy.Kind {
+	return policy.Pair(Kind, "deletioncosts",
+		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Parts {
+			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
+		}),
+		policy.NewKind[v1alpha1.ClusterDeletionCost, v1alpha1.ClusterDeletionCostList](CompileCluster, func(d *v1alpha1.ClusterDeletionCost) policy.Parts {
+			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
+		}))
+}
+
+// parts lists the kinds of the target: whether a policy is valid can depend on them. What it takes is the right to patch pods, unless it is
+// suspended.
+func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Parts {
+	kinds := make([]schema.GroupKind, len(refs))
+	for i, ref := range refs {
+		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
+	}
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: func() []policy.Right {
+		if rules.Suspend {
+			return nil
+		}
+		return []policy.Right{{Verb: "patch", Kind: schema.GroupKind{Kind: "Pod"}, Field: "spec.target", Asks: target}}
+	}}
+}
+
+// statusOf is the status of an object; nil for one of another kind.
+func statusOf(obj policy.Object) *v1alpha1.DeletionCostStatus {
+	switch d := obj.(type) {
+	case *v1alpha1.DeletionCost:
+		return &d.Status
+	case *v1alpha1.ClusterDeletionCost:
+		return &d.Status
+	}
+	return nil
+}
+
+// Condition implements policy.Reporter.
+func (d *deletionCost) Condition() string { return v1alpha1.ConditionActive }
+
+// AppliedLimit implements policy.Reporter.
+func (d *deletionCost) AppliedLimit() int { return 0 }
+
+// FillStatus implements policy.Reporter: FillPods does it.
+func (d *deletionCost) FillStatus(policy.Object, policy.State, []policy.Applied) (activeBefore string) {
+	return d.rules.Algorithm
+}
+
+// maxWriters is how many foreign writers a status names.
+const maxWriters = 10
+
+// FillPods implements policy.PodOrderer.
+func (d *deletionCost) FillPods(obj policy.Object, pods policy.PodSummary) {
+	st := statusOf(obj)
+	if st == nil {
+		return
+	}
+	st.Pods, st.WritesLastHour, st.Spread, st.ForeignWriters = int32(pods.Pods), int32(pods.Writes), nil, nil
+	if pods.Pods > 0 {
+		st.Spread = &v1alpha1.SpreadStatus{Now: int32(pods.Spread), Half: int32(pods.SpreadAtHalf)}
+	}
+	names := slices.SortedFunc(maps.Keys(pods.Foreign), func(a, b string) int {
+		return cmp.Or(cmp.Compare(pods.Foreign[b], pods.Foreign[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names[:min(len(names), maxWriters)] {
+		st.ForeignWriters = append(st.ForeignWriters, v1alpha1.ForeignWriter{Manager: name, Pods: int32(pods.Foreign[name])})
+	}
+}

@@ -1,0 +1,106 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Mismatch is one term of a selection that an object does not meet.
+type Mismatch struct {
+	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own.
+	Term string
+	// Why says what the term asks for and what the object has.
+	Why string
+}
+
+// Mismatches lists the terms that an object does not meet, in the order of the target section; none: Matches holds. nsLabels are
+// the labels of the object's namespace.
+func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) []Mismatch {
+	if s.nothing {
+		return []Mismatch{{"target", "the policy selects nothing"}}
+	}
+	var all []Mismatch
+	add := func(term, format string, args ...any) {
+		all = append(all, Mismatch{term, fmt.Sprintf(format, args...)})
+	}
+	if !s.MatchesKind(gk) {
+		add("kinds", "%s is not among %s", gk, kindsText(s.kinds))
+	}
+	all = append(all, s.placeMismatches(gk, obj, nsLabels)...)
+	if s.names.Len() > 0 && !s.names.Has(obj.Name) {
+		add("names", "%s is not among %s", obj.Name, strings.Join(sets.List(s.names), ", "))
+	}
+	if s.labels != nil && !s.labels.Matches(obj.Labels) {
+		add("selector", "%s", unmet(s.labels, obj.Labels))
+	}
+	for _, p := range s.annotations {
+		if v, ok := obj.Annotations.Lookup(p.Key); !ok {
+			add("annotations", "there is no annotation %s", p.Key)
+		} else if v != p.Value {
+			add("annotations", "%s is %q, not %q", p.Key, v, p.Value)
+		}
+	}
+	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
+		add("exclude", "%s holds", s.exclude)
+	}
+	return all
+}
+
+// placeMismatches says why the policy does not reach where the object lives.
+func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) []Mismatch {
+	at := obj.Namespace
+	switch {
+	case at == "" && s.namespace != "":
+		return []Mismatch{{"namespace", "the object lives outside namespaces, and the policy acts in " + s.namespace}}
+	case at == "" && !s.ListsKind(gk):
+		return []Mismatch{{"kinds", fmt.Sprintf("%s lives outside namespaces, so the policy has to list it", gk)}}
+	case at == "" || s.MatchesNamespace(at, nsLabels):
+		return nil
+	case s.namespace != "":
+		return []Mismatch{{"namespace", fmt.Sprintf("the policy acts in %s, the object is in %s", s.namespace, at)}}
+	case s.excluded.Has(at):
+		return []Mismatch{{"excludeNamespaces", at + " is listed"}}
+	case s.byLabels == nil:
+		return []Mismatch{{"namespaces", fmt.Sprintf("%s is not among %s", at, strings.Join(sets.List(s.listed), ", "))}}
+	case s.scope.Protected.Has(at):
+		return []Mismatch{{"namespaces", at + " is protected: only a policy that names it reaches it"}}
+	}
+	return []Mismatch{{"namespaceSelector", fmt.Sprintf("namespace %s: %s", at, unmet(s.byLabels, nsLabels))}}
+}
+
+// unmet names the requirements of a selector that labels do not meet, and what they have instead.
+func unmet(selector labels.Selector, have workload.Pairs) string {
+	requirements, _ := selector.Requirements()
+	var texts []string
+	for _, r := range requirements {
+		if r.Matches(have) {
+			continue
+		}
+		text := fmt.Sprintf("%s does not hold", r.String())
+		if v, ok := have.Lookup(r.Key()); ok {
+			text += fmt.Sprintf(" (%s is %q)", r.Key(), v)
+		} else {
+			text += fmt.Sprintf(" (there is no label %s)", r.Key())
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+func kindsText(kinds []schema.GroupKind) string { return strings.Join(kindNames(kinds), ", ") }
+
+func kindNames(kinds []schema.GroupKind) []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.String()
+	}
+	return names
+}

@@ -1,0 +1,63 @@
+package target_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+func TestMismatchesNameTheTerm(t *testing.T) {
+	web := object("shop", "web", map[string]string{"tier": "front"})
+	named := func(namespaces ...string) v1alpha1.ClusterTargetSelector {
+		return v1alpha1.ClusterTargetSelector{Namespaces: namespaces}
+	}
+	by := func(change func(*v1alpha1.ClusterTargetSelector)) v1alpha1.ClusterTargetSelector {
+		s := named("shop")
+		change(&s)
+		return s
+	}
+	for _, tc := range []struct {
+		reason string
+		spec   v1alpha1.ClusterTargetSelector
+		obj    *workload.Object
+		want   []target.Mismatch
+	}{
+		{reason: "nothing fails", spec: named("shop"), obj: web},
+		{reason: "another namespace", spec: named("bank"), obj: web, want: []target.Mismatch{{Term: "namespaces", Why: "shop is not among bank"}}},
+		{reason: "an excluded namespace", obj: web, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.ExcludeNamespaces = []string{"shop"} }),
+			want: []target.Mismatch{{Term: "excludeNamespaces", Why: "shop is listed"}}},
+		{reason: "labels of the namespace", obj: web, spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "dev")},
+			want: []target.Mismatch{{Term: "namespaceSelector", Why: "namespace shop: env=dev does not hold (there is no label env)"}}},
+		{reason: "a protected namespace", obj: object("kube-system", "web", nil), spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels()},
+			want: []target.Mismatch{{Term: "namespaces", Why: "kube-system is protected: only a policy that names it reaches it"}}},
+		{reason: "name, label and annotation", obj: web, spec: by(func(s *v1alpha1.ClusterTargetSelector) {
+			s.Names, s.Selector, s.Annotations = []string{"api", "db"}, matchLabels("tier", "back"), map[string]string{"a": "b"}
+		}), want: []target.Mismatch{
+			{Term: "names", Why: "web is not among api, db"},
+			{Term: "selector", Why: `tier=back does not hold (tier is "front")`},
+			{Term: "annotations", Why: "there is no annotation a"},
+		}},
+		{reason: "the label that excludes", obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), spec: named("shop"),
+			want: []target.Mismatch{{Term: "exclude", Why: "flyball.dev/exclude=true holds"}}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			s, errs := target.Cluster(tc.spec, scope, at)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if diff := cmp.Diff(tc.want, s.Mismatches(deployments, tc.obj, nil)); diff != "" {
+				t.Error(diff)
+			}
+			if (len(tc.want) == 0) != s.Matches(deployments, tc.obj, nil) {
+				t.Error("Matches says otherwise")
+			}
+		})
+	}
+	if got := target.Nothing().Mismatches(deployments, web, nil); len(got) != 1 {
+		t.Errorf("a policy that selects nothing: %v", got)
+	}
+}

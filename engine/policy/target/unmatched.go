@@ -1,0 +1,197 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Inventory is what there is to select from.
+type Inventory interface {
+	// Adapted lists the kinds that have an adapter.
+	Adapted() []schema.GroupKind
+	// Namespaces yields every namespace with its labels.
+	Namespaces(yield func(name string, labels workload.Pairs) bool)
+	// Objects yields the objects of a kind in a namespace; of a kind outside namespaces, all of them for the empty name.
+	Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool)
+}
+
+// Reasons why a term of a selection matches nothing.
+const (
+	NoAdapter          = "NoAdapter"
+	KindUnknown        = "KindUnknown"
+	KindClusterScoped  = "KindClusterScoped"
+	NamespaceUnknown   = "NamespaceUnknown"
+	NamespacesUnlike   = "NamespacesUnlike"
+	NameUnknown        = "NameUnknown"
+	LabelsUnlike       = "LabelsUnlike"
+	AnnotationsUnlike  = "AnnotationsUnlike"
+	EverythingExcluded = "EverythingExcluded"
+	NoObjects          = "NoObjects"
+)
+
+// Unmatched is a term of a selection that matches nothing.
+type Unmatched struct {
+	// Reason is one of the constants above.
+	Reason string
+	// Message names the term, and what was probably meant.
+	Message string
+}
+
+// UnknownTerms lists the kinds and namespaces that the selection names and that are not there, and kinds that it cannot select.
+func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
+	if s.nothing {
+		return nil
+	}
+	adapted := c.Adapted()
+	if len(adapted) == 0 {
+		return []Unmatched{{NoAdapter, "there is no adapter, so that no object of any kind is selected"}}
+	}
+	var all []Unmatched
+	for _, gk := range s.kinds {
+		switch {
+		case s.namespace != "" && s.isClusterScoped(gk):
+			all = append(all, Unmatched{KindClusterScoped, fmt.Sprintf("kinds: %s lives outside namespaces; only a policy outside namespaces selects it", gk)})
+		case !slices.Contains(adapted, gk):
+			all = append(all, Unmatched{KindUnknown, fmt.Sprintf("kinds: there is no adapter for %s%s", gk, meant(gk.String(), kindNames(adapted)))})
+		}
+	}
+	return append(all, s.unknownNamespaces(c)...)
+}
+
+func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
+	if s.namespace != "" || s.listed.Len() == 0 && s.byLabels == nil {
+		return nil
+	}
+	var names []string
+	alike := false
+	c.Namespaces(func(name string, have workload.Pairs) bool {
+		names = append(names, name)
+		alike = alike || !s.listed.Has(name) && s.MatchesNamespace(name, have)
+		return true
+	})
+	for _, name := range sets.List(s.listed) {
+		if !slices.Contains(names, name) {
+			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: there is no namespace %s%s", name, meant(name, names))})
+		}
+	}
+	if s.byLabels != nil && !alike && s.listed.Len() == 0 {
+		all = append(all, Unmatched{NamespacesUnlike, fmt.Sprintf("namespaceSelector: no namespace has %s", s.byLabels)})
+	}
+	return all
+}
+
+// NamesListed is how many names of objects the selection lists.
+func (s *Selector) NamesListed() int { return s.names.Len() }
+
+// UnknownNames lists the names that no object in reach has.
+func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
+	if s.names.Len() == 0 {
+		return nil
+	}
+	found := sets.New[string]()
+	s.eachInReach(c, func(obj *workload.Object) { found.Insert(obj.Name) })
+	for _, name := range sets.List(s.names) {
+		if !found.Has(name) {
+			all = append(all, Unmatched{NameUnknown, fmt.Sprintf("names: there is no object %s%s", name, meant(name, found.UnsortedList()))})
+		}
+	}
+	return all
+}
+
+// MatchesNothing says whether some field of the selection matches nothing at all, by the terms that do not.
+func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
+	count := map[string]int{}
+	for _, u := range unmatched {
+		count[u.Reason]++
+	}
+	all := func(n, listed int) bool { return listed > 0 && n == listed }
+	return count[NoAdapter]+count[NamespacesUnlike] > 0 ||
+		all(count[KindUnknown]+count[KindClusterScoped], len(s.kinds)) || all(count[NameUnknown], s.names.Len()) ||
+		s.byLabels == nil && all(count[NamespaceUnknown], s.listed.Len())
+}
+
+// EmptyTerm says which other term is why nothing is selected, where kinds, namespaces and names are there.
+func (s *Selector) EmptyTerm(c Inventory) Unmatched {
+	var total, named, labelled, annotated int
+	s.eachInReach(c, func(obj *workload.Object) {
+		total++
+		if s.names.Len() > 0 && !s.names.Has(obj.Name) {
+			return
+		}
+		named++
+		if s.labels != nil && !s.labels.Matches(obj.Labels) {
+			return
+		}
+		labelled++
+		for _, p := range s.annotations {
+			if v, ok := obj.Annotations.Lookup(p.Key); !ok || v != p.Value {
+				return
+			}
+		}
+		annotated++
+	})
+	switch {
+	case total == 0:
+		return Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"}
+	case labelled == 0 && s.labels != nil:
+		return Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}
+	case annotated == 0 && len(s.annotations) > 0:
+		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", pairsText(s.annotations))}
+	case s.exclude != nil:
+		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another one that is acted on", s.exclude)}
+	}
+	return Unmatched{NoObjects, "every object is controlled by another one that is acted on"}
+}
+
+// eachInReach yields the objects of the kinds and namespaces that are selected.
+func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
+	kinds := s.kinds
+	if len(kinds) == 0 {
+		kinds = c.Adapted()
+	}
+	each := func(obj *workload.Object) bool { yield(obj); return true }
+	for _, gk := range kinds {
+		switch {
+		case s.isClusterScoped(gk):
+			if s.namespace == "" && s.ListsKind(gk) {
+				c.Objects(gk, "", each)
+			}
+		case s.namespace != "":
+			c.Objects(gk, s.namespace, each)
+		default:
+			c.Namespaces(func(name string, have workload.Pairs) bool {
+				if s.MatchesNamespace(name, have) {
+					c.Objects(gk, name, each)
+				}
+				return true
+			})
+		}
+	}
+}
+
+func (s *Selector) isClusterScoped(gk schema.GroupKind) bool {
+	return s.scope.ClusterScoped != nil && s.scope.ClusterScoped(gk)
+}
+
+// meant suggests the nearest of what there is; empty: nothing is near.
+func meant(name string, candidates []string) string {
+	if near := spelling.Nearest(name, candidates); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+func pairsText(pairs workload.Pairs) string {
+	texts := make([]string, len(pairs))
+	for i, p := range pairs {
+		texts[i] = p.Key + "=" + p.Value
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,101 @@
+package target_test
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// town is what there is in the tests: a front end in shop, a bank without anything, and a pool outside namespaces.
+type town struct{ none bool }
+
+func (t town) Adapted() []schema.GroupKind {
+	if t.none {
+		return nil
+	}
+	return []schema.GroupKind{deployments, nodePools}
+}
+
+func (town) Namespaces(yield func(string, workload.Pairs) bool) {
+	_ = yield("shop", workload.NewPairs(map[string]string{"env": "dev"})) && yield("bank", nil) && yield("kube-system", nil)
+}
+
+func (town) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
+	switch {
+	case gk == nodePools && namespace == "":
+		yield(object("", "pool", nil))
+	case gk == deployments && namespace == "shop":
+		web := object("shop", "web", map[string]string{"tier": "front"})
+		web.Annotations = workload.NewPairs(map[string]string{"a": "b"})
+		yield(web)
+	}
+}
+
+func TestUnmatchedTerms(t *testing.T) {
+	deployment, misspelt, pool := v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}, v1alpha1.KindRef{Group: "apps", Kind: "Deploymnt"}, v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}
+	inShop := func(spec v1alpha1.TargetSelector) *target.Selector {
+		s, errs := target.Namespaced(spec, "shop", scope, at)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return s
+	}
+	for _, test := range []struct {
+		reason   string
+		selector *target.Selector
+		town     town
+		terms    []target.Unmatched
+		names    []target.Unmatched
+		nothing  bool
+		empty    target.Unmatched
+	}{
+		{reason: "everything is there", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{deployment}, Names: []string{"web"}})},
+		{reason: "no adapter", selector: inShop(v1alpha1.TargetSelector{}), town: town{none: true}, nothing: true,
+			terms: []target.Unmatched{{Reason: target.NoAdapter, Message: "there is no adapter, so that no object of any kind is selected"}}},
+		{reason: "a kind", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{misspelt}}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.KindUnknown, Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
+		{reason: "one kind of two", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{deployment, misspelt}}),
+			terms: []target.Unmatched{{Reason: target.KindUnknown, Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
+		{reason: "a kind outside namespaces", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{pool}}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.KindClusterScoped, Message: "kinds: NodePool.karpenter.sh lives outside namespaces; only a policy outside namespaces selects it"}}},
+		{reason: "a namespace", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shpo"}}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: there is no namespace shpo; did you mean shop?"}}},
+		{reason: "labels of namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "prod")}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.NamespacesUnlike, Message: "namespaceSelector: no namespace has env=prod"}}},
+		{reason: "a name", selector: inShop(v1alpha1.TargetSelector{Names: []string{"wbe"}}), nothing: true,
+			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object wbe; did you mean web?"}}},
+		{reason: "one name of two", selector: inShop(v1alpha1.TargetSelector{Names: []string{"web", "database"}}),
+			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object database"}}},
+		{reason: "labels", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "fornt")}),
+			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=fornt"}},
+		{reason: "annotations", selector: inShop(v1alpha1.TargetSelector{Annotations: map[string]string{"a": "c"}}),
+			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
+		{reason: "exclude", selector: inShop(v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}),
+			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "exclude: every object has tier=front, or is controlled by another one that is acted on"}},
+		{reason: "all are controlled by others", selector: inShop(v1alpha1.TargetSelector{Exclude: &metav1.LabelSelector{}}),
+			empty: target.Unmatched{Reason: target.NoObjects, Message: "every object is controlled by another one that is acted on"}},
+		{reason: "an empty namespace", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"}}),
+			empty: target.Unmatched{Reason: target.NoObjects, Message: "there is no object of the kinds and namespaces selected"}},
+		{reason: "kinds outside namespaces, named by a policy outside", selector: compiled(t, v1alpha1.ClusterTargetSelector{
+			TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{pool}, Names: []string{"pol"}}}), nothing: true,
+			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object pol; did you mean pool?"}}},
+		{reason: "nothing", selector: target.Nothing()},
+	} {
+		terms, names := test.selector.UnknownTerms(test.town), test.selector.UnknownNames(test.town)
+		if !slices.Equal(terms, test.terms) || !slices.Equal(names, test.names) && len(test.terms) == 0 {
+			t.Errorf("%s: terms %v, names %v", test.reason, terms, names)
+		}
+		if got := test.selector.MatchesNothing(append(terms, names...)); got != test.nothing && len(test.terms)+len(test.names) > 0 {
+			t.Errorf("%s: matches nothing: %t", test.reason, got)
+		}
+		if got := test.selector.EmptyTerm(test.town); test.empty.Reason != "" && got != test.empty {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}

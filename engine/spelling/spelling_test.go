@@ -1,0 +1,28 @@
+package spelling_test
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/engine/spelling"
+)
+
+func TestNearest(t *testing.T) {
+	fields := []string{"replicas", "replica", "selector", "template", "paused"}
+	tests := []struct{ name, want string }{
+		{"replcias", "replicas"},
+		{"Replicas", "replicas"},
+		{"replicaz", "replica"}, // as near as replicas: the first in the alphabet
+		{"pause", "paused"},
+		{"minReadySeconds", ""},
+		{"x", ""},
+		{"repilcas", "replicas"}, // a swap is one mistake
+	}
+	for _, tt := range tests {
+		if got := spelling.Nearest(tt.name, fields); got != tt.want {
+			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if got := spelling.Nearest("anything", nil); got != "" {
+		t.Errorf("nearest among none = %q", got)
+	}
+}
