@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -94,35 +95,6 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	active(t)                   // files that cannot be read leave what was read before
 }
 
-// The authority that cert-manager is asked to keep by annotation is left to it, also where it trusts nobody yet. The path is not.
-func TestDirectoryYieldsToCertManager(t *testing.T) {
-	one := issuer(t)
-	opts := options(t, adapters(t))
-	opts.CertDir = t.TempDir()
-	project(t, opts.CertDir, one)
-	opts.Configurations, opts.OwnConfiguration = []string{"injected", "kept"}, ""
-	for name, annotations := range map[string]map[string]string{"injected": {"cert-manager.io/inject-ca-from": "flyball-system/webhook"}, "kept": nil} {
-		config := admit.Configuration(name, opts.Endpoint, nil, nil)
-		config.Annotations = annotations
-		if _, err := configurations().Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server, _ := start(t, opts)
-	if err := errors.Join(holds(t, "kept", one.Bundle()), holds(t, "injected", nil)); err != nil {
-		t.Error(err)
-	}
-	for _, name := range opts.Configurations {
-		live, err := configurations().Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := *live.Webhooks[0].ClientConfig.URL, *server.Client(admit.ValidatePath).URL; got != want || strings.HasSuffix(got, opts.Endpoint.URL+admit.ValidatePath) {
-			t.Errorf("%s leads to %s, want the secret path %s", name, got, want)
-		}
-	}
-}
-
 // Two replicas get the files of a renewed certificate one after the other, as from two kubelets, while 200 changes a second are
 // asked for: every one gets its verdict, and the configuration is not written again.
 func TestJudgeThroughRenewedFiles(t *testing.T) {
@@ -142,12 +114,12 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 	for _, dir := range dirs {
 		project(t, dir, authority)
 		addresses = append(addresses, replica(t, service, admit.Options{
-			CertDir: dir, Endpoint: admit.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "webhook", Port: &port}},
+			CertDir: dir, Endpoint: registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "webhook", Port: &port}},
 		}))
 	}
 	try := frozenDeployment(t)
 	eventually(t, "the API server asks", func() error { return try(t.Context()) })
-	if err := holds(t, admit.FreezeConfigurationName, authority.Bundle()); err != nil {
+	if err := holds(t, registration.FreezeConfigurationName, authority.Bundle()); err != nil {
 		t.Error(err)
 	}
 
@@ -198,13 +170,13 @@ func serial(t *testing.T, address string, i *harness.Issuer) string {
 func replica(t *testing.T, service *harness.Service, given admit.Options) (address string) {
 	t.Helper()
 	opts := options(t)
-	opts.OwnConfiguration, opts.Configurations = "", []string{admit.FreezeConfigurationName}
+	opts.OwnConfiguration, opts.Configurations = "", []string{registration.FreezeConfigurationName}
 	opts.CertDir, opts.Endpoint = given.CertDir, given.Endpoint
 	server, err := admit.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.HandleHTTP(admit.JudgePath, judge(t, freezes(t, defaultFreeze), nil))
+	server.HandleHTTP(registration.JudgePath, judge(t, freezes(t, defaultFreeze), nil))
 	serve(t, server)
 	t.Cleanup(func() { removeConfigurations(t, opts) })
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
@@ -215,9 +187,9 @@ func replica(t *testing.T, service *harness.Service, given admit.Options) (addre
 	}))
 	t.Cleanup(probe.Close)
 	service.Add(fmt.Sprintf("127.0.0.1:%d", opts.Port), probe.URL)
-	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
 	keep := func() error {
-		_, err := admit.FreezeHook{Client: configurations()}.Keep(context.Background(), admit.FreezeConfiguration(server.Client(admit.JudgePath), rules, admit.FreezeScope{}), true)
+		_, err := registration.FreezeHook{Client: configurations()}.Keep(context.Background(), registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
 		return err
 	}
 	eventually(t, "the configuration is made", keep)
@@ -240,7 +212,7 @@ func replica(t *testing.T, service *harness.Service, given admit.Options) (addre
 // generation counts the writes of the configuration of freezes.
 func generation(t *testing.T) int64 {
 	t.Helper()
-	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	live, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,12 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
 
-var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1" + admit.JudgePath)}
+var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1" + registration.JudgePath)}
 
 const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}}`
 
@@ -32,19 +33,19 @@ const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [def
 func judging(t *testing.T, lifetimes func(*admit.Options)) {
 	t.Helper()
 	opts := options(t)
-	opts.OwnConfiguration, opts.Configurations = "", []string{admit.FreezeConfigurationName}
+	opts.OwnConfiguration, opts.Configurations = "", []string{registration.FreezeConfigurationName}
 	lifetimes(&opts)
 	server, err := admit.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := judge(t, freezes(t, defaultFreeze), nil)
-	server.HandleHTTP(admit.JudgePath, j)
+	server.HandleHTTP(registration.JudgePath, j)
 	serve(t, server)
 	t.Cleanup(func() { removeConfigurations(t, opts) })
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
-	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
-	wrote, err := admit.FreezeHook{Client: configurations()}.Keep(t.Context(), admit.FreezeConfiguration(server.Client(admit.JudgePath), rules, admit.FreezeScope{}), true)
+	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	wrote, err := registration.FreezeHook{Client: configurations()}.Keep(t.Context(), registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
 	if err != nil || !wrote {
 		t.Fatalf("make the configuration: wrote %t, %v", wrote, err)
 	}
@@ -82,7 +83,7 @@ func TestJudgeThroughRotation(t *testing.T) {
 	load, begin := harness.StartLoad(200, try), time.Now()
 	authorities := map[string]bool{}
 	for ; ctx.Err() == nil && (len(authorities) < 2 || time.Since(begin) < 20*time.Second); time.Sleep(50 * time.Millisecond) {
-		live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		live, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,29 +108,29 @@ func TestJudgeThroughRotation(t *testing.T) {
 // Keep makes, corrects and removes the configuration, and writes nothing when nothing is to be changed.
 func TestFreezeHookKeeps(t *testing.T) {
 	judging(t, func(*admit.Options) {})
-	hook := admit.FreezeHook{Client: configurations()}
-	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	hook := registration.FreezeHook{Client: configurations()}
+	live, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := live.Webhooks[0].ClientConfig
 	client.CABundle = nil
-	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
 	for _, step := range []struct {
 		reason string
-		rules  []admit.FreezeRule
+		rules  []registration.FreezeRule
 		wrote  bool
 	}{
 		{"nothing has changed", rules, false},
-		{"another kind", append(rules, admit.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete}), true},
+		{"another kind", append(rules, registration.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete}), true},
 		{"nothing is left", nil, true},
 		{"nothing still", nil, false},
 	} {
-		wrote, err := hook.Keep(t.Context(), admit.FreezeConfiguration(client, step.rules, admit.FreezeScope{}), true)
+		wrote, err := hook.Keep(t.Context(), registration.FreezeConfiguration(client, step.rules, registration.FreezeScope{}), true)
 		if err != nil || wrote != step.wrote {
 			t.Errorf("%s: wrote %t, %v", step.reason, wrote, err)
 		}
-		got, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		got, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 		switch {
 		case step.rules == nil && !apierrors.IsNotFound(err):
 			t.Errorf("%s: it is still there: %v", step.reason, err)
@@ -142,16 +143,16 @@ func TestFreezeHookKeeps(t *testing.T) {
 // Whoever deletes or edits the configuration is noticed at once, so that who keeps it can put it back without asking again and again.
 func TestFreezeHookNoticesChanges(t *testing.T) {
 	judging(t, func(*admit.Options) {})
-	hook := admit.FreezeHook{Client: configurations()}
+	hook := registration.FreezeHook{Client: configurations()}
 	changed, err := hook.Changed(t.Context(), testr.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+	live, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
+	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
 	keeping := make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -162,14 +163,14 @@ func TestFreezeHookNoticesChanges(t *testing.T) {
 				return
 			case <-changed:
 			}
-			if _, err := hook.Keep(ctx, admit.FreezeConfiguration(live.Webhooks[0].ClientConfig, rules, admit.FreezeScope{}), true); err != nil && ctx.Err() == nil {
+			if _, err := hook.Keep(ctx, registration.FreezeConfiguration(live.Webhooks[0].ClientConfig, rules, registration.FreezeScope{}), true); err != nil && ctx.Err() == nil {
 				t.Errorf("keep: %v", err)
 			}
 		}
 	}()
 	defer func() { stop(); <-keeping }()
 	back := func() error {
-		now, err := configurations().Get(t.Context(), admit.FreezeConfigurationName, metav1.GetOptions{})
+		now, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -179,12 +180,12 @@ func TestFreezeHookNoticesChanges(t *testing.T) {
 		return nil
 	}
 	for range 3 {
-		if err := configurations().Delete(t.Context(), admit.FreezeConfigurationName, metav1.DeleteOptions{}); err != nil {
+		if err := configurations().Delete(t.Context(), registration.FreezeConfigurationName, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "what was deleted is back", back)
 		patch := []byte(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
-		if _, err := configurations().Patch(t.Context(), admit.FreezeConfigurationName, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := configurations().Patch(t.Context(), registration.FreezeConfigurationName, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "what was edited is back", back)

@@ -18,13 +18,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // The virtual RBAC verbs that guard freezes.
 const (
-	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active, or about to be.
+	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active, or about to be; on a policy
+	// that sets annotations, set those that controllers act on.
 	VerbOverride = "override"
 	// VerbExcept on a freeze exception, or on every policy that it can stand for, lets its holder make it.
 	VerbExcept = "except"
@@ -72,7 +75,7 @@ type Guard struct {
 func (g *Guard) Kinds() []Kind {
 	var kinds []Kind
 	for kind, resource := range FreezeResources() {
-		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Operations: everyWrite}
+		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Operations: registration.EveryWrite}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
 			k.Validator, k.Operations = ValidatorFunc(g.exception), nil
 		}
@@ -116,7 +119,9 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 		}
 		what = "changed in " + strings.Join(fields, ", ")
 	}
-	old, _, oldErrs := freeze.CompileObject(req.Old, g.Context)
+	stored := g.Context
+	stored.Stored = true
+	old, _, oldErrs := freeze.CompileObject(req.Old, stored)
 	if len(oldErrs) > 0 {
 		return nil, nil, nil // what cannot be read freezes nothing
 	}
@@ -146,7 +151,7 @@ func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Po
 }
 
 func (g *Guard) note(req Request, done Guarded) {
-	done.User, done.What = freeze.OneLine(done.User, maxUser), freeze.OneLine(done.What, maxRefusal)
+	done.User, done.What = workload.OneLine(done.User, maxUser), workload.OneLine(done.What, gate.MaxRefusal)
 	if g.Note != nil && !req.DryRun {
 		g.Note(done)
 	}
@@ -202,7 +207,7 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 // Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze judges by it
 // needs the verb override on every such freeze.
 func (g *Guard) Adapter(inner Validator) Kind {
-	return Kind{Kind: "Adapter", Resource: "adapters", Operations: everyWrite, Validator: ValidatorFunc(
+	return Kind{Kind: "Adapter", Resource: "adapters", Operations: registration.EveryWrite, Validator: ValidatorFunc(
 		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 			var warnings []string
 			if old, ok := req.Old.(*v1alpha1.Adapter); ok && !isDeleting(old) && (req.New == nil || req.SpecChanged) {
@@ -241,24 +246,28 @@ type needed struct {
 
 func isNamespace(r *review) bool { return r.resource.GroupResource() == namespaces.GroupResource() }
 
-// guardNamespace refuses to relabel a namespace out of an active freeze, unless the user holds the verb override on it, and into
+// guardNamespace refuses to relabel a namespace out of a freeze that is active or begins soon, unless the user holds the verb override on it, and into
 // an exception, unless the user holds the verb except on that.
-func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (answer, Judgement) {
+func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
 	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
 	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)
 	done.Verdict.Allowed = true
 	if j.Rights == nil || before.deleting || freeze.ControlPlane(r.user) {
-		return answer{allowed: true}, done
+		return gate.Answer{Allowed: true}, done
 	}
 	user := authenticationv1.UserInfo{Username: r.user, UID: r.userUID, Groups: r.groups, Extra: map[string]authenticationv1.ExtraValue{}}
 	for k, v := range r.extra {
 		user.Extra[k] = v
 	}
-	a := answer{allowed: true}
+	a := gate.Answer{Allowed: true}
 	set := j.Freezes.Set()
 	var needs []needed
 	for _, rule := range set.EscapesNamespace(r.name, before.labels, after.labels, now) {
-		needs = append(needs, needed{rule.ID(), VerbOverride, "out of %s, which is active", fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.name)})
+		where := "out of %s, which is active"
+		if _, begins := rule.Guarded(now); !begins.IsZero() {
+			where = "out of %s, which begins " + begins.UTC().Format(time.RFC3339)
+		}
+		needs = append(needs, needed{rule.ID(), VerbOverride, where, fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.name)})
 	}
 	for _, e := range set.EntersNamespace(r.name, before.labels, after.labels, now) {
 		needs = append(needs, needed{e.ID(), VerbExcept, "into %s", fmt.Sprintf("%s now holds for namespace %s", e.ID(), r.name)})
@@ -267,17 +276,17 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (a
 		held, err := holds(ctx, j.Rights, user, n.verb, n.policy)
 		if err != nil {
 			done.Err = err
-			return answer{}, done
+			return gate.Answer{}, done
 		}
 		done.Escaped = append(done.Escaped, n.policy)
 		if !held {
 			done.Verdict.Allowed = false
-			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", freeze.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), freeze.OneLine(r.user, maxUser), n.verb)
-			return answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: done.Verdict.Message}, done
+			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", workload.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), workload.OneLine(r.user, maxUser), n.verb)
+			return gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: done.Verdict.Message}, done
 		}
-		a.warnings = append(a.warnings, n.warning)
+		a.Warnings = append(a.Warnings, n.warning)
 	}
 	done.Overridden = len(done.Escaped) > 0
-	a.audit = with(nil, "overridden", names(done.Escaped))
+	a.Audit = with(nil, "overridden", names(done.Escaped))
 	return a, done
 }

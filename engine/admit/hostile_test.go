@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 // aloneEnv has the test binary serve as a process of its own: at a port, with a kubeconfig.
@@ -45,7 +46,7 @@ func serveAlone(where string) error {
 		return err
 	}
 	server, err := admit.New(config, admit.Options{
-		Host: "127.0.0.1", Port: number, Endpoint: admit.Endpoint{URL: "https://127.0.0.1:" + port}, OwnConfiguration: "flyball-alone",
+		Host: "127.0.0.1", Port: number, Endpoint: registration.Endpoint{URL: "https://127.0.0.1:" + port}, OwnConfiguration: "flyball-alone",
 		Secret: types.NamespacedName{Namespace: "flyball-system", Name: "webhook-alone"}, Log: logr.Discard(),
 	})
 	if err != nil {
@@ -55,7 +56,7 @@ func serveAlone(where string) error {
 	if err != nil {
 		return err
 	}
-	server.HandleHTTP(admit.JudgePath, &admit.Judge{Freezes: m, Objects: stored{}, Log: logr.Discard(),
+	server.HandleHTTP(registration.JudgePath, &admit.Judge{Freezes: m, Objects: stored{}, Log: logr.Discard(),
 		Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC))})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -95,7 +96,7 @@ func alone(t *testing.T) (address, secret string, peak func() int) {
 		if err != nil {
 			return err
 		}
-		secret = strings.TrimSuffix(strings.TrimPrefix(*live.Webhooks[0].ClientConfig.URL, "https://"+address), admit.ValidatePath)
+		secret = strings.TrimSuffix(strings.TrimPrefix(*live.Webhooks[0].ClientConfig.URL, "https://"+address), registration.ValidatePath)
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return err
@@ -167,7 +168,7 @@ func TestHostileBodies(t *testing.T) {
 	var mu sync.Mutex
 	answers := map[string]int{}
 	for reason, body := range hostile() {
-		for _, path := range []string{secret + admit.JudgePath, secret + admit.ValidatePath, admit.JudgePath} {
+		for _, path := range []string{secret + registration.JudgePath, secret + registration.ValidatePath, registration.JudgePath} {
 			others.Go(func() {
 				c := client()
 				for ctx.Err() == nil {
@@ -188,13 +189,13 @@ func TestHostileBodies(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }()
 		if i%4 == 0 {
-			_, _ = fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n{", secret, admit.JudgePath)
+			_, _ = fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n{", secret, registration.JudgePath)
 		}
 	}
 	honest := client()
 	begin := time.Now()
 	for n := 0; n < 300 || time.Since(begin) < 8*time.Second; n++ {
-		code, answer, err := post(honest, secret+admit.JudgePath, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
+		code, answer, err := post(honest, secret+registration.JudgePath, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
 		if err != nil || code != http.StatusOK || !strings.Contains(answer, "denies Scale") {
 			t.Errorf("an honest review: %d %s %v", code, answer, err)
 		}
@@ -228,7 +229,7 @@ func FuzzJudge(f *testing.F) {
 				}
 			}}
 		w := httptest.NewRecorder()
-		j.ServeHTTP(w, httptest.NewRequest(http.MethodPost, admit.JudgePath, strings.NewReader(body)))
+		j.ServeHTTP(w, httptest.NewRequest(http.MethodPost, registration.JudgePath, strings.NewReader(body)))
 		if w.Code != http.StatusOK && w.Code < 400 || w.Body.Len() > 64<<10+6*len(body) {
 			t.Errorf("answered with %d and %d bytes", w.Code, w.Body.Len())
 		}

@@ -20,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -29,9 +30,6 @@ const maxName, maxNamespace, maxUser = 253, 63, 339
 
 // maxListed is how many policies are listed in an audit annotation.
 const maxListed = 10
-
-// JudgePath is where the server judges changes of adapted kinds against freezes.
-const JudgePath = "/judge"
 
 // Freezes is what changes are judged by. All of it is in memory.
 type Freezes interface {
@@ -93,9 +91,9 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	body, err := readBody(w, req)
+	body, err := gate.ReadBody(w, req)
 	if err != nil {
-		http.Error(w, err.Error(), codeOf(err))
+		http.Error(w, err.Error(), gate.CodeOf(err))
 		return
 	}
 	r, err := readReview(body)
@@ -103,7 +101,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var a answer
+	var a gate.Answer
 	var done Judgement
 	if isNamespace(&r) {
 		a, done = j.guardNamespace(req.Context(), &r, begin)
@@ -113,7 +111,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if done.Err != nil {
 		j.Log.Error(done.Err, "cannot judge", "resource", r.resource.String(), "namespace", r.namespace, "name", r.name)
 		http.Error(w, done.Err.Error(), http.StatusInternalServerError)
-	} else if err := a.write(w, r.uid); err != nil {
+	} else if err := a.Write(w, r.uid); err != nil {
 		j.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
 	}
 	if j.Note != nil && !r.dryRun {
@@ -123,16 +121,16 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // judge gives the verdict on one review.
-func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (answer, Judgement) {
+func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
 	set := j.Freezes.Set()
 	req, uid, err := j.request(ctx, r, set, now)
 	if err != nil {
-		return answer{}, Judgement{Request: req, Err: err}
+		return gate.Answer{}, Judgement{Request: req, Err: err}
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
 	if done.Verdict.Allowed {
 		if err := j.judgeGoverned(ctx, r, set, &done.Verdict, req); err != nil {
-			return answer{}, Judgement{Request: req, Err: err}
+			return gate.Answer{}, Judgement{Request: req, Err: err}
 		}
 	}
 	if uid != "" {
@@ -141,16 +139,16 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (answer, Ju
 		}
 	}
 	v := &done.Verdict
-	a := answer{allowed: v.Allowed, warnings: v.Warnings, audit: annotations(v)}
+	a := gate.Answer{Allowed: v.Allowed, Warnings: v.Warnings, Audit: annotations(v)}
 	if !v.Allowed {
-		a.code, a.reason, a.message = http.StatusForbidden, metav1.StatusReasonForbidden, v.Message
+		a.Code, a.Reason, a.Message = http.StatusForbidden, metav1.StatusReasonForbidden, v.Message
 		return a, done
 	}
 	for _, rule := range set.Escapes(req) {
 		done.Escaped = append(done.Escaped, rule.ID())
-		a.warnings = append(a.warnings, fmt.Sprintf("this edit takes %s/%s out of %s, which is active", req.Kind.Kind, req.Name, rule.ID()))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("this edit takes %s/%s out of %s, which is active", req.Kind.Kind, req.Name, rule.ID()))
 	}
-	a.audit = with(a.audit, "escaped", names(done.Escaped))
+	a.Audit = with(a.Audit, "escaped", names(done.Escaped))
 	return a, done
 }
 
@@ -248,13 +246,13 @@ func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
 // printable line.
 func recorded(j Judgement) Judgement {
 	r := &j.Request
-	r.Namespace, r.Name, r.User = freeze.OneLine(r.Namespace, maxNamespace), freeze.OneLine(r.Name, maxName), freeze.OneLine(r.User, maxUser)
-	r.Kind.Group, r.Kind.Kind = freeze.OneLine(r.Kind.Group, maxName), freeze.OneLine(r.Kind.Kind, maxNamespace)
+	r.Namespace, r.Name, r.User = workload.OneLine(r.Namespace, maxNamespace), workload.OneLine(r.Name, maxName), workload.OneLine(r.User, maxUser)
+	r.Kind.Group, r.Kind.Kind = workload.OneLine(r.Kind.Group, maxName), workload.OneLine(r.Kind.Kind, maxNamespace)
 	r.Groups = nil
 	if j.Object != nil {
 		object := *j.Object
-		object.Namespace, object.Name, object.UID = r.Namespace, r.Name, types.UID(freeze.OneLine(string(object.UID), maxNamespace))
-		object.APIVersion = freeze.OneLine(object.APIVersion, maxName)
+		object.Namespace, object.Name, object.UID = r.Namespace, r.Name, types.UID(workload.OneLine(string(object.UID), maxNamespace))
+		object.APIVersion = workload.OneLine(object.APIVersion, maxName)
 		j.Object = &object
 	}
 	return j

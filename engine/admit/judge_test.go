@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
@@ -85,7 +87,7 @@ func compiled(texts ...string) (inMemory, error) {
 		if err := yaml.UnmarshalStrict([]byte(text), f); err != nil {
 			return m, err
 		}
-		rule, _, errs := freeze.CompileCluster(f, freeze.Context{Scope: target.Scope{Protected: sets.New[string]()}})
+		rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: target.Scope{Protected: sets.New[string]()}})
 		if len(errs) > 0 {
 			return m, errs.ToAggregate()
 		}
@@ -223,7 +225,7 @@ func judge(t testing.TB, m inMemory, note func(admit.Judgement)) *admit.Judge {
 
 func post(j *admit.Judge, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	j.ServeHTTP(w, httptest.NewRequest(http.MethodPost, admit.JudgePath, strings.NewReader(body)))
+	j.ServeHTTP(w, httptest.NewRequest(http.MethodPost, registration.JudgePath, strings.NewReader(body)))
 	return w
 }
 
@@ -317,7 +319,7 @@ func TestJudgeFails(t *testing.T) {
 }
 
 func TestFreezeConfiguration(t *testing.T) {
-	kinds := []admit.FreezeRule{
+	kinds := []registration.FreezeRule{
 		{Group: "batch", Resource: "cronjobs", Versions: []string{"v1"}, Actions: workload.ChangeCreate},
 		{Group: "apps", Resource: "statefulsets", Versions: []string{"v1"}, Actions: workload.ChangeScale},
 		{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut | workload.ChangeDelete},
@@ -325,7 +327,7 @@ func TestFreezeConfiguration(t *testing.T) {
 		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Subresources: []string{"status"}, Actions: 0},
 		{Resource: "pods", Versions: []string{"v1"}, Subresources: []string{"resize", "ephemeralcontainers"}, Actions: workload.ChangeRollOut},
 	}
-	config := admit.FreezeConfiguration(admissionClient, kinds, admit.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: true})
+	config := registration.FreezeConfiguration(admissionClient, kinds, registration.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: admissionregistrationv1.Ignore})
 	var rules []string
 	for _, r := range config.Webhooks[0].Rules {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
@@ -345,10 +347,10 @@ func TestFreezeConfiguration(t *testing.T) {
 	if len(config.Webhooks) != 2 || *config.Webhooks[1].FailurePolicy != "Ignore" || *config.Webhooks[0].FailurePolicy != "Fail" {
 		t.Errorf("webhooks %+v", config.Webhooks)
 	}
-	if got := admit.FreezeConfiguration(admissionClient, kinds[4:5], admit.FreezeScope{}); got != nil {
+	if got := registration.FreezeConfiguration(admissionClient, kinds[4:5], registration.FreezeScope{}); got != nil {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
-	bare := admit.FreezeConfiguration(admissionClient, kinds[:1], admit.FreezeScope{})
+	bare := registration.FreezeConfiguration(admissionClient, kinds[:1], registration.FreezeScope{})
 	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" || len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 1 {
 		t.Errorf("without scope: %+v", bare.Webhooks)
 	}

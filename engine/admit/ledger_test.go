@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 // Who may write the status of an object only cannot change its ledger by it, although nothing is frozen; all else of a status
@@ -31,9 +31,11 @@ func TestLedgerIsGuarded(t *testing.T) {
 	}
 	const ledger = `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"of\":\"Deployment/%s\"}"}}}`
 	reporter := kubernetes.NewForConfigOrDie(api.Impersonate("reporter", "reporters"))
-	start(t, options(t, adapters(t)))
+	opts := options(t, adapters(t))
+	opts.Ledger = true
+	start(t, opts)
 	refused := func(err error) bool {
-		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), admit.LedgerPolicyName)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), registration.LedgerPolicyName)
 	}
 	const empty = `{"metadata":{"annotations":{"flyball.dev/ledger":""}}}`
 	tries := 0
@@ -73,11 +75,11 @@ func TestLedgerIsGuarded(t *testing.T) {
 	}
 
 	policies := clients.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	if err := policies.Delete(t.Context(), admit.LedgerPolicyName, metav1.DeleteOptions{}); err != nil {
+	if err := policies.Delete(t.Context(), registration.LedgerPolicyName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the policy is made again", func() error {
-		_, err := policies.Get(t.Context(), admit.LedgerPolicyName, metav1.GetOptions{})
+		_, err := policies.Get(t.Context(), registration.LedgerPolicyName, metav1.GetOptions{})
 		return err
 	})
 }

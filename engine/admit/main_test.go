@@ -31,6 +31,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -167,7 +168,7 @@ func options(t *testing.T, kinds ...admit.Kind) admit.Options {
 	port := freePort(t)
 	return admit.Options{
 		Host: "127.0.0.1", Port: port,
-		Endpoint:         admit.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", port)},
+		Endpoint:         registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", port)},
 		Kinds:            kinds,
 		Secret:           types.NamespacedName{Namespace: "flyball-system", Name: "webhook-" + objectName(t)},
 		OwnConfiguration: "flyball-" + objectName(t),

@@ -1,28 +1,19 @@
 package admit
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/admit/registration"
 )
-
-// fieldManager is under which name the server writes.
-const fieldManager = "flyball-webhook"
-
-// Endpoint is where API servers reach the server: exactly one of its fields is set.
-type Endpoint struct {
-	// URL is https://host:port, for a manager that runs outside the cluster. It has no path.
-	URL string
-	// Service is the Service in front of a manager in the cluster. Its Path is not used.
-	Service *admissionregistrationv1.ServiceReference
-}
 
 // Options say how the server is reached, with which certificates, and for which kinds it answers.
 type Options struct {
@@ -30,7 +21,7 @@ type Options struct {
 	Host string
 	Port int
 	// Endpoint is where API servers reach it.
-	Endpoint Endpoint
+	Endpoint registration.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
 	Kinds []Kind
 
@@ -45,12 +36,17 @@ type Options struct {
 	ClientNames []string
 	// ExtraHosts are further DNS names and IP addresses that the certificate is to cover.
 	ExtraHosts []string
-	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle and path are kept. A caBundle that an
-	// annotation asks cert-manager to keep is left to it.
+	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle and path are kept.
 	Configurations []string
-	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects, and beside it
-	// the policy that guards the ledger. Empty: others make both, such as the Helm chart, and it is named in Configurations.
+	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects. Empty: others
+	// make it, and it is named in Configurations.
 	OwnConfiguration string
+	// Author is on whose behalf that is done.
+	Author registration.Author
+	// Owner finds what that configuration goes with; nil: nothing.
+	Owner func(context.Context) (*metav1.OwnerReference, error)
+	// Ledger says that the server creates and corrects the policy that guards the ledger, as the Helm chart does otherwise.
+	Ledger bool
 
 	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted
@@ -68,7 +64,7 @@ func (o Options) check() (Options, error) {
 	if (o.Endpoint.URL == "") == (o.Endpoint.Service == nil) {
 		return o, errors.New("options of the admission server: give exactly one of Endpoint.URL and Endpoint.Service")
 	}
-	if _, err := o.Endpoint.hosts(); err != nil {
+	if _, err := o.Endpoint.Hosts(); err != nil {
 		return o, err
 	}
 	if o.Secret.Name == "" || o.Secret.Namespace == "" {
@@ -98,37 +94,16 @@ func defaultTo(d *time.Duration, value time.Duration) {
 	}
 }
 
-// hosts are the names that the certificate must have.
-func (e Endpoint) hosts() ([]string, error) {
-	if e.Service != nil {
-		return []string{e.Service.Name + "." + e.Service.Namespace + ".svc"}, nil
-	}
-	u, err := url.Parse(e.URL)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("the webhook URL %q is not https://host:port", e.URL)
-	}
-	return []string{u.Hostname()}, nil
-}
-
-// client is how a webhook configuration reaches a path of the server: below the secret one.
-func (r reach) client(endpoint Endpoint, path string) admissionregistrationv1.WebhookClientConfig {
-	if r.token != "" {
-		path = "/" + r.token + path
-	}
-	return endpoint.client(path, r.bundle)
-}
-
-// client is how a webhook configuration says where a path of the server is.
-func (e Endpoint) client(path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
-	if e.Service != nil {
-		service := e.Service.DeepCopy()
-		service.Path = &path
-		if service.Port == nil {
-			port := int32(443)
-			service.Port = &port
+// own describes the configuration that the server keeps.
+func (o Options) own(ctx context.Context, reach registration.Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, Registered(o.Kinds), nil)
+	config.Webhooks[0].ClientConfig = reach.Client(o.Endpoint, registration.ValidatePath)
+	if o.Owner != nil {
+		owner, err := o.Owner(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("keep the ValidatingWebhookConfiguration %s: %w", o.OwnConfiguration, err)
 		}
-		return admissionregistrationv1.WebhookClientConfig{Service: service, CABundle: bundle}
+		config.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	location := strings.TrimSuffix(e.URL, "/") + path
-	return admissionregistrationv1.WebhookClientConfig{URL: &location, CABundle: bundle}
+	return config, nil
 }

@@ -160,7 +160,7 @@ func TestWhatPasses(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(everything), f); err != nil {
 		t.Fatal(err)
 	}
-	rule, _, errs := freeze.CompileCluster(f, freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
+	rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -1,17 +1,12 @@
 package admit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
 
 	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/workload"
 )
@@ -102,36 +97,6 @@ func (r *review) readUser(info gjson.Result) error {
 	return nil
 }
 
-// uidWithin is within how many bytes of a review its UID is: it is the first field of the request.
-const uidWithin = 1 << 10
-
-var uidPattern = regexp.MustCompile(`"uid":\s*"([0-9A-Za-z-]{1,64})"`)
-
-// uidOf finds the UID of a review that is not parsed; empty if it is not where API servers write it.
-func uidOf(body []byte) string {
-	if found := uidPattern.FindSubmatch(body[:min(len(body), uidWithin)]); found != nil {
-		return string(found[1])
-	}
-	return ""
-}
-
-// reasonOf is the reason of a status of HTTP, as API servers give it.
-func reasonOf(code int) metav1.StatusReason {
-	switch code {
-	case http.StatusRequestEntityTooLarge:
-		return metav1.StatusReasonRequestEntityTooLarge
-	case http.StatusTooManyRequests:
-		return metav1.StatusReasonTooManyRequests
-	case http.StatusBadRequest:
-		return metav1.StatusReasonBadRequest
-	default:
-		return metav1.StatusReasonInternalError
-	}
-}
-
-// maxRefusal is the size of the longest refusal in bytes.
-const maxRefusal = 4 << 10
-
 // presence takes null for absent.
 func presence(value gjson.Result) gjson.Result {
 	if !value.IsObject() {
@@ -160,34 +125,4 @@ func readMetadata(object gjson.Result, wanted []string) metadata {
 		name: kept.Name, generateName: object.Get("metadata.generateName").String(), uid: kept.UID,
 		deleting: kept.Deleting, labels: kept.Labels, annotations: kept.Annotations,
 	}
-}
-
-// answer is what goes back to the API server.
-type answer struct {
-	allowed  bool
-	code     int32
-	reason   metav1.StatusReason
-	message  string
-	warnings []string
-	audit    map[string]string
-}
-
-// write sends the answer to a review.
-func (a answer) write(w http.ResponseWriter, uid string) error {
-	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.allowed, Warnings: a.warnings, AuditAnnotations: a.audit}
-	if !a.allowed {
-		response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: a.code, Reason: a.reason, Message: a.message}
-	}
-	body, err := json.Marshal(admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
-		Response: response,
-	})
-	if err != nil {
-		return fmt.Errorf("encode the answer to the admission review: %w", err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if _, err := w.Write(body); err != nil {
-		return fmt.Errorf("send the answer to the admission review: %w", err)
-	}
-	return nil
 }

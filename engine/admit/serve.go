@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 const (
@@ -26,7 +29,7 @@ const (
 	headerTime = 5 * time.Second
 	answerTime = 30 * time.Second
 	// lastRequests is how long requests under way may take at the end: twice as long as API servers wait for an answer.
-	lastRequests = 2 * freezeTimeout * time.Second
+	lastRequests = 2 * registration.Timeout * time.Second
 )
 
 // Drained gives a context that ends Options.Drain after the given one. Until then the server, and all else that runs by it,
@@ -56,16 +59,16 @@ func (s *Server) serve(ctx context.Context) error {
 		GetCertificate: s.certs.certificate,
 		NextProtos:     []string{"h2", "http/1.1"},
 	}
-	if err := clientAuth(secured, s.options.ClientCA, s.options.ClientNames); err != nil {
+	if err := gate.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames); err != nil {
 		return err
 	}
 	server := &http.Server{
-		Handler:     s.closeWhenDraining(&gate{tokens: s.certs.tokens, inner: s.web.WebhookMux(), bounds: newBounds(s.options.Log)}),
+		Handler:     s.closeWhenDraining(&gate.Gate{Tokens: s.certs.tokens, Inner: s.web.WebhookMux(), Bounds: gate.NewBounds(s.options.Log)}),
 		TLSConfig:   secured,
-		ConnContext: new(newcomers).context,
+		ConnContext: new(gate.Newcomers).Context,
 		// What clients do wrong is theirs: it is not logged, by whoever comes.
 		ErrorLog:       log.New(io.Discard, "", 0),
-		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + gate.BodyTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
 	}
 	stopped := make(chan error, 1)
 	go func() {

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,10 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/credential"
+	"flyball.dev/flyball/engine/admit/registration"
 )
-
-// ValidatePath is where the server answers for Flyball's own kinds.
-const ValidatePath = "/validate-flyball-dev-v1alpha1"
 
 // Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
 type Server struct {
@@ -49,7 +49,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
 	}
 	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
-	s.Handle(ValidatePath, newOwnKinds(scheme, options.Kinds))
+	s.Handle(registration.ValidatePath, newOwnKinds(scheme, options.Kinds))
 	return s, nil
 }
 
@@ -58,7 +58,7 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's HTTP client: %w", err)
 	}
-	registration, err := admissionregistrationclient.NewForConfigAndClient(config, client)
+	registrations, err := admissionregistrationclient.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's client of webhook configurations: %w", err)
 	}
@@ -66,32 +66,27 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
 	}
-	h := &hooks{client: registration.ValidatingWebhookConfigurations(), names: options.Configurations, endpoint: options.Endpoint}
-	if name := options.OwnConfiguration; name != "" {
-		h.names = append([]string{name}, h.names...)
-		h.desired = func(reach reach) *admissionregistrationv1.ValidatingWebhookConfiguration {
-			config := Configuration(name, options.Endpoint, options.Kinds, nil)
-			config.Webhooks[0].ClientConfig = reach.client(options.Endpoint, ValidatePath)
-			return config
-		}
+	h := &registration.Hooks{Client: registrations.ValidatingWebhookConfigurations(), Names: options.Configurations, Endpoint: options.Endpoint, Author: options.Author}
+	if options.OwnConfiguration != "" {
+		h.Names, h.Desired = append([]string{options.OwnConfiguration}, h.Names...), options.own
 	}
 	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
-	if options.OwnConfiguration != "" {
-		k.ledger = &ledgerGuard{policies: registration.ValidatingAdmissionPolicies(), bindings: registration.ValidatingAdmissionPolicyBindings()}
+	if options.Ledger {
+		k.ledger = &registration.LedgerGuard{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
 	}
 	// A path can be told to users by the API server, in the text of an error: it lives for a day.
-	k.paths = pathRotation{life: min(24*time.Hour, options.ServingLifetime*2/3), overlap: options.Overlap}
+	k.paths = credential.PathRotation{Life: min(24*time.Hour, options.ServingLifetime*2/3), Overlap: options.Overlap}
 	if options.CertDir != "" {
-		k.directory, err = newDirectory(options.CertDir, options.Log)
+		k.directory, err = credential.OpenDirectory(options.CertDir, options.Log)
 		return k, err
 	}
-	hosts, err := options.Endpoint.hosts()
+	hosts, err := options.Endpoint.Hosts()
 	if err != nil {
 		return nil, err
 	}
-	k.rotation = rotation{
-		hosts:     append(hosts, options.ExtraHosts...),
-		authority: options.AuthorityLifetime, serving: options.ServingLifetime, overlap: options.Overlap,
+	k.rotation = credential.Rotation{
+		Hosts:     append(hosts, options.ExtraHosts...),
+		Authority: options.AuthorityLifetime, Serving: options.ServingLifetime, Overlap: options.Overlap,
 	}
 	return k, nil
 }
@@ -130,12 +125,21 @@ func (s *Server) Ready(*http.Request) error {
 	return nil
 }
 
+// Certificate is what is served; nil: there is none yet.
+func (s *Server) Certificate() *x509.Certificate {
+	serving, err := s.certs.certificate(nil)
+	if err != nil || serving == nil {
+		return nil
+	}
+	return serving.Leaf
+}
+
 // CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a
 // certificate. It changes with rotation: name the configuration in Options.Configurations to have it kept.
-func (s *Server) CABundle() []byte { return s.certs.reach().bundle }
+func (s *Server) CABundle() []byte { return s.certs.reach().Bundle }
 
 // Client is how a webhook configuration made elsewhere reaches a path of this server. It begins with a secret part that changes:
 // name the configuration in Options.Configurations to have it kept.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
-	return s.certs.reach().client(s.options.Endpoint, path)
+	return s.certs.reach().Client(s.options.Endpoint, path)
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 func configurations() admissionregistrationclient.ValidatingWebhookConfigurationInterface {
@@ -32,7 +34,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		spoil  func(*admit.Options)
 		want   string
 	}{
-		{"no endpoint", func(o *admit.Options) { o.Endpoint = admit.Endpoint{} }, "Endpoint.URL"},
+		{"no endpoint", func(o *admit.Options) { o.Endpoint = registration.Endpoint{} }, "Endpoint.URL"},
 		{"two endpoints", func(o *admit.Options) { o.Endpoint.Service = &admissionregistrationv1.ServiceReference{Name: "a"} }, "Endpoint.URL"},
 		{"not https", func(o *admit.Options) { o.Endpoint.URL = "http://127.0.0.1:1" }, "https://host:port"},
 		{"a URL with a path", func(o *admit.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
@@ -57,7 +59,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestAuthorityIsInjected(t *testing.T) {
 	opts := options(t, adapters(t))
 	opts.Configurations, opts.OwnConfiguration = []string{opts.OwnConfiguration}, ""
-	chart := admit.Configuration(opts.Configurations[0], opts.Endpoint, opts.Kinds, nil)
+	chart := registration.Configuration(opts.Configurations[0], opts.Endpoint, admit.Registered(opts.Kinds), nil)
 	if _, err := configurations().Create(t.Context(), chart, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,42 +100,146 @@ func holds(t *testing.T, name string, bundle []byte) error {
 	return nil
 }
 
-// The configuration that the server keeps itself is as rendered, and is corrected and made again.
+// The configuration that the server keeps itself is as described, and is corrected whatever is edited, and made again.
 func TestOwnConfigurationIsKept(t *testing.T) {
 	opts := options(t, adapters(t))
+	opts.Author = registration.Author{Release: "this one"}
 	server, _ := start(t, opts)
-	want := admit.Configuration(opts.OwnConfiguration, opts.Endpoint, opts.Kinds, nil)
-	want.Webhooks[0].ClientConfig = server.Client(admit.ValidatePath)
-	live, err := configurations().Get(t.Context(), opts.OwnConfiguration, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.Webhooks, live.Webhooks); diff != "" {
-		t.Errorf("what the API server made of it (-rendered +live):\n%s", diff)
-	}
-	before := live.ResourceVersion
-	live.Webhooks[0].FailurePolicy = new(admissionregistrationv1.Ignore)
-	if _, err := configurations().Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	want := registration.Configuration(opts.OwnConfiguration, opts.Endpoint, admit.Registered(opts.Kinds), nil)
+	want.Webhooks[0].ClientConfig = server.Client(registration.ValidatePath)
+	want.Annotations = map[string]string{"flyball.dev/described-by": "this one"}
+	var before string
 	kept := func() error {
 		live, err := configurations().Get(t.Context(), opts.OwnConfiguration, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if diff := cmp.Diff(want.Webhooks, live.Webhooks); diff != "" {
-			return fmt.Errorf("(-want +got):\n%s", diff)
-		}
 		if live.ResourceVersion == before {
 			return fmt.Errorf("not changed since")
 		}
+		if diff := cmp.Diff(want.Webhooks, live.Webhooks) + cmp.Diff(want.Annotations, live.Annotations); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
 		return nil
 	}
-	eventually(t, "a change is undone", kept)
+	if err := kept(); err != nil {
+		t.Errorf("what the API server made of it: %v", err)
+	}
+	for reason, edit := range map[string]func(*admissionregistrationv1.ValidatingWebhookConfiguration){
+		"it fails open": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].FailurePolicy = new(admissionregistrationv1.Ignore)
+		},
+		"fewer rules": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{"CREATE"}
+		},
+		"no webhooks": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Webhooks = nil },
+		"another authority": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].ClientConfig.CABundle = issuer(t).Bundle()
+		},
+		"a path": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].ClientConfig.URL = new(opts.Endpoint.URL + "/elsewhere")
+		},
+		"another server": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].ClientConfig.URL = new("https://127.0.0.1:1/")
+		},
+		"some namespaces only": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		},
+		"some objects only": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		},
+		"a condition": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "never", Expression: "false"}}
+		},
+		"whose description it is": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Annotations = nil },
+		"cert-manager is to inject": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Annotations["cert-manager.io/inject-ca-from"] = "default/mine"
+		},
+	} {
+		live, err := configurations().Get(t.Context(), opts.OwnConfiguration, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(live)
+		edited, err := configurations().Update(t.Context(), live, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", reason, err)
+		}
+		before = edited.ResourceVersion
+		eventually(t, reason+": it is undone", kept)
+	}
 	if err := configurations().Delete(t.Context(), opts.OwnConfiguration, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "what was deleted is made again", kept)
+}
+
+// Two releases that describe the configuration differently do not fight: what the leader says counts, the other leaves it, and
+// takes it over when it begins to lead. What was deleted either of them makes again.
+func TestTwoReleases(t *testing.T) {
+	older, newer := options(t, adapters(t)), options(t, adapters(t))
+	newer.Secret, newer.Kinds[0].Operations = older.Secret, []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}
+	older.Endpoint = newer.Endpoint
+	leads := make(chan struct{})
+	older.Author, newer.Author = registration.Author{Release: "older"}, registration.Author{Release: "newer", Leads: leads}
+	_, stopOlder := start(t, older)
+	_, stopNewer := start(t, newer)
+	described := func(by string, operations int) func() error {
+		return func() error {
+			live, err := configurations().Get(t.Context(), older.OwnConfiguration, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if got, n := live.Annotations["flyball.dev/described-by"], len(live.Webhooks[0].Rules[0].Operations); got != by || n != operations || *live.Webhooks[0].FailurePolicy != "Fail" {
+				return fmt.Errorf("described by %q, with %d operations", got, n)
+			}
+			return nil
+		}
+	}
+	generation := func() int64 {
+		live, err := configurations().Get(t.Context(), older.OwnConfiguration, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live.Generation
+	}
+	patch := func(text string) {
+		t.Helper()
+		if _, err := configurations().Patch(t.Context(), older.OwnConfiguration, types.JSONPatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the leader describes it", described("older", 2))
+	before := generation()
+	for n := range int64(5) { // each wakes both
+		patch(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+		eventually(t, "an edit is undone", described("older", 2))
+		if got := generation(); got != before+2*(n+1) {
+			t.Errorf("%d writes for %d edits that were undone", got-before, n+1)
+		}
+	}
+	if err := configurations().Delete(t.Context(), older.OwnConfiguration, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the leader describes what was deleted", described("older", 2))
+	stopOlder() // as a leader that loses its lease does
+	close(leads)
+	eventually(t, "the new leader describes it", described("newer", 3))
+	older.Author.Leads = make(chan struct{})
+	start(t, older)
+	before = generation()
+	for n := range int64(5) {
+		patch(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+		eventually(t, "an edit is undone", described("newer", 3))
+		if got := generation(); got != before+2*(n+1) {
+			t.Errorf("%d writes for %d edits that were undone", got-before, n+1)
+		}
+	}
+	stopNewer()
+	if err := configurations().Delete(t.Context(), older.OwnConfiguration, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "who does not lead makes what was deleted", described("older", 2))
 }
 
 func TestConfigurationOfService(t *testing.T) {
@@ -142,10 +248,10 @@ func TestConfigurationOfService(t *testing.T) {
 		{Kind: "Adapter", Resource: "adapters"},
 		{Kind: "ChangeFreeze", Resource: "changefreezes", Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}},
 	}
-	endpoint := admit.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
-	got := admit.Configuration("flyball", endpoint, kinds, []byte("CA")).Webhooks[0]
+	endpoint := registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
+	got := registration.Configuration("flyball", endpoint, admit.Registered(kinds), []byte("CA")).Webhooks[0]
 	wantClient := admissionregistrationv1.WebhookClientConfig{CABundle: []byte("CA"), Service: &admissionregistrationv1.ServiceReference{
-		Namespace: "flyball-system", Name: "flyball-webhook", Path: new(admit.ValidatePath), Port: new(int32(443)),
+		Namespace: "flyball-system", Name: "flyball-webhook", Path: new(registration.ValidatePath), Port: new(int32(443)),
 	}}
 	if diff := cmp.Diff(wantClient, got.ClientConfig); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 // Request is what is asked of one of Flyball's own kinds.
@@ -65,11 +66,13 @@ type Kind struct {
 	Operations []admissionregistrationv1.OperationType
 }
 
-func (k Kind) operations() []admissionregistrationv1.OperationType {
-	if len(k.Operations) > 0 {
-		return k.Operations
+// Registered are kinds as API servers are told of them.
+func Registered(kinds []Kind) []registration.Kind {
+	list := make([]registration.Kind, len(kinds))
+	for i, k := range kinds {
+		list[i] = registration.Kind{Resource: k.Resource, Operations: k.Operations}
 	}
-	return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+	return list
 }
 
 // ownKinds answers for Flyball's own kinds.

@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"flyball.dev/flyball/engine/admit/credential"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 // maxSleep is the longest time between two looks at the Secret and the configurations, should a watch be refused.
@@ -29,22 +32,19 @@ const pace = 100 * time.Millisecond
 // quietConflicts is how many lost races in a row are taken for nothing but that.
 const quietConflicts = 3
 
-// errConflict says that another replica wrote first; what it wrote is read at the next attempt.
-var errConflict = errors.New("another replica was first")
-
 // keeper makes, stores, rotates and announces the certificates and the secret path. Every replica runs one: they agree by what
 // the Secret holds. With a directory it makes no certificates, and announces the authorities in there. The Secret and the configurations are written with their resourceVersion as a precondition, and the
 // configurations are read before the Secret; so whoever writes a configuration does it by a Secret at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
-	hooks    *hooks
-	rotation rotation
-	paths    pathRotation
+	hooks    *registration.Hooks
+	rotation credential.Rotation
+	paths    credential.PathRotation
 	// directory has the certificate where somebody else makes it; nil: the keeper does.
-	directory *directory
+	directory *credential.Directory
 	// ledger guards the ledger where no chart does; nil: a chart does.
-	ledger *ledgerGuard
+	ledger *registration.LedgerGuard
 	log    logr.Logger
 
 	current atomic.Pointer[kept]
@@ -59,7 +59,7 @@ type keeper struct {
 // kept is what a replica serves.
 type kept struct {
 	serving *tls.Certificate
-	reach   reach
+	reach   registration.Reach
 	// tokens are the secret paths that count.
 	tokens []string
 	// pending is why API servers may not trust what is served yet.
@@ -73,7 +73,7 @@ func (k *keeper) run(ctx context.Context) error {
 		return err
 	}
 	if k.directory != nil {
-		go k.directory.look(ctx, notify)
+		go k.directory.Look(ctx, notify)
 	}
 	follow(ctx, k.log, notify, k.sync)
 	return nil
@@ -91,7 +91,7 @@ func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync f
 		switch {
 		case err == nil:
 			retry, failures = retryBackoff(), 0
-		case errors.Is(err, errConflict) && failures <= quietConflicts:
+		case errors.Is(err, registration.ErrConflict) && failures <= quietConflicts:
 			sleep = retry.Step()
 			log.V(1).Info("keeping the webhook's certificates: trying again", "reason", err.Error())
 		case ctx.Err() == nil:
@@ -120,18 +120,18 @@ func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 
 // sync does what is to be done now and says when there is something again.
 func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err error) {
-	if err := k.hooks.read(ctx); err != nil {
+	if err := k.hooks.Read(ctx); err != nil {
 		return time.Time{}, err
 	}
 	secret, err := k.read(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
-	held, err := readPaths(secret.Data[pathsKey])
+	held, err := credential.ReadPaths(secret.Data[credential.PathsKey])
 	if err != nil {
 		k.log.Error(err, "the Secret holds unusable paths, making a new one", "secret", k.secret.String())
 	}
-	paths, err := k.paths.next(held, now, k.leading(held, now))
+	paths, err := k.paths.Next(held, now, k.leading(held, now))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -139,23 +139,23 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	if err != nil {
 		return time.Time{}, err
 	}
-	if paths.changed || certs.data != nil {
-		if err := k.write(ctx, secret, certs.data, paths.held); err != nil {
+	if paths.Changed || certs.data != nil {
+		if err := k.write(ctx, secret, certs.data, paths.Held); err != nil {
 			return time.Time{}, err
 		}
 		if certs.data != nil {
 			k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(certs.did, "; "))
 		}
 	}
-	next := &kept{serving: certs.serving, tokens: tokensOf(paths.held), reach: reach{bundle: certs.bundle, token: k.paths.current(paths.held, now)}}
+	next := &kept{serving: certs.serving, tokens: credential.Tokens(paths.Held), reach: registration.Reach{Bundle: certs.bundle, Token: k.paths.Current(paths.Held, now)}}
 	k.serve(next)
-	next.pending = k.hooks.announce(ctx, next.reach)
+	next.pending = k.hooks.Announce(ctx, next.reach)
 	if k.ledger != nil {
-		next.pending = errors.Join(next.pending, k.ledger.keep(ctx))
+		next.pending = errors.Join(next.pending, k.ledger.Keep(ctx))
 	}
 	k.current.Store(next)
-	k.leading(paths.held, now) // as it is from now on
-	return earliest(paths.wake, certs.wake(now)), next.pending
+	k.leading(paths.Held, now) // as it is from now on
+	return earliest(paths.Wake, certs.wake(now)), next.pending
 }
 
 // serve has the server know new paths before API servers are sent there.
@@ -182,50 +182,50 @@ type certificates struct {
 // certificates gives those of the directory, or those of the Secret after a step of their rotation.
 func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificates, error) {
 	if k.directory != nil {
-		files := k.directory.now.Load()
-		return certificates{serving: files.serving, bundle: files.bundle, wake: func(now time.Time) time.Time { return now.Add(maxSleep) }}, nil
+		files := k.directory.Now()
+		return certificates{serving: files.Serving, bundle: files.Bundle, wake: func(now time.Time) time.Time { return now.Add(maxSleep) }}, nil
 	}
-	m, err := readMaterial(secret.Data)
+	m, err := credential.ReadMaterial(secret.Data)
 	if err != nil {
 		k.log.Error(err, "the Secret holds unusable certificates, making new ones", "secret", k.secret.String())
 	}
-	next, err := k.rotation.next(m, now, k.announced(m, now))
+	next, err := k.rotation.Next(m, now, k.announced(m, now))
 	if err != nil {
 		return certificates{}, err
 	}
-	bundle, err := next.material.bundle()
+	bundle, err := next.Material.Bundle()
 	if err != nil {
 		return certificates{}, err
 	}
-	h := certificates{serving: next.material.serving, bundle: bundle, did: next.did}
+	h := certificates{serving: next.Material.Serving, bundle: bundle, did: next.Did}
 	h.wake = func(now time.Time) time.Time {
-		return k.rotation.wake(next.material, now, k.announced(next.material, now))
+		return k.rotation.Wake(next.Material, now, k.announced(next.Material, now))
 	}
-	if next.changed {
-		h.data, err = next.material.data()
+	if next.Changed {
+		h.data, err = next.Material.Data()
 	}
 	return h, err
 }
 
 // leading is since when this replica has known all configurations to lead to the newest path; zero if they do not.
-func (k *keeper) leading(held []secretPath, now time.Time) time.Time {
-	if len(held) == 0 || !k.hooks.lead(held[0].token) {
+func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
+	if len(held) == 0 || !k.hooks.Lead(held[0].Token) {
 		k.token, k.led = "", time.Time{}
 		return time.Time{}
 	}
-	if k.token != held[0].token {
-		k.token, k.led = held[0].token, now
+	if k.token != held[0].Token {
+		k.token, k.led = held[0].Token, now
 	}
 	return k.led
 }
 
 // announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.
-func (k *keeper) announced(m material, now time.Time) time.Time {
-	if len(m.trusted) == 0 || !k.hooks.trust(m.trusted[0]) {
+func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
+	if len(m.Trusted) == 0 || !k.hooks.Trust(m.Trusted[0]) {
 		k.authority, k.since = nil, time.Time{}
 		return time.Time{}
 	}
-	if newest := m.trusted[0]; k.authority == nil || !k.authority.Equal(newest) {
+	if newest := m.Trusted[0]; k.authority == nil || !k.authority.Equal(newest) {
 		k.authority, k.since = newest, now
 	}
 	return k.since
@@ -248,20 +248,20 @@ func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 }
 
 // write stores certificates, if there are new ones, and paths, if nobody else has written since the Secret was read.
-func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[string][]byte, held []secretPath) (err error) {
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[string][]byte, held []credential.Path) (err error) {
 	secret = secret.DeepCopy()
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
 	maps.Copy(secret.Data, certs)
-	secret.Data[pathsKey] = pathsText(held)
+	secret.Data[credential.PathsKey] = credential.PathsText(held)
 	if secret.ResourceVersion == "" {
-		_, err = k.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err = k.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: registration.FieldManager})
 	} else {
-		_, err = k.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+		_, err = k.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: registration.FieldManager})
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, errConflict)
+		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, registration.ErrConflict)
 	}
 	if err != nil {
 		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, err)
@@ -271,15 +271,15 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[str
 
 // watch notifies when the Secret or one of the configurations changes.
 func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
-	if err := watchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
+	if err := registration.WatchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
 	}
 	if k.ledger != nil {
-		if err := k.ledger.watch(ctx, k.log, notify); err != nil {
+		if err := k.ledger.Watch(ctx, k.log, notify); err != nil {
 			return fmt.Errorf("watch the guard of the ledger: %w", err)
 		}
 	}
-	return k.hooks.watch(ctx, k.log, notify)
+	return k.hooks.Watch(ctx, k.log, notify)
 }
 
 // errNotAnnounced is why a server is not ready at first.
@@ -288,7 +288,7 @@ var errNotAnnounced = errors.New("it was not announced yet")
 // certificate is what to serve now.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if k.directory != nil {
-		return k.directory.now.Load().serving, nil
+		return k.directory.Now().Serving, nil
 	}
 	now := k.current.Load()
 	if now == nil {
@@ -307,11 +307,11 @@ func (k *keeper) ready() error {
 }
 
 // reach is how API servers are to reach the server; empty at first.
-func (k *keeper) reach() reach {
+func (k *keeper) reach() registration.Reach {
 	if now := k.current.Load(); now != nil {
 		return now.reach
 	}
-	return reach{}
+	return registration.Reach{}
 }
 
 // tokens are the secret paths that count now.
@@ -320,4 +320,11 @@ func (k *keeper) tokens() []string {
 		return now.tokens
 	}
 	return nil
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

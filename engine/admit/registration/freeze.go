@@ -1,4 +1,4 @@
-package admit
+package registration
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
+	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -27,10 +27,11 @@ const (
 	namespaceWebhookName = "namespaces.freeze.flyball.dev"
 )
 
-// freezeTimeout is how long, in seconds, the API server waits for a verdict.
-const freezeTimeout = 5
+// Timeout is how long, in seconds, the API server waits for a verdict.
+const Timeout = 5
 
-var everyWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+// EveryWrite is all that changes an object.
+var EveryWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
 
 // FreezeRule is one adapted kind in use by a freeze, with the actions that are denied on it.
 type FreezeRule struct {
@@ -51,8 +52,9 @@ type FreezeScope struct {
 	// Account and FieldManager tell Flyball's own writes. Both have to hold, so that somebody who works under the same
 	// account with another tool is judged.
 	Account, FieldManager string
-	// Namespaces guards the labels of namespaces.
-	Namespaces bool
+	// Namespaces guards the labels of namespaces: Fail while a freeze that selects by them is, or is about to be, active. Ignore
+	// guards them while a replica answers; empty: not at all.
+	Namespaces admissionregistrationv1.FailurePolicyType
 	// Owner is what the configuration goes with, so that nothing is left that blocks when Flyball is removed.
 	Owner *metav1.OwnerReference
 }
@@ -72,7 +74,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		FailurePolicy:           new(admissionregistrationv1.Fail),
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
-		TimeoutSeconds:          new(int32(freezeTimeout)),
+		TimeoutSeconds:          new(int32(Timeout)),
 		AdmissionReviewVersions: []string{"v1"},
 		NamespaceSelector:       exempting(scope.Exempt),
 		ObjectSelector:          &metav1.LabelSelector{},
@@ -85,38 +87,38 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 	if scope.Owner != nil {
 		config.OwnerReferences = []metav1.OwnerReference{*scope.Owner}
 	}
-	if scope.Namespaces {
-		config.Webhooks = append(config.Webhooks, namespaceWebhook(webhook))
+	if scope.Namespaces != "" {
+		config.Webhooks = append(config.Webhooks, namespaceWebhook(webhook, scope.Namespaces))
 	}
 	return config
 }
 
-// namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. Without an answer
-// they are let through: the repair of a cluster must not depend on it.
-func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
+// namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. All else of namespaces is
+// not sent, and works while nobody answers.
+func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
 	like.Name = namespaceWebhookName
 	like.ClientConfig = open(like.ClientConfig)
-	like.FailurePolicy = new(admissionregistrationv1.Ignore)
+	like.FailurePolicy = &failurePolicy
 	like.Rules = []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces", "namespaces/finalize", "namespaces/status"}, Scope: new(admissionregistrationv1.AllScopes)},
 	}}
 	like.MatchConditions = append(slices.Clone(like.MatchConditions), admissionregistrationv1.MatchCondition{
 		Name:       "labels-changed",
-		Expression: "!has(object.metadata.labels) || !has(oldObject.metadata.labels) || object.metadata.labels != oldObject.metadata.labels",
+		Expression: "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
 	})
 	return like
 }
 
-// open says by the path that a webhook fails open, so that the server answers such a review with a denial where it would answer
+// open says by the path that a webhook may fail open, so that the server answers such a review with a denial where it would answer
 // another one with an error.
 func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
 	client = *client.DeepCopy()
 	if client.URL != nil {
-		*client.URL += openSuffix
+		*client.URL += gate.OpenSuffix
 	}
 	if client.Service != nil && client.Service.Path != nil {
-		*client.Service.Path += openSuffix
+		*client.Service.Path += gate.OpenSuffix
 	}
 	return client
 }
@@ -178,7 +180,7 @@ func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperation
 	})
 	for _, k := range sorted {
 		if k.Governs {
-			add(k, k.Resource, everyWrite)
+			add(k, k.Resource, EveryWrite)
 		} else {
 			add(k, k.Resource, operationsOf(k.Actions))
 		}
@@ -214,6 +216,7 @@ func operationsOf(actions workload.Change) []admissionregistrationv1.OperationTy
 // them.
 type FreezeHook struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
+	Author Author
 }
 
 // Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. The authorities that
@@ -224,41 +227,42 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	case apierrors.IsNotFound(err) && want == nil:
 		return false, nil
 	case apierrors.IsNotFound(err):
-		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+		h.Author.sign(want)
+		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 		if apierrors.IsAlreadyExists(err) {
 			return false, nil // another replica was first; its write brings this one back here
 		}
 		return err == nil, wrap("create", err)
 	case err != nil:
 		return false, wrap("read", err)
+	case want == nil && h.Author.yields(live):
+		return false, nil
 	case want == nil:
 		err = h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}})
 		return err == nil, wrap("delete", client404(err))
 	}
-	next := live.DeepCopy()
-	next.Webhooks = want.Webhooks
-	if len(want.OwnerReferences) > 0 {
-		next.OwnerReferences = want.OwnerReferences
-	}
-	for i := range next.Webhooks {
-		if keepBundle && i < len(live.Webhooks) && live.Webhooks[i].Name == next.Webhooks[i].Name {
-			keepReach(&next.Webhooks[i].ClientConfig, live.Webhooks[i].ClientConfig)
+	want = want.DeepCopy()
+	for i := range want.Webhooks {
+		if keepBundle && i < len(live.Webhooks) && live.Webhooks[i].Name == want.Webhooks[i].Name {
+			keepReach(&want.Webhooks[i].ClientConfig, live.Webhooks[i].ClientConfig)
 		}
 	}
-	if equality.Semantic.DeepEqual(live.Webhooks, next.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, next.OwnerReferences) {
+	next := h.Author.corrected(live, want)
+	if next == nil {
 		return false, nil
 	}
-	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
+	_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	return err == nil, wrap("update", err)
 }
 
 // Changed gives a channel that has something in it once the configuration was made, changed or deleted, by whomever, since it was
-// last read. It watches the one object until the context ends.
+// last read, or once the author began to lead. It watches the one object until the context ends.
 func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
-	if err := watchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
+	if err := WatchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
 		return nil, fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", FreezeConfigurationName, err)
 	}
+	h.Author.tell(ctx.Done(), changed)
 	return changed, nil
 }
 

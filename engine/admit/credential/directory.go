@@ -1,4 +1,4 @@
-package admit
+package credential
 
 import (
 	"bytes"
@@ -20,24 +20,25 @@ import (
 // lookEvery is how often the files are looked at. Whoever puts them there takes longer.
 const lookEvery = 2 * time.Second
 
-// directory is a certificate that somebody else makes, such as cert-manager, in the files tls.crt, tls.key and ca.crt. New
+// Directory is a certificate that somebody else makes, such as cert-manager, in the files tls.crt, tls.key and ca.crt. New
 // files are served at once, so what replaces a certificate has to come from the same authority, or API servers refuse it
 // until they know the new one.
-type directory struct {
+type Directory struct {
 	path string
 	log  logr.Logger
-	now  atomic.Pointer[issued]
+	now  atomic.Pointer[Issued]
 }
 
-// issued is a certificate with the authorities by which API servers know it.
-type issued struct {
-	serving *tls.Certificate
-	// bundle is ca.crt; empty where the authorities of the API servers' system do.
-	bundle []byte
+// Issued is a certificate with the authorities by which API servers know it.
+type Issued struct {
+	Serving *tls.Certificate
+	// Bundle is ca.crt; empty where the authorities of the API servers' system do.
+	Bundle []byte
 }
 
-func newDirectory(path string, log logr.Logger) (*directory, error) {
-	d := &directory{path: path, log: log}
+// OpenDirectory reads what is in a directory. The error says what cannot be used.
+func OpenDirectory(path string, log logr.Logger) (*Directory, error) {
+	d := &Directory{path: path, log: log}
 	if _, err := d.load(); err != nil {
 		return nil, err
 	}
@@ -45,13 +46,13 @@ func newDirectory(path string, log logr.Logger) (*directory, error) {
 }
 
 // load takes what is in the files and says whether it is new.
-func (d *directory) load() (changed bool, err error) {
+func (d *Directory) load() (changed bool, err error) {
 	next, err := readIssued(d.path)
 	if err != nil {
 		return false, err
 	}
 	old := d.now.Load()
-	if old != nil && bytes.Equal(old.bundle, next.bundle) && slices.EqualFunc(old.serving.Certificate, next.serving.Certificate, bytes.Equal) {
+	if old != nil && bytes.Equal(old.Bundle, next.Bundle) && slices.EqualFunc(old.Serving.Certificate, next.Serving.Certificate, bytes.Equal) {
 		return false, nil
 	}
 	d.now.Store(next)
@@ -59,7 +60,7 @@ func (d *directory) load() (changed bool, err error) {
 }
 
 // readIssued reads a certificate with its key and its authorities.
-func readIssued(path string) (*issued, error) {
+func readIssued(path string) (*Issued, error) {
 	// The kubelet puts all files in place at once, by one link. What is read behind it belongs together.
 	if data, err := filepath.EvalSymlinks(filepath.Join(path, "..data")); err == nil {
 		path = data
@@ -70,7 +71,7 @@ func readIssued(path string) (*issued, error) {
 	}
 	bundle, err := os.ReadFile(filepath.Join(path, bundleKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &issued{serving: &serving}, nil
+		return &Issued{Serving: &serving}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the webhook's certificate authority: %w", err)
@@ -78,17 +79,21 @@ func readIssued(path string) (*issued, error) {
 	if _, err := certutil.ParseCertsPEM(bundle); err != nil {
 		return nil, fmt.Errorf("read the webhook's certificate authority from %s: %w", filepath.Join(path, bundleKey), err)
 	}
-	return &issued{serving: &serving, bundle: bundle}, nil
+	return &Issued{Serving: &serving, Bundle: bundle}, nil
 }
 
-// look serves new files as they come and notifies then, until the context ends. While the files cannot be read, what was read
+// Now is the certificate that is served now.
+func (d *Directory) Now() *Issued { return d.now.Load() }
+
+// Look serves new files as they come and notifies then, until the context ends. While the files cannot be read, what was read
 // before is served.
-func (d *directory) look(ctx context.Context, notify chan<- struct{}) {
+func (d *Directory) Look(ctx context.Context, notify chan<- struct{}) {
 	told := ""
 	for {
-		sleepUntil(ctx, lookEvery, nil)
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(lookEvery):
 		}
 		changed, err := d.load()
 		switch {

@@ -1,4 +1,4 @@
-package admit
+package registration
 
 import (
 	"slices"
@@ -22,6 +22,21 @@ const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.de
 // its deletion, and every edit of what it says, are judged.
 const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
 
+// Kind is one of Flyball's own kinds, as the API server is told of it.
+type Kind struct {
+	// Resource is adapters.
+	Resource string
+	// Operations are sent; empty: CREATE and UPDATE.
+	Operations []admissionregistrationv1.OperationType
+}
+
+func (k Kind) operations() []admissionregistrationv1.OperationType {
+	if len(k.Operations) > 0 {
+		return k.Operations
+	}
+	return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+}
+
 // Configuration makes the ValidatingWebhookConfiguration of Flyball's own kinds. They are refused while no replica
 // answers; status and other subresources are not sent. Every field that the API server would fill in is given.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
@@ -29,11 +44,11 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    webhookName,
-			ClientConfig:            endpoint.client(ValidatePath, bundle),
+			ClientConfig:            endpoint.Client(ValidatePath, bundle),
 			Rules:                   rules(kinds),
 			FailurePolicy:           new(admissionregistrationv1.Fail),
 			MatchPolicy:             new(admissionregistrationv1.Equivalent),
-			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 			TimeoutSeconds:          new(int32(5)),
 			AdmissionReviewVersions: []string{"v1"},
 			NamespaceSelector:       &metav1.LabelSelector{},

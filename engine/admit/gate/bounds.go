@@ -1,4 +1,4 @@
-package admit
+package gate
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -26,10 +26,11 @@ const (
 	smallReview = 256 << 10
 	smallSlots  = 64
 	largeSlots  = 1
-	// slotTime is how long a review waits for others, bodyTime how long its body may take. Together they are less than the
-	// freezeTimeout that API servers wait, so that a refusal reaches them.
+	// slotTime is how long a review waits for others. With BodyTime it is less than the 5 s that API servers wait, so that a
+	// refusal reaches them.
 	slotTime = 1500 * time.Millisecond
-	bodyTime = 2 * time.Second
+	// BodyTime is how long the body of a review may take.
+	BodyTime = 2 * time.Second
 	// judgeTime is how long the answer to a webhook that fails open may take, counted from the request: later, the API server
 	// would have let the change through.
 	judgeTime = 4 * time.Second
@@ -49,8 +50,8 @@ func faultf(code int, format string, args ...any) *fault {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// codeOf is the status of HTTP that says why a review is not judged.
-func codeOf(err error) int {
+// CodeOf is the status of HTTP that says why a review is not judged.
+func CodeOf(err error) int {
 	if f := (*fault)(nil); errors.As(err, &f) {
 		return f.code
 	}
@@ -66,8 +67,8 @@ type scanned struct {
 // Close implements io.Closer.
 func (scanned) Close() error { return nil }
 
-// readBody reads the body of a review within the bounds. It is not parsed before its size and depth are known.
-func readBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+// ReadBody reads the body of a review within the bounds. It is not parsed before its size and depth are known.
+func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	if known, ok := req.Body.(scanned); ok {
 		return known.raw, nil
 	}
@@ -110,9 +111,9 @@ func checkDepth(body []byte) error {
 	return nil
 }
 
-// bounds limit what reviews cost: their size, their depth, how long their bodies take, and how many are served at once. What
+// Bounds limit what reviews cost: their size, their depth, how long their bodies take, and how many are served at once. What
 // is beyond is refused. A webhook that fails open gets a denial then, since any other answer would let the change through.
-type bounds struct {
+type Bounds struct {
 	small, large chan struct{}
 	slotTime     time.Duration
 	log          logr.Logger
@@ -120,18 +121,19 @@ type bounds struct {
 	logged atomic.Int64
 }
 
-func newBounds(log logr.Logger) *bounds {
-	return &bounds{small: make(chan struct{}, smallSlots), large: make(chan struct{}, largeSlots), slotTime: slotTime, log: log}
+// NewBounds makes bounds in which nobody is yet.
+func NewBounds(log logr.Logger) *Bounds {
+	return &Bounds{small: make(chan struct{}, smallSlots), large: make(chan struct{}, largeSlots), slotTime: slotTime, log: log}
 }
 
 // Bound serves a handler of reviews within the same bounds as a Server does, to anybody, as a webhook that fails closed.
 func Bound(handler http.Handler, log logr.Logger) http.Handler {
-	b := newBounds(log)
+	b := NewBounds(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { b.serve(handler, w, req, false) })
 }
 
 // serve answers one request by the handler, within the bounds.
-func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Request, open bool) {
+func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Request, open bool) {
 	if open {
 		ctx, cancel := context.WithTimeout(req.Context(), judgeTime)
 		defer cancel()
@@ -144,8 +146,8 @@ func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	}
 	defer release()
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a test's recorder has none
-	body, err := readBody(w, req)
+	_ = control.SetReadDeadline(time.Now().Add(BodyTime)) // a test's recorder has none
+	body, err := ReadBody(w, req)
 	if err != nil {
 		b.refuse(w, req, open, body, err)
 		return
@@ -167,7 +169,7 @@ func (b *bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 
 // refusePanic refuses a review that could not be judged because of a fault in Flyball. It is to be deferred. Without it the
 // connection would only be cut, and a webhook that fails open would let the change through.
-func (b *bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
+func (b *Bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
 	if fault := recover(); fault != nil {
 		b.log.Error(fmt.Errorf("panic: %v", fault), "a review could not be judged because of a fault in Flyball", "stack", string(debug.Stack()))
 		b.refuse(w, req, open, body, faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
@@ -175,7 +177,7 @@ func (b *bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool
 }
 
 // acquire waits for a place among the reviews of the same size.
-func (b *bounds) acquire(req *http.Request) (release func(), err error) {
+func (b *Bounds) acquire(req *http.Request) (release func(), err error) {
 	slots := b.small
 	if req.ContentLength < 0 || req.ContentLength > smallReview {
 		slots = b.large
@@ -202,17 +204,17 @@ func (b *bounds) acquire(req *http.Request) (release func(), err error) {
 
 // refuse answers what is beyond the bounds, or could not be judged. Where the webhook fails closed it is an error, by which the
 // API server refuses the change, or asks again. Where it fails open it is a denial of the review whose body has begun to come.
-func (b *bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
-	code := codeOf(err)
+func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
+	code := CodeOf(err)
 	control := http.NewResponseController(w)
 	if open {
 		if body == nil {
-			_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+			_ = control.SetReadDeadline(time.Now().Add(BodyTime))
 			body, _ = io.ReadAll(io.LimitReader(req.Body, uidWithin))
 		}
 		if uid := uidOf(body); uid != "" {
-			denial := answer{code: int32(code), reason: reasonOf(code), message: freeze.OneLine("this change cannot be judged now: "+err.Error(), maxRefusal)}
-			if err := denial.write(w, uid); err != nil {
+			denial := Answer{Code: int32(code), Reason: reasonOf(code), Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
+			if err := denial.Write(w, uid); err != nil {
 				b.log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
 			}
 			return
@@ -223,7 +225,7 @@ func (b *bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 	if code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
-	http.Error(w, freeze.OneLine(err.Error(), maxRefusal), code)
+	http.Error(w, workload.OneLine(err.Error(), MaxRefusal), code)
 }
 
 // failedAnswer keeps the text of an answer that is an error, except for one that asks the API server to come again: that one is for

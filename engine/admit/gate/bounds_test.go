@@ -1,4 +1,4 @@
-package admit
+package gate
 
 import (
 	"bufio"
@@ -18,19 +18,23 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-const token = "0123456789abcdef0123456789abcdef"
+const (
+	token        = "0123456789abcdef0123456789abcdef"
+	judgePath    = "/judge"
+	validatePath = "/validate"
+)
 
 // guarded is a server whose handler counts what gets through to it, and answers with what respond says.
 type guarded struct {
 	*httptest.Server
-	gate   *gate
+	gate   *Gate
 	passed atomic.Int32
 }
 
 func guard(t *testing.T, respond http.HandlerFunc) *guarded {
 	t.Helper()
 	s := &guarded{}
-	s.gate = &gate{tokens: func() []string { return []string{"another", token} }, bounds: newBounds(testr.New(t)), inner: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	s.gate = &Gate{Tokens: func() []string { return []string{"another", token} }, Bounds: NewBounds(testr.New(t)), Inner: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s.passed.Add(1)
 		respond(w, req)
 	})}
@@ -78,7 +82,7 @@ const begun = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","req
 // Who does not know the path is answered before the body has come, and gets nowhere.
 func TestStrangersGetNowhere(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) {})
-	for _, path := range []string{"", "/", JudgePath, ValidatePath, "/" + token[:31] + JudgePath, "/x" + token + JudgePath, "/unknown/" + token, "/" + strings.ToUpper(token) + JudgePath} {
+	for _, path := range []string{"", "/", judgePath, validatePath, "/" + token[:31] + judgePath, "/x" + token + judgePath, "/unknown/" + token, "/" + strings.ToUpper(token) + judgePath} {
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +101,7 @@ func TestStrangersGetNowhere(t *testing.T) {
 	if n := s.passed.Load(); n != 0 {
 		t.Errorf("%d requests got through", n)
 	}
-	if resp, _ := s.post(t, "/"+token+JudgePath, strings.NewReader("{}")); resp.StatusCode != http.StatusOK || s.passed.Load() != 1 {
+	if resp, _ := s.post(t, "/"+token+judgePath, strings.NewReader("{}")); resp.StatusCode != http.StatusOK || s.passed.Load() != 1 {
 		t.Errorf("with the path: %s", resp.Status)
 	}
 }
@@ -107,7 +111,7 @@ func TestStrangersGetNowhere(t *testing.T) {
 func TestBoundsOfBodies(t *testing.T) {
 	s := guard(t, func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
-		if req.URL.Path != JudgePath {
+		if req.URL.Path != judgePath {
 			t.Errorf("the handler sees the path %s", req.URL.Path)
 		}
 	})
@@ -132,7 +136,7 @@ func TestBoundsOfBodies(t *testing.T) {
 			if chunked {
 				body = struct{ io.Reader }{body} // its length is not known
 			}
-			if resp, text := s.post(t, "/"+token+JudgePath, body); resp.StatusCode != test.code {
+			if resp, text := s.post(t, "/"+token+judgePath, body); resp.StatusCode != test.code {
 				t.Errorf("%s: %s %s", test.reason, resp.Status, text)
 			}
 			if passed := s.passed.Load() - before; passed != 0 != (test.code == http.StatusOK) {
@@ -142,7 +146,7 @@ func TestBoundsOfBodies(t *testing.T) {
 		if test.code == http.StatusOK {
 			continue
 		}
-		resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(test.body))
+		resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(test.body))
 		if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "cannot be judged now") {
 			t.Errorf("%s, where it fails open: %s %v", test.reason, resp.Status, err)
 		}
@@ -158,15 +162,15 @@ func TestErrorsWhereItFailsOpen(t *testing.T) {
 		}
 		http.Error(w, "the API server is away", http.StatusInternalServerError)
 	})
-	if resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError {
+	if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError {
 		t.Errorf("fails closed: %s %s", resp.Status, text)
 	}
-	_, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(begun+"1}}"))
+	_, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(begun+"1}}"))
 	if why, err := denied(text); err != nil || !strings.Contains(why, "the API server is away") {
 		t.Errorf("fails open: %q, %v", why, err)
 	}
 	again.Store(true)
-	if resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
+	if resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("to be asked again: %s %s", resp.Status, text)
 	}
 }
@@ -180,10 +184,10 @@ func TestOverload(t *testing.T) {
 			<-release
 		}
 	})
-	s.gate.bounds.small, s.gate.bounds.large, s.gate.bounds.slotTime = make(chan struct{}, 2), make(chan struct{}, 1), time.Millisecond
+	s.gate.Bounds.small, s.gate.Bounds.large, s.gate.Bounds.slotTime = make(chan struct{}, 2), make(chan struct{}, 1), time.Millisecond
 	large := begun + `"` + strings.Repeat("a", smallReview) + `"}}`
 	occupy := func(body string) {
-		req, err := http.NewRequest(http.MethodPost, s.URL+"/"+token+JudgePath, strings.NewReader(body))
+		req, err := http.NewRequest(http.MethodPost, s.URL+"/"+token+judgePath, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,18 +201,18 @@ func TestOverload(t *testing.T) {
 	}
 	defer close(release)
 	full := func(size, body string) {
-		resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(body))
+		resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(body))
 		if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s %s", size, resp.Status, text)
 		}
-		_, text = s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(body))
+		_, text = s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(body))
 		if why, err := denied(text); err != nil || !strings.Contains(why, "too many") {
 			t.Errorf("%s, where it fails open: %q, %v", size, why, err)
 		}
 	}
 	occupy(large)
 	full("large", large)
-	if resp, _ := s.post(t, "/"+token+JudgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusOK {
+	if resp, _ := s.post(t, "/"+token+judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusOK {
 		t.Errorf("a small one beside a large one: %s", resp.Status)
 	}
 	occupy("{}")
@@ -224,7 +228,7 @@ func TestSlowBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", token, JudgePath)
+	_, err = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", token, judgePath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +236,7 @@ func TestSlowBodies(t *testing.T) {
 	if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 400") {
 		t.Errorf("%v %s", err, answer)
 	}
-	if n := s.passed.Load() + int32(len(s.gate.bounds.small)); n != 0 {
+	if n := s.passed.Load() + int32(len(s.gate.Bounds.small)); n != 0 {
 		t.Errorf("%d reviews are still there", n)
 	}
 }
@@ -241,8 +245,8 @@ func TestSlowBodies(t *testing.T) {
 func TestNewcomersGo(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) {})
 	server := httptest.NewUnstartedServer(s.gate)
-	all := new(newcomers)
-	server.Config.ConnContext = all.context
+	all := new(Newcomers)
+	server.Config.ConnContext = all.Context
 	server.Start()
 	t.Cleanup(server.Close)
 	dial := func() net.Conn {
@@ -254,7 +258,7 @@ func TestNewcomersGo(t *testing.T) {
 		return conn
 	}
 	ask := func(conn net.Conn) string {
-		_, _ = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", token, JudgePath)
+		_, _ = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", token, judgePath)
 		answer, _ := bufio.NewReader(conn).ReadString('\n')
 		return answer
 	}
@@ -283,10 +287,10 @@ func TestNewcomersGo(t *testing.T) {
 func TestAPanicRefuses(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) { panic("out of range") })
 	body := begun + `"a"}}`
-	if resp, text := s.post(t, "/"+token+JudgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
+	if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
 		t.Errorf("where it fails closed: %s %s", resp.Status, text)
 	}
-	resp, text := s.post(t, "/"+token+JudgePath+openSuffix, strings.NewReader(body))
+	resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(body))
 	if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "out of range") {
 		t.Errorf("where it fails open: %s %q %v", resp.Status, why, err)
 	}

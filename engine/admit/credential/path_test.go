@@ -1,7 +1,8 @@
-package admit
+package credential
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // API servers that learn of a configuration within it, agree on the path at every moment.
 func TestPathsOverlap(t *testing.T) {
 	const overlap, life = 10 * time.Minute, 24 * time.Hour
-	r := pathRotation{life: life, overlap: overlap}
+	r := PathRotation{Life: life, Overlap: overlap}
 	type moment struct {
 		at     time.Time
 		tokens []string
@@ -20,7 +21,7 @@ func TestPathsOverlap(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		var held []secretPath
+		var held []Path
 		var live string // where the configuration leads
 		var led time.Time
 		var history []moment
@@ -30,32 +31,32 @@ func TestPathsOverlap(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
 				now = now.Add(life / 2)
 			}
-			if len(held) == 0 || live != held[0].token {
+			if len(held) == 0 || live != held[0].Token {
 				led = time.Time{}
 			} else if led.IsZero() {
 				led = now
 			}
-			p, err := r.next(held, now, led)
+			p, err := r.Next(held, now, led)
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, err := readPaths(pathsText(p.held))
-			if err != nil || !slices.EqualFunc(stored, p.held, func(a, b secretPath) bool { return a.token == b.token && a.made.Equal(b.made) }) {
+			stored, err := ReadPaths(PathsText(p.Held))
+			if err != nil || !slices.EqualFunc(stored, p.Held, func(a, b Path) bool { return a.Token == b.Token && a.Made.Equal(b.Made) }) {
 				t.Fatalf("what is stored is read as %v, %v", stored, err)
 			}
-			if !p.wake.After(now) && !p.changed {
-				if r.current(p.held, now) == live {
-					t.Fatalf("wake at %v, which has passed at %v", p.wake, now)
+			if !p.Wake.After(now) && !p.Changed {
+				if r.Current(p.Held, now) == live {
+					t.Fatalf("wake at %v, which has passed at %v", p.Wake, now)
 				}
 			}
 			held = stored
 			if rapid.IntRange(0, 4).Draw(t, "written") > 0 {
-				live = r.current(held, now)
+				live = r.Current(held, now)
 			}
-			history = append(history, moment{now, tokensOf(held), live})
-			seen[held[0].token] = true
+			history = append(history, moment{now, Tokens(held), live})
+			seen[held[0].Token] = true
 			for _, past := range history {
-				if past.at.After(now.Add(-overlap)) && past.leads != "" && !slices.Contains(tokensOf(held), past.leads) {
+				if past.at.After(now.Add(-overlap)) && past.leads != "" && !slices.Contains(Tokens(held), past.leads) {
 					t.Fatalf("at %v: an API server that knows the configuration of %v gets nowhere", now, past.at)
 				}
 				if past.at.After(now.Add(-overlap)) && len(seen) > 1 && live != "" && past.at.After(history[0].at) && !slices.Contains(past.tokens, live) {
@@ -70,8 +71,8 @@ func TestPathsOverlap(t *testing.T) {
 }
 
 func TestUnusablePaths(t *testing.T) {
-	for _, text := range []string{"short 2026-03-01T12:00:00Z", token, token + " yesterday"} {
-		if held, err := readPaths([]byte(text)); err == nil {
+	for _, text := range []string{"short 2026-03-01T12:00:00Z", strings.Repeat("a", 32), strings.Repeat("a", 32) + " yesterday"} {
+		if held, err := ReadPaths([]byte(text)); err == nil {
 			t.Errorf("%q is read as %v", text, held)
 		}
 	}

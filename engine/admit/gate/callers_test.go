@@ -1,4 +1,4 @@
-package admit
+package gate
 
 import (
 	"bytes"
@@ -7,46 +7,39 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	certutil "k8s.io/client-go/util/cert"
 )
 
 // clientCertificate makes a client certificate of a new authority, and gives the authority's file.
 func clientCertificate(t *testing.T, name string) (cert tls.Certificate, file string) {
 	t.Helper()
-	now := time.Now()
-	authority, signer, err := newAuthority(now, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, err := newTemplate(name, now, now.Add(time.Hour))
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	leaf, err := sign(template, authority, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := certutil.EncodeCertificates(authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	file = filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(file, bundle, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key}, file
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
 }
 
 // Only who presents a certificate of the authority, under a name that counts, is let in.
@@ -67,7 +60,7 @@ func TestClientCertificates(t *testing.T) {
 	} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		server.TLS = &tls.Config{}
-		if err := clientAuth(server.TLS, file, test.names); err != nil {
+		if err := ClientAuth(server.TLS, file, test.names); err != nil {
 			t.Fatal(err)
 		}
 		server.Config.ErrorLog = nil
@@ -84,12 +77,12 @@ func TestClientCertificates(t *testing.T) {
 		server.Close()
 	}
 	for _, file := range []string{"/nowhere", os.DevNull} {
-		if err := clientAuth(&tls.Config{}, file, nil); err == nil {
+		if err := ClientAuth(&tls.Config{}, file, nil); err == nil {
 			t.Errorf("the file %s is taken for authorities", file)
 		}
 	}
 	open := &tls.Config{}
-	if err := clientAuth(open, "", nil); err != nil || open.ClientAuth != tls.NoClientCert {
+	if err := ClientAuth(open, "", nil); err != nil || open.ClientAuth != tls.NoClientCert {
 		t.Errorf("without a file: %v, %v", err, open.ClientAuth)
 	}
 }

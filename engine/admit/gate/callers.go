@@ -1,4 +1,4 @@
-package admit
+package gate
 
 import (
 	"container/list"
@@ -17,28 +17,29 @@ import (
 )
 
 const (
-	// openSuffix ends the path of a webhook that fails open.
-	openSuffix = "/open"
+	// OpenSuffix ends the path of a webhook that fails open.
+	OpenSuffix = "/open"
 	// newcomerTime is how long a connection may stay over which nobody has shown that they know the path.
 	newcomerTime = 10 * time.Second
 	// maxNewcomers is how many such connections there may be; then the oldest is closed. Those of API servers take milliseconds.
 	maxNewcomers = 256
 )
 
-// gate lets through who knows the secret part of the path. Others get 404 before anything of their body is read, and nothing of
+// Gate lets through who knows the secret part of the path. Others get 404 before anything of their body is read, and nothing of
 // them is kept or logged.
-type gate struct {
-	// tokens are the secret parts that count now.
-	tokens func() []string
-	inner  http.Handler
-	bounds *bounds
+type Gate struct {
+	// Tokens are the secret parts that count now.
+	Tokens func() []string
+	Inner  http.Handler
+	// Bounds limit what gets through.
+	Bounds *Bounds
 }
 
 // ServeHTTP implements http.Handler.
-func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (g *Gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	token, rest, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
 	known := false
-	for _, t := range g.tokens() {
+	for _, t := range g.Tokens() {
 		known = subtle.ConstantTimeCompare([]byte(t), []byte(token)) == 1 || known
 	}
 	if !known {
@@ -50,21 +51,21 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if n, ok := req.Context().Value(newcomerKey{}).(*newcomer); ok {
 		n.known()
 	}
-	path, open := strings.CutSuffix("/"+rest, openSuffix)
+	path, open := strings.CutSuffix("/"+rest, OpenSuffix)
 	inner := req.Clone(req.Context())
 	inner.URL.Path, inner.URL.RawPath = path, ""
-	g.bounds.serve(g.inner, w, inner, open)
+	g.Bounds.serve(g.Inner, w, inner, open)
 }
 
-// newcomers are the connections over which nobody has shown yet that they know the path. They are closed after a while, and
+// Newcomers are the connections over which nobody has shown yet that they know the path. They are closed after a while, and
 // the oldest is when there are too many.
-type newcomers struct {
+type Newcomers struct {
 	mu  sync.Mutex
 	all list.List // of *newcomer, the oldest first
 }
 
 type newcomer struct {
-	in    *newcomers
+	in    *Newcomers
 	conn  net.Conn
 	timer *time.Timer
 	at    *list.Element
@@ -72,8 +73,8 @@ type newcomer struct {
 
 type newcomerKey struct{}
 
-// context is the ConnContext of a http.Server.
-func (n *newcomers) context(ctx context.Context, conn net.Conn) context.Context {
+// Context is the ConnContext of a http.Server.
+func (n *Newcomers) Context(ctx context.Context, conn net.Conn) context.Context {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn() // to close it without a word
 	}
@@ -107,9 +108,9 @@ func (c *newcomer) close() {
 	}
 }
 
-// clientAuth adds to a TLS configuration which clients are let in: those with a certificate of the authorities in a file, under one
+// ClientAuth adds to a TLS configuration which clients are let in: those with a certificate of the authorities in a file, under one
 // of the names if there are any. Without a file all are.
-func clientAuth(config *tls.Config, file string, names []string) error {
+func ClientAuth(config *tls.Config, file string, names []string) error {
 	if file == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package admit
+package registration
 
 import (
 	"context"
@@ -62,33 +62,33 @@ func LedgerPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admiss
 		}
 }
 
-// ledgerGuard keeps the policy where no chart does.
-type ledgerGuard struct {
-	policies admissionregistrationclient.ValidatingAdmissionPolicyInterface
-	bindings admissionregistrationclient.ValidatingAdmissionPolicyBindingInterface
+// LedgerGuard keeps the policy where no chart does.
+type LedgerGuard struct {
+	Policies admissionregistrationclient.ValidatingAdmissionPolicyInterface
+	Bindings admissionregistrationclient.ValidatingAdmissionPolicyBindingInterface
 }
 
-// keep makes or corrects the policy and its binding.
-func (g *ledgerGuard) keep(ctx context.Context) error {
+// Keep makes or corrects the policy and its binding.
+func (g *LedgerGuard) Keep(ctx context.Context) error {
 	policy, binding := LedgerPolicy()
-	live, err := g.policies.Get(ctx, policy.Name, metav1.GetOptions{})
+	live, err := g.Policies.Get(ctx, policy.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = g.policies.Create(ctx, policy, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err = g.Policies.Create(ctx, policy, metav1.CreateOptions{FieldManager: FieldManager})
 	case err == nil && !equality.Semantic.DeepEqual(live.Spec, policy.Spec):
 		live.Spec = policy.Spec
-		_, err = g.policies.Update(ctx, live, metav1.UpdateOptions{FieldManager: fieldManager})
+		_, err = g.Policies.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("keep the ValidatingAdmissionPolicy %s: %w", policy.Name, err)
 	}
-	bound, err := g.bindings.Get(ctx, binding.Name, metav1.GetOptions{})
+	bound, err := g.Bindings.Get(ctx, binding.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = g.bindings.Create(ctx, binding, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err = g.Bindings.Create(ctx, binding, metav1.CreateOptions{FieldManager: FieldManager})
 	case err == nil && !equality.Semantic.DeepEqual(bound.Spec, binding.Spec):
 		bound.Spec = binding.Spec
-		_, err = g.bindings.Update(ctx, bound, metav1.UpdateOptions{FieldManager: fieldManager})
+		_, err = g.Bindings.Update(ctx, bound, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("keep the ValidatingAdmissionPolicyBinding %s: %w", binding.Name, err)
@@ -96,10 +96,10 @@ func (g *ledgerGuard) keep(ctx context.Context) error {
 	return nil
 }
 
-// watch notifies when the policy or its binding changes.
-func (g *ledgerGuard) watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
+// Watch notifies when the policy or its binding changes.
+func (g *LedgerGuard) Watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
 	return errors.Join(
-		watchNamed(ctx, g.policies, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicy{}, log, notify),
-		watchNamed(ctx, g.bindings, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, log, notify),
+		WatchNamed(ctx, g.Policies, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicy{}, log, notify),
+		WatchNamed(ctx, g.Bindings, LedgerPolicyName, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, log, notify),
 	)
 }

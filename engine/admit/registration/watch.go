@@ -1,4 +1,4 @@
-package admit
+package registration
 
 import (
 	"context"
@@ -17,9 +17,9 @@ type listWatcher[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// watchNamed notifies whenever the one object of that name comes, changes or goes, and once the watch begins: what was deleted
+// WatchNamed notifies whenever the one object of that name comes, changes or goes, and once the watch begins: what was deleted
 // before that is in no event. Several that nobody has taken yet count as one. A watch that is refused is tried again with back-off.
-func watchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, notify chan<- struct{}) error {
+func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, notify chan<- struct{}) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

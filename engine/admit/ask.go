@@ -1,0 +1,77 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Exempt lists the namespaces in which nothing is ever judged, so that the cluster and Flyball, which runs in the namespace given,
+// can be repaired.
+func Exempt(namespace string) []string { return []string{metav1.NamespaceSystem, namespace} }
+
+// Ask judges an AdmissionReview of an adapted kind at an instant exactly as the server does, for callers that have no HTTP. Nothing
+// is noted. The judgement's verdict has the warnings too.
+func (j *Judge) Ask(ctx context.Context, body []byte, now time.Time) (Judgement, error) {
+	r, err := readReview(body)
+	if err != nil {
+		return Judgement{}, err
+	}
+	if isNamespace(&r) {
+		return Judgement{}, errors.New("judge a review: namespaces are judged by the server only")
+	}
+	a, done := j.judge(ctx, &r, now)
+	done.Verdict.Warnings = a.Warnings
+	return done, done.Err
+}
+
+// Question asks about actions on an object that exists, without an edit at hand.
+type Question struct {
+	Resource schema.GroupVersionResource
+	// Object is the object as JSON, as it is now.
+	Object  []byte
+	Actions workload.Change
+	User    string
+	Groups  []string
+	Now     time.Time
+}
+
+// AskActions judges actions as the server judges an edit that is these actions. Actions on an autoscaler count as scaling what it
+// governs as well.
+func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
+	object := gjson.ParseBytes(q.Object)
+	r := review{
+		resource: q.Resource, operation: admissionv1.Update, user: q.User, groups: q.Groups, object: object, oldObject: object,
+		namespace: object.Get("metadata.namespace").String(), name: object.Get("metadata.name").String(),
+	}
+	found := j.Freezes.Adapter(q.Resource.GroupResource())
+	if found == nil {
+		return Judgement{}, fmt.Errorf("judge actions on %s: there is no adapter of it", q.Resource.GroupResource())
+	}
+	set := j.Freezes.Set()
+	req, _, err := j.request(ctx, &r, set, q.Now)
+	if err != nil {
+		return Judgement{Request: req}, err
+	}
+	req.Actions = q.Actions
+	done := Judgement{Request: req, Verdict: set.Decide(req)}
+	if !done.Verdict.Allowed || !found.CanGovern() {
+		return done, nil
+	}
+	projected, err := found.Project(q.Object)
+	if err != nil {
+		return done, err
+	}
+	if target, governs := found.Governs(projected); governs {
+		err = j.judgeTargets(ctx, []workload.Ref{target}, set, &done.Verdict, req)
+	}
+	return done, err
+}

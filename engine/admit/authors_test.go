@@ -1,0 +1,187 @@
+package admit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/kinds"
+)
+
+type adapted []string
+
+func (a adapted) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
+	for _, resource := range a {
+		spec := v1alpha1.AdapterSpec{
+			Target: v1alpha1.AdapterTarget{Group: "example.com", Kind: strings.ToUpper(resource), Versions: []string{"v1"}},
+			Scale:  []v1alpha1.ScaleComponent{{Name: "main", Replicas: ".spec.n"}},
+		}
+		gr := schema.GroupResource{Group: "example.com", Resource: resource}
+		compiled, errs := adapter.Compile(gr.String(), spec, adapter.Keys{})
+		if len(errs) > 0 {
+			panic(errs.ToAggregate())
+		}
+		if !yield(gr, compiled) {
+			return
+		}
+	}
+}
+
+type resources func(schema.GroupKind) (string, error)
+
+func (f resources) Resource(_ context.Context, kind schema.GroupKind) (string, error) { return f(kind) }
+
+func everything(schema.GroupKind) (string, error) { return "things", nil }
+
+// askAuthors has the validator of schedules asked by authors, for a user who is making one that lists no kinds.
+func askAuthors(authors *admit.Authors, change ...func(*admit.Request)) error {
+	row, _ := kinds.Find("Schedule")
+	loaded := make(chan struct{})
+	close(loaded)
+	if authors.Loaded == nil {
+		authors.Loaded = loaded
+	}
+	kind := authors.Ask(admit.Kind{Kind: row.Name, Resource: row.Resource, Validator: admit.ValidatorFunc(
+		func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
+	s.Spec.Upscale, s.Spec.Downscale = "0 8 * * *", "0 20 * * *"
+	req := admit.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name), Namespace: s.Namespace, Name: s.Name,
+		New: s, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}}
+	for _, c := range change {
+		c(&req)
+	}
+	_, errs, err := kind.Validator.Validate(context.Background(), req)
+	if len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	return err
+}
+
+func answering(allowed bool) reviewer {
+	return func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+		review.Status.Allowed = allowed
+		return review, nil
+	}
+}
+
+// What cannot be asked is refused: with an error, which says that it can be tried again, and not as a lack of rights.
+func TestAuthorsFailClosed(t *testing.T) {
+	away := errors.New("the API server is away")
+	failing := reviewer(func(context.Context, *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+		return nil, away
+	})
+	hanging := reviewer(func(ctx context.Context, _ *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 4*time.Second {
+			return nil, errors.New("may hang for longer than the API server waits")
+		}
+		return nil, context.DeadlineExceeded
+	})
+	for _, tc := range []struct {
+		reason  string
+		authors admit.Authors
+		want    error
+	}{
+		{"the reviews fail", admit.Authors{Reviews: failing, Resources: resources(everything)}, away},
+		{"the reviews hang", admit.Authors{Reviews: hanging, Resources: resources(everything)}, context.DeadlineExceeded},
+		{"discovery fails", admit.Authors{Reviews: answering(false), Resources: resources(func(schema.GroupKind) (string, error) { return "", away })}, away},
+	} {
+		tc.authors.Adapted = adapted{"foos", "bars"}
+		err := askAuthors(&tc.authors)
+		if !errors.Is(err, tc.want) || apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "nothing is changed, try again") {
+			t.Errorf("%s: %v", tc.reason, err)
+		}
+	}
+	never := &admit.Authors{Adapted: adapted{"foos"}, Reviews: answering(true), Resources: resources(everything), Loaded: make(chan struct{})}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	row, _ := kinds.Find("Schedule")
+	inner := admit.Kind{Validator: admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}
+	_, _, err := never.Ask(inner, row).Validator.Validate(ended, admit.Request{Operation: admissionv1.Create, New: row.New(), SpecChanged: true})
+	if err == nil || !strings.Contains(err.Error(), "have not been read yet") {
+		t.Errorf("while the adapters are not known: %v", err)
+	}
+}
+
+// A policy that cannot be compiled is refused before anybody is asked: what it would take is not known.
+func TestAuthorsOfWhatCannotBeRead(t *testing.T) {
+	asked := false
+	authors := &admit.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
+		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+			asked, review.Status.Allowed = true, true
+			return review, nil
+		})}
+	err := askAuthors(authors, func(r *admit.Request) { r.New.(*v1alpha1.Schedule).Spec.TimeZone = "Nowhere/Land" })
+	if err == nil || !strings.Contains(err.Error(), "spec.timeZone") || asked {
+		t.Errorf("asked: %t, answer %v", asked, err)
+	}
+}
+
+// A refusal names ten kinds and counts the rest, in order, whatever the user calls themselves.
+func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
+	var many adapted
+	for c := 'a'; c <= 'z'; c++ {
+		many = append(many, string(c)+"s")
+	}
+	err := askAuthors(&admit.Authors{Adapted: many, Reviews: answering(false), Resources: resources(everything)}, func(r *admit.Request) {
+		r.User.Username = strings.Repeat("x", 10000) + "\n\u202e"
+	})
+	if !apierrors.IsForbidden(err) || len(err.Error()) > 4500 || strings.ContainsAny(err.Error(), "\n\u202e") {
+		t.Errorf("%d bytes: %v", len(err.Error()), err)
+	}
+	if want := "may not patch as.example.com, bs.example.com, cs.example.com, ds.example.com, es.example.com, fs.example.com, gs.example.com, " +
+		"hs.example.com, is.example.com, js.example.com, and 16 more in namespace shop"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nhas no %s", err, want)
+	}
+}
+
+// What the user may do is asked for them, as the API server has named them.
+func TestAuthorsAreNamedInFull(t *testing.T) {
+	var got authorizationv1.SubjectAccessReviewSpec
+	authors := &admit.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
+		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+			got = review.Spec
+			review.Status.Allowed = true
+			return review, nil
+		})}
+	err := askAuthors(authors, func(r *admit.Request) {
+		r.User = authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"a"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
+	})
+	if err != nil || got.User != "alice" || got.UID != "1" || got.Groups[0] != "a" || got.Extra["k"][0] != "v" ||
+		*got.ResourceAttributes != (authorizationv1.ResourceAttributes{Verb: "patch", Group: "example.com", Resource: "foos", Namespace: "shop"}) {
+		t.Errorf("asked %+v of %+v: %v", got.ResourceAttributes, got, err)
+	}
+}
+
+// An edit that leaves the spec as it is asks nobody, and neither does a deletion; the validator behind is asked all the same.
+func TestAuthorsAreNotAskedForMetadata(t *testing.T) {
+	none := &admit.Authors{Reviews: answering(false), Resources: resources(everything), Adapted: adapted{"foos"}}
+	if err := askAuthors(none, func(r *admit.Request) {
+		r.Operation, r.Old, r.SpecChanged = admissionv1.Update, r.New.DeepCopyObject(), false
+	}); err != nil {
+		t.Errorf("an edit of metadata: %v", err)
+	}
+	if err := askAuthors(none, func(r *admit.Request) { r.Operation, r.Old, r.New = admissionv1.Delete, r.New, nil }); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+	if err := askAuthors(none, func(r *admit.Request) {
+		old := r.New.DeepCopyObject().(*v1alpha1.Schedule)
+		old.Spec.Suspend = true
+		r.Operation, r.Old = admissionv1.Update, runtime.Object(old)
+	}); !apierrors.IsForbidden(err) {
+		t.Errorf("one that goes on: %v", err)
+	}
+}

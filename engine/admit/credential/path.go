@@ -1,0 +1,116 @@
+package credential
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PathsKey is where the Secret has the secret parts of the path: a line each, the newest first.
+const PathsKey = "paths"
+
+// Path is the part of the path that only those know who read the webhook configurations or the Secret.
+type Path struct {
+	Token string
+	Made  time.Time
+}
+
+// PathRotation is how secret paths are made and replaced.
+type PathRotation struct {
+	// Life is after how long a path is replaced, Overlap how long a new one is known to replicas before API servers are sent there,
+	// and how long an old one counts afterwards.
+	Life, Overlap time.Duration
+}
+
+// Paths are the secret paths that count, the newest first, and when there is something to do again.
+type Paths struct {
+	Held    []Path
+	Changed bool
+	Wake    time.Time
+}
+
+// Next is the protocol, as a function of what the Secret holds, the time, and since when all configurations are known to lead to the
+// newest path (zero: they do not). A new path counts at once, but API servers are sent there only when every replica had the
+// overlap to read it. An old one counts until every API server had the overlap to learn of the new one.
+func (r PathRotation) Next(held []Path, now, led time.Time) (Paths, error) {
+	p := Paths{Held: slices.Clone(held)}
+	if len(held) == 0 || !now.Before(held[0].Made.Add(r.Life)) {
+		token := make([]byte, 16)
+		if _, err := rand.Read(token); err != nil {
+			return Paths{}, fmt.Errorf("draw a secret path: %w", err)
+		}
+		p.Held = slices.Insert(p.Held, 0, Path{Token: hex.EncodeToString(token), Made: now.Truncate(time.Second)})
+		p.Changed, led = true, time.Time{}
+	}
+	p.Wake = p.Held[0].Made.Add(r.Life)
+	if len(p.Held) == 1 {
+		return p, nil
+	}
+	switch {
+	case led.IsZero():
+		if due := r.due(p.Held[0]); due.After(now) {
+			p.Wake = earliest(p.Wake, due)
+		}
+	case now.Before(led.Add(r.Overlap)):
+		p.Wake = earliest(p.Wake, led.Add(r.Overlap))
+	default:
+		p.Held, p.Changed = p.Held[:1], true
+	}
+	return p, nil
+}
+
+// due is from when on API servers are sent to a path that is not the first one ever. Times in the Secret are whole seconds.
+func (r PathRotation) due(p Path) time.Time { return p.Made.Add(time.Second + r.Overlap) }
+
+// Current is where API servers are sent now: to the newest path that every replica has had the time to read.
+func (r PathRotation) Current(held []Path, now time.Time) string {
+	for _, p := range held[:len(held)-1] {
+		if !now.Before(r.due(p)) {
+			return p.Token
+		}
+	}
+	return held[len(held)-1].Token
+}
+
+// ReadPaths reads what the Secret holds.
+func ReadPaths(text []byte) ([]Path, error) {
+	var held []Path
+	for line := range strings.Lines(string(text)) {
+		token, made, _ := strings.Cut(strings.TrimSpace(line), " ")
+		at, err := time.Parse(time.RFC3339, made)
+		if err != nil || len(token) < 32 {
+			return nil, errors.New("read the secret paths: a line is not a path of 32 letters and the time when it was made")
+		}
+		held = append(held, Path{Token: token, Made: at})
+	}
+	return held, nil
+}
+
+// PathsText is the inverse of ReadPaths.
+func PathsText(held []Path) []byte {
+	var text []byte
+	for _, p := range held {
+		text = fmt.Appendf(text, "%s %s\n", p.Token, p.Made.UTC().Format(time.RFC3339))
+	}
+	return text
+}
+
+// Tokens are the secret parts of paths.
+func Tokens(held []Path) []string {
+	tokens := make([]string, len(held))
+	for i, p := range held {
+		tokens[i] = p.Token
+	}
+	return tokens
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

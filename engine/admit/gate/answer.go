@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// uidWithin is within how many bytes of a review its UID is: it is the first field of the request.
+const uidWithin = 1 << 10
+
+var uidPattern = regexp.MustCompile(`"uid":\s*"([0-9A-Za-z-]{1,64})"`)
+
+// uidOf finds the UID of a review that is not parsed; empty if it is not where API servers write it.
+func uidOf(body []byte) string {
+	if found := uidPattern.FindSubmatch(body[:min(len(body), uidWithin)]); found != nil {
+		return string(found[1])
+	}
+	return ""
+}
+
+// reasonOf is the reason of a status of HTTP, as API servers give it.
+func reasonOf(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusRequestEntityTooLarge:
+		return metav1.StatusReasonRequestEntityTooLarge
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	default:
+		return metav1.StatusReasonInternalError
+	}
+}
+
+// MaxRefusal is the size of the longest refusal in bytes.
+const MaxRefusal = 4 << 10
+
+// Answer is what goes back to the API server.
+type Answer struct {
+	Allowed  bool
+	Code     int32
+	Reason   metav1.StatusReason
+	Message  string
+	Warnings []string
+	Audit    map[string]string
+}
+
+// Write sends the answer to a review.
+func (a Answer) Write(w http.ResponseWriter, uid string) error {
+	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.Allowed, Warnings: a.Warnings, AuditAnnotations: a.Audit}
+	if !a.Allowed {
+		response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: a.Code, Reason: a.Reason, Message: a.Message}
+	}
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Response: response,
+	})
+	if err != nil {
+		return fmt.Errorf("encode the answer to the admission review: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(body); err != nil {
+		return fmt.Errorf("send the answer to the admission review: %w", err)
+	}
+	return nil
+}

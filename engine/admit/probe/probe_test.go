@@ -1,0 +1,84 @@
+package probe_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"flyball.dev/flyball/engine/admit/probe"
+)
+
+func rules(operation admissionregistrationv1.OperationType, bundle string) []admissionregistrationv1.ValidatingWebhook {
+	return []admissionregistrationv1.ValidatingWebhook{{
+		Name: "freeze.flyball.dev", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte(bundle)},
+		Rules: []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{operation}}},
+	}}
+}
+
+// A probe names the rules, whatever it is by which the server is reached, and whether or not the webhook of probes is among them.
+func TestFieldManagerNamesTheRules(t *testing.T) {
+	one := probe.FieldManager(rules(admissionregistrationv1.Update, "a"))
+	with := append(rules(admissionregistrationv1.Update, "b"), probe.Webhook(admissionregistrationv1.WebhookClientConfig{}, nil))
+	if got := probe.FieldManager(with); got != one {
+		t.Errorf("rotation or the probe's own webhook changes the name: %s, %s", one, got)
+	}
+	if got := probe.FieldManager(rules(admissionregistrationv1.Delete, "a")); got == one {
+		t.Errorf("other rules have the same name: %s", got)
+	}
+	if len(one) > 128 {
+		t.Errorf("%s is longer than a field manager may be", one)
+	}
+	w := probe.Webhook(admissionregistrationv1.WebhookClientConfig{}, rules(admissionregistrationv1.Update, "a"))
+	if !strings.Contains(w.MatchConditions[0].Expression, "'"+one+"'") {
+		t.Errorf("the webhook does not look for %s: %s", one, w.MatchConditions[0].Expression)
+	}
+}
+
+func TestHandler(t *testing.T) {
+	server := httptest.NewServer(probe.Handler{Ready: func(r *http.Request) error {
+		if r.Header.Get("X-Early") != "" {
+			return errors.New("not yet")
+		}
+		return nil
+	}})
+	defer server.Close()
+	ask := func(body, early string) (code int, review admissionv1.AdmissionReview) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Early", early)
+		answer, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		if answer.StatusCode == http.StatusOK {
+			if err := json.NewDecoder(answer.Body).Decode(&review); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return answer.StatusCode, review
+	}
+	_, review := ask(`{"request":{"uid":"u-1"}}`, "")
+	if r := review.Response; r == nil || r.Allowed || r.UID != "u-1" || !probe.Seen(&apierrors.StatusError{ErrStatus: *r.Result}) {
+		t.Errorf("the answer is not recognised: %+v", review.Response)
+	}
+	if code, _ := ask(`{`, ""); code != http.StatusBadRequest {
+		t.Errorf("no review: %d", code)
+	}
+	if code, _ := ask(`{"request":{"uid":"u-1"}}`, "yes"); code != http.StatusServiceUnavailable {
+		t.Errorf("before the policies are read: %d", code)
+	}
+	if probe.Seen(errors.New("no")) || probe.Seen(nil) || probe.Seen(apierrors.NewUnauthorized("y")) {
+		t.Error("something else is taken for the answer to a probe")
+	}
+}

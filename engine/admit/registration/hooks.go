@@ -1,0 +1,202 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"flyball.dev/flyball/engine/admit/credential"
+	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/probe"
+)
+
+// FieldManager is under which name the server writes.
+const FieldManager = "flyball-webhook"
+
+// ErrConflict says that another replica wrote first; what it wrote is read at the next attempt.
+var ErrConflict = errors.New("another replica was first")
+
+// Hooks are the ValidatingWebhookConfigurations that lead to this server.
+type Hooks struct {
+	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
+	// Names are the configurations whose caBundle and path are kept.
+	Names []string
+	// Endpoint is how API servers reach the server.
+	Endpoint Endpoint
+	// Desired makes the configuration that is created and kept as a whole; nil where others do that.
+	Desired func(ctx context.Context, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
+	// Author writes the desired configuration.
+	Author Author
+
+	// live are those of the configurations that exist, as they were last read or written.
+	live []*admissionregistrationv1.ValidatingWebhookConfiguration
+}
+
+// Read gets the configurations as they are. One that does not exist sends nothing here, and is no error.
+func (h *Hooks) Read(ctx context.Context) error {
+	h.live = nil
+	for _, name := range h.Names {
+		config, err := h.Client.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the ValidatingWebhookConfiguration %s: %w", name, err)
+		}
+		h.live = append(h.live, config)
+	}
+	return nil
+}
+
+// Trust says whether every webhook of every configuration trusts the authority.
+func (h *Hooks) Trust(authority *x509.Certificate) bool {
+	for _, config := range h.live {
+		for i := range config.Webhooks {
+			if !credential.Trusts(config.Webhooks[i].ClientConfig.CABundle, authority) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Lead says whether every webhook of every configuration leads to a path below the secret one.
+func (h *Hooks) Lead(token string) bool {
+	for _, config := range h.live {
+		for i := range config.Webhooks {
+			if want := pathOf(&config.Webhooks[i]); want != "" && !h.leads(&config.Webhooks[i], "/"+token+want) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// leads says whether a webhook leads to this server at a path. One that leads elsewhere than the server is somebody else's matter.
+func (h *Hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path string) bool {
+	live, want := webhook.ClientConfig, h.Endpoint.Client(path, nil)
+	switch {
+	case want.URL != nil:
+		return live.URL == nil || *live.URL == *want.URL
+	default:
+		return live.Service == nil || live.Service.Path != nil && *live.Service.Path == path
+	}
+}
+
+// Announce brings the configurations to how the server is reached, and the desired one to what it is to be.
+func (h *Hooks) Announce(ctx context.Context, reach Reach) error {
+	var errs []error
+	if h.Desired != nil {
+		want, err := h.Desired(ctx, reach)
+		if err == nil {
+			err = h.ensure(ctx, want)
+		}
+		errs = append(errs, err)
+	}
+	for i, config := range h.live {
+		updated, err := h.inject(ctx, config, reach)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		h.live[i] = updated
+	}
+	return errors.Join(errs...)
+}
+
+// ensure creates or corrects the desired configuration.
+func (h *Hooks) ensure(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
+	i := slices.IndexFunc(h.live, func(c *admissionregistrationv1.ValidatingWebhookConfiguration) bool { return c.Name == want.Name })
+	if i < 0 {
+		h.Author.sign(want)
+		made, err := h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
+		if err != nil {
+			return failedWrite("create", want.Name, err)
+		}
+		h.live = append(h.live, made)
+		return nil
+	}
+	corrected := h.Author.corrected(h.live[i], want)
+	if corrected == nil {
+		return nil
+	}
+	updated, err := h.Client.Update(ctx, corrected, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return failedWrite("update", want.Name, err)
+	}
+	h.live[i] = updated
+	return nil
+}
+
+// inject sets caBundle and path of every webhook of a configuration, if nobody has written the configuration since.
+func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	next, changed := config.DeepCopy(), false
+	for i := range next.Webhooks {
+		webhook := &next.Webhooks[i]
+		if !bytes.Equal(webhook.ClientConfig.CABundle, reach.Bundle) {
+			webhook.ClientConfig.CABundle, changed = reach.Bundle, true
+		}
+		path := pathOf(webhook)
+		if path == "" || h.leads(webhook, "/"+reach.Token+path) {
+			continue
+		}
+		changed = true
+		if want := h.Endpoint.Client("/"+reach.Token+path, nil); want.URL != nil {
+			webhook.ClientConfig.URL = want.URL
+		} else {
+			webhook.ClientConfig.Service.Path = want.Service.Path
+		}
+	}
+	if !changed {
+		return config, nil
+	}
+	updated, err := h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return nil, failedWrite("set caBundle and path of", config.Name, err)
+	}
+	return updated, nil
+}
+
+// failedWrite tells a lost race from a failure.
+func failedWrite(verb, name string, err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w: %w", verb, name, ErrConflict, err)
+	}
+	return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w", verb, name, err)
+}
+
+// Watch notifies when one of the configurations changes, and when the author begins to lead.
+func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
+	for _, name := range h.Names {
+		if err := WatchNamed(ctx, h.Client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, notify); err != nil {
+			return fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", name, err)
+		}
+	}
+	h.Author.tell(ctx.Done(), notify)
+	return nil
+}
+
+// pathOf is where a webhook of the configurations leads, below the secret part; empty for one that is not known.
+func pathOf(webhook *admissionregistrationv1.ValidatingWebhook) string {
+	switch webhook.Name {
+	case webhookName:
+		return ValidatePath
+	case freezeWebhookName:
+		return JudgePath
+	case namespaceWebhookName:
+		return JudgePath + gate.OpenSuffix
+	case probe.WebhookName:
+		return probe.Path
+	default:
+		return ""
+	}
+}
