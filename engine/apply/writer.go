@@ -19,7 +19,7 @@ import (
 )
 
 // FieldManager is the name under which Flyball's writes appear in managedFields.
-const FieldManager = "flyball"
+const FieldManager = workload.FieldManager
 
 // Outcome is what became of a write.
 type Outcome string

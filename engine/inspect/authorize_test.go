@@ -24,7 +24,7 @@ func TestAuthorize(t *testing.T) {
 target: {group: apps, kind: Deployment, versions: [v1]}
 scale: [{name: main, replicas: .spec.replicas, via: Scale}]
 `)
-	rules := append(inspect.RulesOf(scaled, served), inspect.WatcherRules()...)
+	rules := append(inspect.RulesOf(scaled, served), watcherRules...)
 	tests := []struct{ reason, user, want string }{
 		{reason: "who may do all lacks nothing", user: "admin", want: ""},
 		{reason: "who may read lacks the rest, and only that", user: "sre", want: `- apiGroups: ["apiextensions.k8s.io"]

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,63 +67,31 @@ func TestMinimalRulesAreExact(t *testing.T) {
 	})
 }
 
-func TestDebouncer(t *testing.T) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	d := debouncer{wait: 200 * time.Millisecond, echo: 5 * time.Second}
-	d.add("apps", at(0))
-	d.add("batch", at(100))
-	d.add("apps", at(190)) // neither delays nor repeats the call
-	steps := []struct {
-		ms   int
-		want []string
-	}{
-		{199, nil},
-		{200, []string{"apps"}},
-		{201, nil},
-		{300, []string{"batch"}},
-		{5199, nil},
-		{5200, []string{"apps"}}, // the echo
-		{5300, []string{"batch"}},
-		{60000, nil},
-	}
-	for _, s := range steps {
-		if diff := cmp.Diff(s.want, d.take(at(s.ms))); diff != "" {
-			t.Errorf("due at %d ms (-want +got):\n%s", s.ms, diff)
+// TestWatcherGathersEvents: one callback for all events of a group within a moment, and one more a while after each.
+func TestWatcherGathersEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var calls []string
+		w := newWatcher(WatcherOptions{}, func(group string) { calls = append(calls, fmt.Sprintf("%s %s", group, time.Since(start))) })
+		go w.run(t.Context())
+		for _, event := range []struct {
+			at    time.Duration
+			group string
+		}{
+			{0, "apps"}, {100 * time.Millisecond, "batch"},
+			{190 * time.Millisecond, "apps"}, // neither delays nor repeats the callback
+			{4900 * time.Millisecond, "batch"},
+		} {
+			time.Sleep(event.at - time.Since(start))
+			w.note(event.group)
 		}
-	}
-	d.add("apps", at(61000))
-	d.take(at(61200))
-	d.add("apps", at(62000)) // puts the echo off
-	if diff := cmp.Diff([]string{"apps"}, d.take(at(62200))); diff != "" {
-		t.Errorf("a second event (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string(nil), d.take(at(66300))); diff != "" {
-		t.Errorf("the first echo after a second event (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"apps"}, d.take(at(67200))); diff != "" {
-		t.Errorf("the echo of the second event (-want +got):\n%s", diff)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	fields := []string{"replicas", "replica", "selector", "template", "paused"}
-	tests := []struct{ name, want string }{
-		{"replcias", "replicas"},
-		{"Replicas", "replicas"},
-		{"replicaz", "replica"}, // as near as replicas: the first in the alphabet
-		{"pause", "paused"},
-		{"minReadySeconds", ""},
-		{"x", ""},
-	}
-	for _, tt := range tests {
-		if got := nearest(tt.name, fields); got != tt.want {
-			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want := []string{"apps 200ms", "batch 300ms", "batch 5.1s", "apps 5.2s", "batch 5.3s", "batch 10.1s"}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Error(diff)
 		}
-	}
-	if got := nearest("anything", nil); got != "" {
-		t.Errorf("nearest among none = %q", got)
-	}
+	})
 }
 
 func TestGroupOf(t *testing.T) {

@@ -87,6 +87,32 @@ func (n node) items() (raw string, ok bool) {
 	return "", false
 }
 
+// mapKeys are the keys by which the API server knows the elements of a list; empty where it knows them by their places.
+func (n node) mapKeys() string {
+	for _, p := range n {
+		if p.Get("x-kubernetes-list-type").String() != "map" {
+			continue
+		}
+		var keys []string
+		for _, key := range p.Get("x-kubernetes-list-map-keys").Array() {
+			keys = append(keys, key.String())
+		}
+		return strings.Join(keys, " and ")
+	}
+	return ""
+}
+
+// enum lists the JSON texts that are allowed; none where any are.
+func (n node) enum() []string {
+	var values []string
+	for _, p := range n {
+		for _, v := range p.Get("enum").Array() {
+			values = append(values, strings.Clone(v.Raw))
+		}
+	}
+	return values
+}
+
 // isOpen says whether fields that the schema does not name may be there.
 func (n node) isOpen() bool {
 	fields := false

@@ -40,6 +40,9 @@ func (f Finding) String() string {
 type SchemaReport struct {
 	// Missing lists the paths that cannot work.
 	Missing []Finding
+	// Idle lists what does no harm and will not work as it stands: paths of changes that the schema does not have, so that nothing
+	// there can change, and comparisons with values that a field cannot have.
+	Idle []Finding
 	// Unknown lists paths that lie in a part of the schema that leaves its fields or their types open, each once.
 	Unknown []string
 }
@@ -54,22 +57,23 @@ var ErrNotPublished = errors.New("the OpenAPI schema of the kind is not publishe
 // document is one group version's OpenAPI v3 document, as JSON text.
 type document struct{ text string }
 
-// cachedReport is an answer with the question and the schema that it is about.
+// cachedReport is a report with what it holds for.
 type cachedReport struct {
-	url, question string
-	report        SchemaReport
+	// url is that of the schema, and holds its hash; uses is the text of the uses.
+	url, uses string
+	report    SchemaReport
 }
 
-// MatchSchema looks each path up in the published schema of the kind; a path that is written must not lie under .status
-// where that is a subresource. Only the document of the kind's group version is
-// fetched, and only if its hash in the OpenAPI index, or the uses, changed since the kind was last asked about.
+// MatchSchema looks each path up in the published schema of the kind. A path that is written must not lie under .status where that
+// is a subresource. Only the document of the kind's group version is fetched, and only if its hash in the OpenAPI index, or the
+// uses, have changed since the last call for the kind.
 func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
 	published, err := c.published(ctx, gvk)
 	if err != nil {
 		return SchemaReport{}, err
 	}
-	url, question := published.ServerRelativeURL(), questionOf(uses)
-	if report, ok := c.recall(gvk, url, question); ok {
+	url, text := published.ServerRelativeURL(), textOf(uses)
+	if report, ok := c.cached(gvk, url, text); ok {
 		return report, nil
 	}
 	doc, err := c.document(ctx, gvk.GroupVersion(), published)
@@ -82,7 +86,7 @@ func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reports[gvk] = cachedReport{url: url, question: question, report: report.clone()}
+	c.reports[gvk] = cachedReport{url: url, uses: text, report: report.clone()}
 	return report, nil
 }
 
@@ -103,11 +107,12 @@ func (c *Inspector) published(ctx context.Context, gvk schema.GroupVersionKind) 
 	return published, nil
 }
 
-func (c *Inspector) recall(gvk schema.GroupVersionKind, url, question string) (SchemaReport, bool) {
+// cached gives the last report on a kind if it still holds.
+func (c *Inspector) cached(gvk schema.GroupVersionKind, url, uses string) (SchemaReport, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.reports[gvk]
-	if !ok || known.url != url || known.question != question {
+	if !ok || known.url != url || known.uses != uses {
 		return SchemaReport{}, false
 	}
 	return known.report.clone(), true
@@ -150,11 +155,13 @@ func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (Sche
 	w := walker{components: components, root: root, kind: describe(gvk), hasStatus: hasStatus(doc.text, gvk)}
 	var report SchemaReport
 	for _, use := range uses {
-		finding, verdict := w.look(use)
+		finding, is := w.check(use)
 		switch text := use.Path.String(); {
-		case verdict == missing:
+		case is == missing && use.Judged, is == idle:
+			report.Idle = append(report.Idle, finding)
+		case is == missing:
 			report.Missing = append(report.Missing, finding)
-		case verdict == unknown && !slices.Contains(report.Unknown, text):
+		case is == unknown && !slices.Contains(report.Unknown, text):
 			report.Unknown = append(report.Unknown, text)
 		}
 	}
@@ -162,14 +169,14 @@ func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (Sche
 }
 
 func (r SchemaReport) clone() SchemaReport {
-	return SchemaReport{Missing: slices.Clone(r.Missing), Unknown: slices.Clone(r.Unknown)}
+	return SchemaReport{Missing: slices.Clone(r.Missing), Idle: slices.Clone(r.Idle), Unknown: slices.Clone(r.Unknown)}
 }
 
-// questionOf tells two lists of uses apart.
-func questionOf(uses []adapter.Use) string {
+// textOf tells two lists of uses apart.
+func textOf(uses []adapter.Use) string {
 	var b strings.Builder
 	for _, u := range uses {
-		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\n", u.Field, u.Path, u.Types, u.Write)
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\x00%t\x00%t\x00%q\n", u.Field, u.Path, u.Types, u.Write, u.ByPosition, u.Judged, u.Values)
 	}
 	return b.String()
 }

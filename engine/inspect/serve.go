@@ -38,23 +38,12 @@ type Served struct {
 	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed, then without a
 	// version, since the plural name is the same in every version.
 	GVR schema.GroupVersionResource
-	// Namespaced is false for cluster-scoped kinds.
-	Namespaced bool
-	// HasScale and HasStatus say whether the version has the subresource.
-	HasScale, HasStatus bool
-	// Verbs are those that the resource supports.
-	Verbs []string
+	// HasScale says whether the version has the subresource.
+	HasScale bool
 	// Absence is empty if Found.
 	Absence Absence
 	// Message says, for people, what is served: "apps/v1 serves Deployment as deployments, with /scale".
 	Message string
-	// Offered lists, for VersionNotServed, the versions that have the kind.
-	Offered []string
-}
-
-// Supports says whether the resource has every one of the verbs.
-func (s Served) Supports(verbs ...string) bool {
-	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(s.Verbs, v) })
 }
 
 // Serve finds the first of the versions in which the kind is served. A kind that is not served is an answer, not an
@@ -91,19 +80,14 @@ func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (
 	if i < 0 {
 		return Served{}, nil
 	}
-	resource := list.APIResources[i]
+	name := list.APIResources[i].Name
 	served := Served{
-		Found:      true,
-		GVK:        gvk,
-		GVR:        gvk.GroupVersion().WithResource(resource.Name),
-		Namespaced: resource.Namespaced,
-		Verbs:      resource.Verbs,
+		Found:    true,
+		GVK:      gvk,
+		GVR:      gvk.GroupVersion().WithResource(name),
+		HasScale: slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name+"/scale" }),
+		Message:  fmt.Sprintf("%s serves %s as %s", gvk.GroupVersion(), gvk.Kind, name),
 	}
-	for _, r := range list.APIResources {
-		served.HasScale = served.HasScale || r.Name == resource.Name+"/scale"
-		served.HasStatus = served.HasStatus || r.Name == resource.Name+"/status"
-	}
-	served.Message = fmt.Sprintf("%s serves %s as %s", gvk.GroupVersion(), gvk.Kind, resource.Name)
 	if served.HasScale {
 		served.Message += ", with /scale"
 	}
@@ -123,6 +107,7 @@ func (c *Inspector) absent(ctx context.Context, kind schema.GroupKind, versions 
 		}, nil
 	}
 	answer := Served{Absence: KindNotServed}
+	var offered []string
 	for _, version := range served {
 		other, err := c.servedAs(ctx, kind.WithVersion(version))
 		if err != nil {
@@ -130,13 +115,13 @@ func (c *Inspector) absent(ctx context.Context, kind schema.GroupKind, versions 
 		}
 		if other.Found {
 			answer.Absence = VersionNotServed
-			answer.Offered = append(answer.Offered, version)
+			offered = append(offered, version)
 			answer.GVR = other.GVR.GroupResource().WithVersion("")
 		}
 	}
 	if answer.Absence == VersionNotServed {
 		answer.Message = fmt.Sprintf("%s is served as %s, not as %s: add a served version to spec.target.versions",
-			kind, strings.Join(answer.Offered, ", "), strings.Join(versions, ", "))
+			kind, strings.Join(offered, ", "), strings.Join(versions, ", "))
 		return answer, nil
 	}
 	answer.Message = fmt.Sprintf("%s is served, but without the kind %s: install it first",

@@ -10,15 +10,17 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/spelling"
 )
 
-// verdict is what the schema says of one path.
-type verdict uint8
+// presence is what the schema says of one path.
+type presence uint8
 
 const (
-	matched verdict = iota
+	found presence = iota
 	missing
-	unknown
+	unknown // the schema leaves it open
+	idle    // a comparison that can never hold
 )
 
 // componentPrefix starts every reference in the documents of API servers.
@@ -66,8 +68,8 @@ type walker struct {
 	hasStatus bool
 }
 
-// look walks one path and checks the type at its end.
-func (w walker) look(use adapter.Use) (Finding, verdict) {
+// check walks one path and checks the type at its end.
+func (w walker) check(use adapter.Use) (Finding, presence) {
 	finding := Finding{Field: use.Field, Path: use.Path.String()}
 	steps := use.Path.Steps()
 	if use.Write && w.hasStatus && len(steps) > 0 && steps[0].Name == "status" {
@@ -75,9 +77,13 @@ func (w walker) look(use adapter.Use) (Finding, verdict) {
 		return finding, missing
 	}
 	at := w.node(w.root)
-	var trail path.Path
-	for _, step := range steps {
-		next, why, suggestion := w.step(at, trail, step)
+	var walked path.Path
+	for i, step := range steps {
+		if keys := at.mapKeys(); use.ByPosition && i == len(steps)-1 && keys != "" {
+			finding.Why = fmt.Sprintf("the elements of %s are known by %s, and not by their places, in the schema of %s: set nameFrom", walked, keys, w.kind)
+			return finding, missing
+		}
+		next, why, suggestion := w.step(at, walked, step)
 		if why != "" {
 			finding.Why, finding.Suggestion = why, suggestion
 			return finding, missing
@@ -85,10 +91,17 @@ func (w walker) look(use adapter.Use) (Finding, verdict) {
 		if next == nil {
 			return finding, unknown
 		}
-		at, trail = next, join(trail, step)
+		at, walked = next, join(walked, step)
+	}
+	if why, suggestion := w.excluded(at, use); why != "" {
+		finding.Why, finding.Suggestion = why, suggestion
+		if use.Write {
+			return finding, missing
+		}
+		return finding, idle
 	}
 	if len(use.Types) == 0 {
-		return finding, matched
+		return finding, found
 	}
 	types := at.types()
 	if len(types) == 0 {
@@ -98,15 +111,34 @@ func (w walker) look(use adapter.Use) (Finding, verdict) {
 		finding.Why = fmt.Sprintf("%s is %s in the schema of %s, the adapter needs %s", use.Path, either(types), w.kind, either(use.Types))
 		return finding, missing
 	}
-	return finding, matched
+	return finding, found
+}
+
+// excluded says of the first value that the schema does not allow at a place which are, and which was probably meant.
+func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
+	allowed := at.enum()
+	if len(allowed) == 0 {
+		return "", ""
+	}
+	for _, value := range use.Values {
+		if slices.ContainsFunc(allowed, func(a string) bool { return path.Equal(a, value) }) {
+			continue
+		}
+		why = fmt.Sprintf("%s is not among the values of %s in the schema of %s: %s", value, use.Path, w.kind, strings.Join(allowed, ", "))
+		if value[0] == '"' {
+			suggestion = spelling.Nearest(value, allowed)
+		}
+		return why, suggestion
+	}
+	return "", ""
 }
 
 // step goes down by one step. It answers with the node below, or with why there is none, or with neither where the
 // schema leaves it open.
-func (w walker) step(at node, trail path.Path, step path.Step) (below node, why, suggestion string) {
+func (w walker) step(at node, walked path.Path, step path.Step) (below node, why, suggestion string) {
 	switch step.Kind {
 	case path.Field:
-		return w.field(at, trail, step.Name)
+		return w.field(at, walked, step.Name)
 	case path.Wildcard:
 		if raw, ok := at.values(); ok && !at.is("array") {
 			return w.node(raw), "", ""
@@ -117,33 +149,33 @@ func (w walker) step(at node, trail path.Path, step path.Step) (below node, why,
 	case !ok && at.isOpen():
 		return nil, "", ""
 	case !ok:
-		return nil, fmt.Sprintf("%s is %s in the schema of %s, so %s selects nothing", trail, either(at.types()), w.kind, step), ""
+		return nil, fmt.Sprintf("%s is %s in the schema of %s, so %s selects nothing", walked, either(at.types()), w.kind, step), ""
 	}
 	below = w.node(items)
 	if step.Kind != path.Where {
 		return below, "", ""
 	}
-	return w.filtered(below, join(trail, step), step.Filter.Key)
+	return w.filtered(below, join(walked, step), step.Filter.Key)
 }
 
 // filtered checks the key of a filter in the elements that it filters.
-func (w walker) filtered(element node, trail, key path.Path) (below node, why, suggestion string) {
-	at, keyTrail := element, trail
+func (w walker) filtered(element node, walked, key path.Path) (below node, why, suggestion string) {
+	at, keyWalked := element, walked
 	for _, step := range key.Steps() {
-		next, why, _ := w.step(at, keyTrail, step)
+		next, why, _ := w.step(at, keyWalked, step)
 		if why != "" {
 			return nil, "in the filter: " + why, ""
 		}
 		if next == nil {
 			break
 		}
-		at, keyTrail = next, join(keyTrail, step)
+		at, keyWalked = next, join(keyWalked, step)
 	}
 	return element, "", ""
 }
 
 // field goes down into a member of an object.
-func (w walker) field(at node, trail path.Path, name string) (below node, why, suggestion string) {
+func (w walker) field(at node, walked path.Path, name string) (below node, why, suggestion string) {
 	if raw, ok := at.property(name); ok {
 		return w.node(raw), "", ""
 	}
@@ -153,16 +185,16 @@ func (w walker) field(at node, trail path.Path, name string) (below node, why, s
 	if at.isOpen() {
 		return nil, "", ""
 	}
-	target := trail.Field(name)
+	target := walked.Field(name)
 	if types := at.types(); len(types) > 0 && !slices.Contains(types, "object") {
-		why = fmt.Sprintf("%s is %s in the schema of %s and has no field %s", trail, either(types), w.kind, name)
+		why = fmt.Sprintf("%s is %s in the schema of %s and has no field %s", walked, either(types), w.kind, name)
 		if slices.Contains(types, "array") {
-			suggestion = join(trail, path.Step{Kind: path.Wildcard}).Field(name).String()
+			suggestion = join(walked, path.Step{Kind: path.Wildcard}).Field(name).String()
 		}
 		return nil, why, suggestion
 	}
-	if near := nearest(name, at.propertyNames()); near != "" {
-		suggestion = trail.Field(near).String()
+	if near := spelling.Nearest(name, at.propertyNames()); near != "" {
+		suggestion = walked.Field(near).String()
 	}
 	return nil, fmt.Sprintf("%s is not in the schema of %s", target, w.kind), suggestion
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,23 +13,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // AllGroups is passed to a Watcher's callback when any group may have changed.
 const AllGroups = "*"
 
+const (
+	// gather is how long changes of one group are gathered before the callback. Installing one CustomResourceDefinition is about
+	// six changes.
+	gather = 200 * time.Millisecond
+	// defaultRepeat and defaultRecheck are those of WatcherOptions.
+	defaultRepeat, defaultRecheck = 5 * time.Second, time.Minute
+)
+
 // WatcherOptions are the times of a Watcher and where it says what it cannot do.
 type WatcherOptions struct {
-	// Debounce is how long changes of one group are collected before the callback; zero means 200 ms. Installing one
-	// CustomResourceDefinition is about six changes.
-	Debounce time.Duration
-	// Echo is how long after a callback it is repeated once, since the OpenAPI schema is published a while after the kind
-	// is served; zero means 5 s.
-	Echo time.Duration
+	// Repeat is how long after a callback it is repeated once, since the OpenAPI schema is published a while after the kind is
+	// served; zero means 5 s.
+	Repeat time.Duration
 	// Recheck is how often everything is looked at again while a watch is refused or broken; zero means 60 s.
 	Recheck time.Duration
 	// Log gets one line when a watch is refused and one when it works again.
@@ -37,21 +45,20 @@ type WatcherOptions struct {
 
 // Watcher says when the kinds that the API server serves may have changed. It watches the metadata of
 // CustomResourceDefinitions and APIServices, of which it keeps the name and the resource version. Without the right to
-// watch them (see WatcherRules) it says so, and calls back for everything at a slow pace instead; it goes on trying, so
+// watch them it says so, and calls back for everything at a slow pace instead; it goes on trying, so
 // that a right granted later is used without a restart.
 type Watcher struct {
 	options WatcherOptions
 	changed func(group string)
 	sources []*source
-	events  chan string
+	calls   workqueue.TypedDelayingInterface[call]
 }
 
-// WatcherRules are the rights that a Watcher needs.
-func WatcherRules() []Rule {
-	return []Rule{
-		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}},
-		{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
-	}
+// call is a callback to be made.
+type call struct {
+	group string
+	// repeats is the instant of the callback that this one repeats; zero: it is none.
+	repeats time.Time
 }
 
 // NewWatcher makes a Watcher that calls changed with the API group whose kinds may have come, changed or gone (the empty
@@ -62,7 +69,7 @@ func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group 
 	if err != nil {
 		return nil, fmt.Errorf("make the metadata client that watches API groups: %w", err)
 	}
-	w := &Watcher{options: options.withDefaults(), changed: changed, events: make(chan string)}
+	w := newWatcher(options, changed)
 	for _, gvr := range []schema.GroupVersionResource{
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
@@ -72,17 +79,9 @@ func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group 
 	return w, nil
 }
 
-func (o WatcherOptions) withDefaults() WatcherOptions {
-	if o.Debounce == 0 {
-		o.Debounce = 200 * time.Millisecond
-	}
-	if o.Echo == 0 {
-		o.Echo = 5 * time.Second
-	}
-	if o.Recheck == 0 {
-		o.Recheck = time.Minute
-	}
-	return o
+func newWatcher(options WatcherOptions, changed func(group string)) *Watcher {
+	options.Repeat, options.Recheck = cmp.Or(options.Repeat, defaultRepeat), cmp.Or(options.Recheck, defaultRecheck)
+	return &Watcher{options: options, changed: changed, calls: workqueue.NewTypedDelayingQueue[call]()}
 }
 
 // Degraded says which watches do not work at the moment and why; nil if all do.
@@ -100,35 +99,41 @@ func (w *Watcher) Degraded() error {
 func (w *Watcher) Start(ctx context.Context) error {
 	synced := make([]cache.InformerSynced, 0, len(w.sources))
 	for _, s := range w.sources {
-		if err := s.start(ctx, w.events); err != nil {
+		if err := s.start(ctx, w.note); err != nil {
 			return err
 		}
 		synced = append(synced, s.informer.HasSynced)
 	}
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced...) {
-			send(ctx, w.events, AllGroups)
+			w.note(AllGroups)
 		}
 	}()
-	d := debouncer{wait: w.options.Debounce, echo: w.options.Echo}
-	recheck := time.NewTicker(w.options.Recheck)
-	defer recheck.Stop()
-	for {
-		due := d.next(time.Now())
-		select {
-		case <-ctx.Done():
-			return nil
-		case group := <-w.events:
-			d.add(group, time.Now())
-		case <-due:
-			for _, group := range d.take(time.Now()) {
-				w.changed(group)
-			}
-		case <-recheck.C:
-			if w.Degraded() != nil {
-				w.changed(AllGroups)
-			}
+	go wait.UntilWithContext(ctx, func(context.Context) {
+		if w.Degraded() != nil {
+			w.note(AllGroups)
 		}
+	}, w.options.Recheck)
+	w.run(ctx)
+	return nil
+}
+
+// note has the callback made for a group. Events that come before that add nothing.
+func (w *Watcher) note(group string) { w.calls.AddAfter(call{group: group}, gather) }
+
+// run makes callbacks until the context ends.
+func (w *Watcher) run(ctx context.Context) {
+	context.AfterFunc(ctx, w.calls.ShutDown)
+	for {
+		next, ended := w.calls.Get()
+		if ended {
+			return
+		}
+		w.changed(next.group)
+		if next.repeats.IsZero() {
+			w.calls.AddAfter(call{next.group, time.Now()}, w.options.Repeat)
+		}
+		w.calls.Done(next)
 	}
 }
 
@@ -159,7 +164,7 @@ func newSource(client metadata.Interface, gvr schema.GroupVersionResource, log l
 	return s
 }
 
-func (s *source) start(ctx context.Context, events chan<- string) error {
+func (s *source) start(ctx context.Context, changed func(group string)) error {
 	if err := s.informer.SetTransform(keepVersion); err != nil {
 		return fmt.Errorf("prepare the watch of %s: %w", s.resource, err)
 	}
@@ -168,7 +173,7 @@ func (s *source) start(ctx context.Context, events chan<- string) error {
 	}
 	tell := func(object any) {
 		if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			send(ctx, events, groupOf(name))
+			changed(groupOf(name))
 		}
 	}
 	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
@@ -227,11 +232,4 @@ func versionOf(object any) string {
 func groupOf(name string) string {
 	_, group, _ := strings.Cut(name, ".")
 	return group
-}
-
-func send(ctx context.Context, events chan<- string, group string) {
-	select {
-	case events <- group:
-	case <-ctx.Done():
-	}
 }

@@ -14,6 +14,12 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
+// watcherRules are the rights that a Watcher needs.
+var watcherRules = []inspect.Rule{
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}},
+	{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
+}
+
 // watchGroups starts a Watcher for the length of the test; the channel gets its calls.
 func watchGroups(t *testing.T, config *rest.Config, options inspect.WatcherOptions) (*inspect.Watcher, <-chan string) {
 	t.Helper()
@@ -52,7 +58,7 @@ func expect(t *testing.T, calls <-chan string, group, why string) {
 
 func TestWatcherSeesKindsComeAndGo(t *testing.T) {
 	const group = "come.example.com"
-	watcher, calls := watchGroups(t, api.Config(), inspect.WatcherOptions{Log: testr.New(t), Echo: time.Second})
+	watcher, calls := watchGroups(t, api.Config(), inspect.WatcherOptions{Log: testr.New(t), Repeat: time.Second})
 	expect(t, calls, inspect.AllGroups, "once in sync")
 	inspector := newInspector(t, api.Config())
 	served := func() bool {
@@ -102,7 +108,7 @@ func TestWatcherWithoutRights(t *testing.T) {
 		t.Fatalf("Degraded: %v, want both watches named", err)
 	}
 
-	missing, err := newInspector(t, config).Authorize(t.Context(), inspect.WatcherRules())
+	missing, err := newInspector(t, config).Authorize(t.Context(), watcherRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +118,6 @@ func TestWatcherWithoutRights(t *testing.T) {
 	install(t, crd)
 	expect(t, calls, crd.Spec.Group, "after rights came")
 	if len(missing) == 0 {
-		t.Errorf("missing rules: %v, want %d", missing, len(inspect.WatcherRules()))
+		t.Errorf("missing rules: %v, want %d", missing, len(watcherRules))
 	}
 }

@@ -19,6 +19,10 @@ type Ailment struct {
 	Capabilities []v1alpha1.Capability
 	// Reason says what is wrong.
 	Reason string
+	// Listing says that nothing is: the objects of the kind are being listed for the first time.
+	Listing bool
+	// Unwatched says that the kind is in use and changes of its objects are not seen.
+	Unwatched bool
 }
 
 // AdapterHealth knows what is wrong with adapters, for the policies that suffer from it.
@@ -58,12 +62,31 @@ func (h *AdapterHealth) list() []Ailment {
 }
 
 // unready says why objects that a policy selects are left as they are, or changes are not judged, because of an adapter;
-// empty: none is.
-func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) string {
-	listed := p.Target.Kinds()
-	for _, gk := range listed {
+// empty: none is. It names the kinds that are being listed for the first time.
+func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listing string) {
+	var missed, underWay []string
+	ailments := h.list()
+	for _, a := range ailments {
+		switch {
+		case a.Listing && s.InUse(a.Kind) == nil && mayNeed(p.Policy.Policy, a):
+			underWay = append(underWay, a.Kind.String())
+		case !a.Listing && misses(s, p.Policy.Policy, a) && (a.Unwatched || len(p.Target.Kinds()) == 0):
+			missed = append(missed, a.Reason)
+		}
+	}
+	listing = strings.Join(underWay, ", ")
+	if why := unreadyListed(s, p, underWay); why != "" {
+		return why, listing
+	}
+	return strings.Join(missed, "; "), listing
+}
+
+// unreadyListed says why a kind that a policy lists cannot be acted on, or is not judged.
+func unreadyListed(s *world.Snapshot, p *world.Policy, underWay []string) string {
+	for _, gk := range p.Target.Kinds() {
 		k := s.InUse(gk)
 		switch {
+		case k == nil && slices.Contains(underWay, gk.String()):
 		case k == nil:
 			return notAdapted(gk)
 		case k.Blocked != "":
@@ -79,16 +102,7 @@ func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) string {
 			}
 		}
 	}
-	if len(listed) > 0 {
-		return ""
-	}
-	var missed []string
-	for _, a := range h.list() {
-		if misses(s, p.Policy.Policy, a) {
-			missed = append(missed, a.Reason)
-		}
-	}
-	return strings.Join(missed, "; ")
+	return ""
 }
 
 func notAdapted(gk schema.GroupKind) string {
@@ -102,7 +116,15 @@ func misses(s *world.Snapshot, p *policy.Policy, a Ailment) bool {
 		return false
 	}
 	if k := s.InUse(a.Kind); k != nil {
-		return k.Blocked != "" && s.Selects(p, k)
+		return (k.Blocked != "" || a.Unwatched) && s.Selects(p, k)
+	}
+	return mayNeed(p, a)
+}
+
+// mayNeed says whether a policy could act on objects of a kind by what its adapter can do.
+func mayNeed(p *policy.Policy, a Ailment) bool {
+	if !p.Target.MatchesKind(a.Kind) {
+		return false
 	}
 	needed := func(n v1alpha1.Capability) bool { return slices.Contains(a.Capabilities, n) }
 	return len(p.Needs) == 0 || len(a.Capabilities) == 0 || slices.ContainsFunc(p.Needs, needed)

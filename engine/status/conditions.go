@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,12 +11,13 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// maxFailures is how many failed targets a status names.
-const maxFailures = 10
+// maxNamed is how many targets of a sort a status names.
+const maxNamed = 10
 
 // view is all that the status of a policy is made of.
 type view struct {
@@ -27,13 +29,37 @@ type view struct {
 	remaining int
 	// unready says why objects that the policy selects are left as they are because of an adapter; empty: none is.
 	unready string
-	tally   tally
+	// listing names the kinds whose objects are being listed for the first time; empty: none are.
+	listing string
+	// judges says that changes are judged by the policy; unenforced then why they may pass, if that is known.
+	judges, known bool
+	unenforced    string
+	// unmatched are the terms of the target that match nothing.
+	unmatched []target.Unmatched
+	tally     tally
 }
 
-func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, state policy.State, now time.Time, generation int64) *view {
-	v := &view{policy: p, state: state, now: now, generation: generation, remaining: snapshot.LedgersOf(p.ID), unready: s.Health.unready(snapshot, p)}
+func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
+	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation, remaining: snapshot.LedgersOf(p.ID)}
+	v.unready, v.listing = s.Health.unready(snapshot, p)
 	s.Book.read(p.ID, func(t *tally) { v.tally = t.copy() })
+	if !p.Deleting && !p.IsBroken() {
+		v.unmatched = unmatched(snapshot, p, &v.tally, v.objectsKnown())
+	}
+	if p.Deleting {
+		// No edge that the spec speaks of comes any more.
+		v.state = policy.State{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time, Message: v.restoring()}
+	}
 	return v
+}
+
+// prove takes over whether what the policy denies is denied.
+func (v *view) prove(e Enforcement) {
+	if _, v.judges = v.policy.Extras.(policy.Judge); !v.judges || e == nil {
+		v.judges = false
+		return
+	}
+	v.unenforced, v.known, v.judges = e.Unenforced(v.policy)
 }
 
 // fill writes the part of the status that all policies share. It edits the status given.
@@ -41,78 +67,126 @@ func (v *view) fill(st *v1alpha1.PolicyStatus) {
 	t := &v.tally
 	st.ObservedGeneration = v.generation
 	st.State = v.state.Name
-	if v.policy.Deleting {
-		st.State = "Restoring"
-	}
 	st.PreviousTransitionTime, st.NextTransitionTime = TimeOf(v.state.Since), TimeOf(v.state.Next)
 	st.Targets = &v1alpha1.TargetCounts{
-		Asleep: t.counts[Asleep], Awake: t.counts[Awake] + t.counts[Set], AlreadyAsleep: t.counts[AlreadyAsleep],
+		Total: t.total(), Asleep: t.counts[Asleep], Awake: t.counts[Awake], Set: t.counts[Set], AlreadyAsleep: t.counts[AlreadyAsleep],
 		Pending: t.counts[Pending], Overridden: t.counts[Overridden], Failed: t.counts[Failed], Unable: t.counts[Unable],
 	}
-	for _, n := range t.counts {
-		st.Targets.Total += n
-	}
-	st.Failures = nil
-	for _, f := range first(t.failures, maxFailures) {
-		st.Failures = append(st.Failures, v1alpha1.TargetFailure{
-			Kind: f.ref.GroupKind.String(), Namespace: f.ref.Namespace, Name: f.ref.Name, Message: Truncate(f.said, 512)})
-	}
+	st.Failures, st.Overridden, st.Waiting = namesOf(t.failures), namesOf(t.overridden), namesOf(t.waiting)
 	v.fillConditions(st)
+}
+
+// namesOf lists the first few targets with what is to be said of them.
+func namesOf(m map[workload.Ref]string) (list []v1alpha1.TargetFailure) {
+	for _, n := range first(m, maxNamed) {
+		list = append(list, v1alpha1.TargetFailure{Kind: n.ref.GroupKind.String(), Namespace: n.ref.Namespace, Name: n.ref.Name, Message: workload.OneLine(n.said, 512)})
+	}
+	return list
 }
 
 // fillConditions edits the conditions of the status given.
 func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
-	set := func(kind string, is bool, reason, message string) {
-		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Truncate(message, 2048),
-			ObservedGeneration: v.generation, LastTransitionTime: metav1.NewTime(v.now)}
-		if is {
-			c.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&st.Conditions, c)
+	put := func(kind string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: workload.OneLine(message, 2048),
+			ObservedGeneration: v.generation, LastTransitionTime: metav1.NewTime(v.now)})
 	}
-	ok, reason, message := v.ready(st.Targets)
-	set(v1alpha1.ConditionReady, ok, reason, message)
+	set := func(kind string, is bool, reason, message string) {
+		put(kind, choose(is, metav1.ConditionTrue, metav1.ConditionFalse), reason, message)
+	}
+	if ok, reason, message := v.ready(); ok && v.judges && !v.known {
+		put(v1alpha1.ConditionReady, metav1.ConditionUnknown, "NotProbed", "it was not seen yet that changes are judged; "+message)
+	} else {
+		set(v1alpha1.ConditionReady, ok, reason, message)
+	}
 	if r := v.policy.Reporter(); r != nil {
-		set(r.Condition(), v.state.Active != "", v.state.Name, v.state.Message)
+		set(r.Condition(), v.state.Active != "", v.state.Name, v.stateMessage())
 	} else {
 		set(v1alpha1.ConditionAsleep, v.state.Asleep, v.state.Name, v.state.Message)
 	}
+	v.fillSelecting(st)
 	contested, conflicting := len(v.tally.contested) > 0, len(v.tally.conflicts) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"), list(v.tally.contested, "no other writer resets what this policy sets"))
 	set(v1alpha1.ConditionConflicting, conflicting, choose(conflicting, "OtherPolicy", "None"), list(v.tally.conflicts, "no other policy asks for something else"))
 }
 
+// stateMessage says what the policy is in, and no more than what is true of it.
+func (v *view) stateMessage() string {
+	if v.unenforced != "" && !v.policy.Deleting {
+		return join(v.state.Message, "not enforced: "+v.unenforced)
+	}
+	return v.state.Message
+}
+
 // ready says whether the policy is valid and no target has failed. Work under way does not make it not ready.
-func (v *view) ready(n *v1alpha1.TargetCounts) (ok bool, reason, message string) {
+func (v *view) ready() (ok bool, reason, message string) {
+	t := &v.tally
+	failed, pending := t.counts[Failed], t.counts[Pending]
 	_, judges := v.policy.Extras.(policy.Judge)
 	switch {
 	case v.policy.Deleting:
-		return false, "Restoring", v.restoring()
+		return false, "Restoring", v.state.Message
 	case v.policy.Refused != "":
 		return false, "FinalizerRefused", v.policy.Refused
 	case v.policy.IsBroken():
 		return false, "InvalidSpec", v.state.Message
-	case n.Failed > 0:
-		return false, "TargetsFailed", fmt.Sprintf("%d of %d targets failed: %s", n.Failed, n.Total, list(v.tally.failures, ""))
+	case failed > 0:
+		return false, "TargetsFailed", fmt.Sprintf("%d of %s failed: %s", failed, countOfTargets(t.total()), list(t.failures, ""))
+	case v.unenforced != "":
+		return false, "NotEnforced", v.unenforced
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
 	case v.state.Name == "Suspended":
-		return true, "Suspended", v.state.Message
-	case n.Pending > 0:
-		return true, "Progressing", fmt.Sprintf("%d of %d targets have still to be looked at or changed: %s", n.Pending, n.Total, list(v.tally.waiting, "under way"))
-	case n.Total == 0 && judges:
+		return true, "Suspended", join(v.state.Message, v.progress())
+	case pending > 0 || v.listing != "":
+		return true, "Progressing", v.progress()
+	case t.total() == 0 && judges:
 		return true, "AsExpected", v.state.Message
-	case n.Unable > 0:
-		return true, "AsExpected", fmt.Sprintf("%d targets are as they should be; %d left running, for what is asked cannot be done on them: %s",
-			n.Total-n.Unable, n.Unable, list(v.tally.unable, ""))
 	default:
-		return true, "AsExpected", fmt.Sprintf("%d targets are as they should be", n.Total)
+		return true, "AsExpected", v.summary()
 	}
+}
+
+// progress says what has still to be done; empty: nothing.
+func (v *view) progress() string {
+	t, listing := &v.tally, ""
+	if v.listing != "" {
+		listing = "the first list of " + v.listing + " is under way"
+	}
+	pending, total := t.counts[Pending], t.total()
+	if pending == 0 {
+		return listing
+	}
+	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, countOfTargets(total), choose(pending == 1, "has", "have"),
+		list(t.waiting, "under way")), listing)
+}
+
+// summary says what became of the targets of a policy that has done all it can.
+func (v *view) summary() string {
+	t := &v.tally
+	fine := t.total() - t.counts[Unable] - t.counts[Overridden]
+	message := "no target is selected"
+	switch {
+	case t.total() == 0 && len(v.unmatched) > 0:
+		return join(message, v.unmatchedText())
+	case t.total() > 0 && fine == 0:
+		message = "no target is as it should be"
+	case fine == 1:
+		message = "1 target is as it should be"
+	case fine > 1:
+		message = fmt.Sprintf("%d targets are as they should be", fine)
+	}
+	if n := t.counts[Overridden]; n > 0 {
+		message = join(message, fmt.Sprintf("%d overridden: %s", n, list(t.overridden, "")))
+	}
+	if n := t.counts[Unable]; n > 0 {
+		message = join(message, fmt.Sprintf("%d left running, for what is asked cannot be done: %s", n, list(t.unable, "")))
+	}
+	return message
 }
 
 // restoring says how far the deletion of the policy has come.
 func (v *view) restoring() string {
-	message := fmt.Sprintf("being deleted: %d targets have still to be given back", v.remaining)
+	message := fmt.Sprintf("being deleted: %s %s still to be given back", countOfTargets(int32(v.remaining)), choose(v.remaining == 1, "has", "have"))
 	if v.remaining == 0 && v.tally.delayed != "" {
 		message = "being deleted: " + v.tally.delayed
 	}
@@ -120,6 +194,22 @@ func (v *view) restoring() string {
 		message += ": " + list(v.tally.failures, "")
 	}
 	return message
+}
+
+// countOfTargets says how many targets there are.
+func countOfTargets(n int32) string {
+	switch n {
+	case 0:
+		return "no targets"
+	case 1:
+		return "1 target"
+	}
+	return fmt.Sprintf("%d targets", n)
+}
+
+// join puts what is to be said side by side.
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // list says what is the matter with the first few targets.
@@ -138,7 +228,7 @@ func list(m map[workload.Ref]string, none string) string {
 	return strings.Join(parts, "; ")
 }
 
-func choose(is bool, yes, no string) string {
+func choose[T any](is bool, yes, no T) T {
 	if is {
 		return yes
 	}

@@ -26,18 +26,19 @@ func Marks(v *decide.Verdict, out Outcome) []Mark {
 
 func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	id := o.Policy.ID
-	m := Mark{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting, Contested: out.Contested}
-	for _, c := range v.Conflicts {
-		switch id {
-		case c.Loser:
-			m.State = Overridden
-			m.Conflict = fmt.Sprintf("overruled by %s on %s (%s)", c.Winner, c.Facet, c.Reason)
-		case c.Winner:
-			m.Conflict = fmt.Sprintf("overrules %s on %s (%s)", c.Loser, c.Facet, c.Reason)
-		}
+	if o.Policy.PodOrderer() != nil {
+		return markOfPods(v, o)
 	}
+	m := Mark{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting, Contested: out.Contested}
+	if m.State == Overridden {
+		m.Override = v.Result.Message
+	}
+	m.noteConflicts(v)
 	if o.Err != nil {
 		m.Failure = o.Err.Error()
+	}
+	if m.Failure == "" && !o.OnBehalf {
+		m.Failure = v.Result.Failure
 	}
 	switch {
 	case m.Failure != "":
@@ -49,7 +50,40 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	case m.State == Unable:
 		m.Unable = v.Result.Message
 	}
+	if m.State != Overridden {
+		m.Override = ""
+	}
 	return m
+}
+
+// markOfPods says what a target is in under a policy that orders its pods. What becomes of the target itself does not concern it.
+func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
+	m := Mark{Policy: o.Policy.ID, State: Set}
+	if v.Plan.DeletionCosts == nil {
+		m.State = Awake // it is suspended
+	}
+	m.noteConflicts(v)
+	if o.Err != nil {
+		m.Failure, m.State = o.Err.Error(), Failed
+	}
+	return m
+}
+
+// noteConflicts takes down what a policy has won and lost. A loss is what counts.
+func (m *Mark) noteConflicts(v *decide.Verdict) {
+	var won, lost []string
+	for _, c := range v.Conflicts {
+		switch m.Policy {
+		case c.Loser:
+			lost = append(lost, fmt.Sprintf("overruled by %s on %s (%s)", c.Winner, c.Facet, c.Reason))
+		case c.Winner:
+			won = append(won, fmt.Sprintf("overrules %s on %s (%s)", c.Loser, c.Facet, c.Reason))
+		}
+	}
+	if len(lost) > 0 {
+		m.State, m.Override = Overridden, strings.Join(lost, ", ")
+	}
+	m.Conflict = strings.Join(append(lost, won...), ", ")
 }
 
 // settled is the state of a target once its verdict is carried out.
@@ -58,34 +92,46 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 	case workload.ClassAwake:
 		return Awake
 	case workload.ClassKeep:
-		if v.Result.State == workload.StateAsleep {
-			return Asleep
+		return kept(v, o)
+	case workload.ClassSet:
+		switch v.Result.State {
+		case workload.StateUnable:
+			return Awake // there is no place for what it sets
+		case workload.StateOverridden:
+			return Overridden
 		}
-		return Awake
+		return Set
 	}
 	switch v.Result.State {
-	case workload.StateAsleep:
+	case workload.StateAsleep, workload.StateSet: // held, annotated or bounded is asleep too
 		return Asleep
 	case workload.StateUnable:
-		if o.Class == workload.ClassSet {
-			return Awake // there is no place for what it sets
-		}
 		return Unable
 	case workload.StateAlreadyAsleep:
 		return AlreadyAsleep
 	case workload.StateOverridden:
 		return Overridden
-	case workload.StateSet:
-		return Set
 	default:
 		return Awake
 	}
 }
 
+// kept is the state of a target of which a policy asks no more than that what it has set stays.
+func kept(v *decide.Verdict, o decide.Opinion) State {
+	id := o.Policy.ID.String()
+	mine := func(e workload.Entry) bool { return e.By == id && e.Once == "" }
+	switch {
+	case v.Object == nil || !slices.ContainsFunc(v.Object.Ledger, mine):
+		return Awake
+	case o.Policy.SetsValues():
+		return Set
+	}
+	return Asleep
+}
+
 // appliedBy gives the values that one policy has in place on a target: those it won, once nothing is left to write.
 func appliedBy(v *decide.Verdict, o decide.Opinion, out Outcome) Applied {
-	reporter := o.Policy.Reporter()
-	if reporter == nil || reporter.AppliedLimit() == 0 || o.OnBehalf || v.Result.Patch != nil || out.Failure != "" {
+	if !o.Policy.SetsValues() || o.OnBehalf || v.Result.Patch != nil || out.Failure != "" {
 		return Applied{}
 	}
 	var a Applied

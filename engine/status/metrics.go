@@ -1,6 +1,8 @@
 package status
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flyball.dev/flyball/engine/policy"
@@ -9,26 +11,34 @@ import (
 
 // Metrics are those of policies.
 type Metrics struct {
-	edgeLag  prometheus.Histogram
-	targets  *prometheus.GaugeVec
-	next     *prometheus.GaugeVec
-	conflict *prometheus.GaugeVec
+	edgeLag prometheus.Histogram
+	batches *prometheus.CounterVec
+	// These have the labels policy_kind and policy, some of them a third one.
+	targets, state, ready, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"policy_kind", "policy"}, more...))
+	}
 	m := &Metrics{
 		edgeLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_edge_lag_seconds",
 			Help:    "Time from a policy's transition to the last write that followed from it.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 16)}),
-		targets: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_targets",
-			Help: "Targets of a policy by state."}, []string{"policy_kind", "policy", "state"}),
-		next: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_next_transition_timestamp_seconds",
-			Help: "When a policy's state changes next, in seconds since 1970; absent when it never does."}, []string{"policy_kind", "policy"}),
-		conflict: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_conflicts",
-			Help: "Targets on which another policy asks for something else."}, []string{"policy_kind", "policy"}),
+		batches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_batches_total",
+			Help: "Batches that were opened, of policies with a rate limit, by direction (down, up)."}, []string{"policy_kind", "policy", "verb"}),
+		targets:  gauge("flyball_targets", "Targets of a policy by state.", "state"),
+		state:    gauge("flyball_policy_state", "1 for the state that a policy is in.", "state"),
+		ready:    gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
+		next:     gauge("flyball_next_transition_timestamp_seconds", "When a policy's state changes next, in seconds since 1970; absent when it never does."),
+		conflict: gauge("flyball_conflicts", "Targets on which another policy asks for something else."),
+		took:     gauge("flyball_last_transition_duration_seconds", "Time from a policy's last transition to the last write that followed from it."),
+		trigger:  gauge("flyball_active_trigger", "1 for the trigger of a policy that is in force.", "trigger"),
+		enforced: gauge("flyball_freeze_enforced", "1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
+		frozen:   gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
 	}
-	for _, c := range []prometheus.Collector{m.edgeLag, m.targets, m.next, m.conflict} {
+	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -36,20 +46,29 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// policyLabel is namespace/name, or the name alone of a cluster-scoped policy.
-func policyLabel(p workload.Policy) string {
-	if p.Namespace == "" {
-		return p.Name
-	}
-	return p.Namespace + "/" + p.Name
+// labelsOf selects every series of a policy.
+func labelsOf(id workload.Policy) prometheus.Labels {
+	return prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 }
 
-func (m *Metrics) policy(id workload.Policy, t *tally, state policy.State) {
-	name := policyLabel(id)
+// policy brings the series of a policy up to date.
+func (m *Metrics) policy(v *view, ready bool) {
+	p, t, state := v.policy.Policy.Policy, &v.tally, v.state
+	id, name := p.ID, p.ID.Label()
+	switch {
+	case !v.judges || !v.known || v.policy.Deleting:
+		m.enforced.DeleteLabelValues(id.Kind, name)
+	default:
+		m.enforced.WithLabelValues(id.Kind, name).Set(oneIf(v.unenforced == ""))
+	}
 	for s := Awake; s < stateCount; s++ {
 		m.targets.WithLabelValues(id.Kind, name, stateNames[s]).Set(float64(t.counts[s]))
 	}
 	m.conflict.WithLabelValues(id.Kind, name).Set(float64(len(t.conflicts)))
+	m.ready.WithLabelValues(id.Kind, name).Set(oneIf(ready))
+	m.state.DeletePartialMatch(labelsOf(id))
+	m.state.WithLabelValues(id.Kind, name, state.Name).Set(1)
+	m.active(p, state)
 	if state.Next.IsZero() {
 		m.next.DeleteLabelValues(id.Kind, name)
 		return
@@ -57,10 +76,35 @@ func (m *Metrics) policy(id workload.Policy, t *tally, state policy.State) {
 	m.next.WithLabelValues(id.Kind, name).Set(float64(state.Next.Unix()))
 }
 
+// active shows what of a policy is in force.
+func (m *Metrics) active(p *policy.Policy, state policy.State) {
+	if _, judges := p.Extras.(policy.Judge); judges {
+		m.frozen.WithLabelValues(p.ID.Kind, p.ID.Label()).Set(oneIf(state.Active != ""))
+		return
+	}
+	m.trigger.DeletePartialMatch(labelsOf(p.ID))
+	if state.Active != "" {
+		m.trigger.WithLabelValues(p.ID.Kind, p.ID.Label(), state.Active).Set(1)
+	}
+}
+
+// transitionDone observes how long a transition took.
+func (m *Metrics) transitionDone(id workload.Policy, lag time.Duration) {
+	m.edgeLag.Observe(lag.Seconds())
+	m.took.WithLabelValues(id.Kind, id.Label()).Set(lag.Seconds())
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // forgetPolicy removes every series of a policy that is gone.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
-	labels := prometheus.Labels{"policy_kind": id.Kind, "policy": policyLabel(id)}
-	m.targets.DeletePartialMatch(labels)
-	m.next.DeletePartialMatch(labels)
-	m.conflict.DeletePartialMatch(labels)
+	m.batches.DeletePartialMatch(labelsOf(id))
+	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
+		vec.DeletePartialMatch(labelsOf(id))
+	}
 }

@@ -37,8 +37,8 @@ type Mark struct {
 	Policy workload.Policy
 	State  State
 	// Failure says what went wrong, Waiting what the target waits for, Contested which other writer resets it, Conflict which other
-	// policy asks for something else, Unable what cannot be done on it.
-	Failure, Waiting, Contested, Conflict, Unable string
+	// policy asks for something else, Unable what cannot be done on it, Override why the policy does not have its way.
+	Failure, Waiting, Contested, Conflict, Unable, Override string
 	// Applied are the values in place.
 	Applied Applied
 }
@@ -59,6 +59,8 @@ type Book struct {
 type record struct {
 	policy workload.Policy
 	state  State
+	// unseen is true where the target was not looked at since it is known that it has to be.
+	unseen bool
 }
 
 // NewBook makes an empty Book. dirty is called with a policy of which something that status shows has changed; it must not call
@@ -74,12 +76,12 @@ func (b *Book) Note(ref workload.Ref, marks []Mark) {
 	old := b.records[ref]
 	for _, r := range old {
 		if !slices.ContainsFunc(marks, func(m Mark) bool { return m.Policy == r.policy }) {
-			b.tally(r.policy).move(ref, r.state, Mark{})
+			b.tally(r.policy).move(ref, r, Mark{})
 			b.dirty(r.policy)
 		}
 	}
 	for _, m := range marks {
-		if b.tally(m.Policy).move(ref, stateUnder(old, m.Policy), m) {
+		if b.tally(m.Policy).move(ref, recordUnder(old, m.Policy), m) {
 			b.dirty(m.Policy)
 		}
 	}
@@ -89,7 +91,7 @@ func (b *Book) Note(ref workload.Ref, marks []Mark) {
 	}
 	next := make([]record, len(marks))
 	for i, m := range marks {
-		next[i] = record{m.Policy, m.State}
+		next[i] = record{policy: m.Policy, state: m.State}
 	}
 	b.records[ref] = next
 }
@@ -103,13 +105,11 @@ func (b *Book) Await(refs []workload.Ref) {
 	for _, ref := range refs {
 		records := b.records[ref]
 		for i, r := range records {
-			if r.state == None || r.state == Pending || r.state == Failed {
+			if r.state == None || r.state == Failed || r.unseen {
 				continue
 			}
-			t := b.tally(r.policy)
-			t.counts[r.state]--
-			t.counts[Pending]++
-			records[i].state = Pending
+			b.tally(r.policy).await(ref, r.state)
+			records[i].state, records[i].unseen = Pending, true
 		}
 	}
 }
@@ -118,9 +118,10 @@ func (b *Book) Await(refs []workload.Ref) {
 func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if stateUnder(b.records[ref], id) == None {
-		b.records[ref] = append(slices.DeleteFunc(b.records[ref], func(r record) bool { return r.policy == id }), record{id, Pending})
-		b.tally(id).counts[Pending]++
+	if recordUnder(b.records[ref], id).state == None {
+		others := slices.DeleteFunc(b.records[ref], func(r record) bool { return r.policy == id })
+		b.records[ref] = append(others, record{policy: id, state: Pending, unseen: true})
+		b.tally(id).await(ref, None)
 	}
 }
 
@@ -130,8 +131,13 @@ func (b *Book) Forget(id workload.Policy) {
 	defer b.mu.Unlock()
 	delete(b.tallies, id)
 	for ref, records := range b.records {
-		if slices.ContainsFunc(records, func(r record) bool { return r.policy == id }) {
-			b.records[ref] = slices.DeleteFunc(records, func(r record) bool { return r.policy == id })
+		if !slices.ContainsFunc(records, func(r record) bool { return r.policy == id }) {
+			continue
+		}
+		if left := slices.DeleteFunc(records, func(r record) bool { return r.policy == id }); len(left) > 0 {
+			b.records[ref] = left
+		} else {
+			delete(b.records, ref)
 		}
 	}
 }
@@ -162,20 +168,23 @@ func (b *Book) tally(id workload.Policy) *tally {
 	return t
 }
 
-func stateUnder(records []record, id workload.Policy) State {
+func recordUnder(records []record, id workload.Policy) record {
 	for _, r := range records {
 		if r.policy == id {
-			return r.state
+			return r
 		}
 	}
-	return None
+	return record{}
 }
 
-// tally counts the targets of one policy by state and has what is to be said of some of them.
+// tally counts the targets of one policy by state and has what is to be said of some of them. Status, metrics, events and
+// messages are all made of it.
 type tally struct {
-	counts                                          [stateCount]int32
-	failures, waiting, contested, conflicts, unable map[workload.Ref]string
-	applied                                         map[workload.Ref]Applied
+	counts [stateCount]int32
+	// unseen is how many of the pending ones were not looked at.
+	unseen                                                      int32
+	failures, waiting, contested, conflicts, unable, overridden map[workload.Ref]string
+	applied                                                     map[workload.Ref]Applied
 	// delayed says why the policy, which is being deleted, is not gone yet.
 	delayed string
 }
@@ -183,7 +192,8 @@ type tally struct {
 func newTally() *tally {
 	return &tally{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
-		conflicts: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
+		conflicts: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, overridden: map[workload.Ref]string{},
+		applied: map[workload.Ref]Applied{},
 	}
 }
 
@@ -191,15 +201,27 @@ func newTally() *tally {
 func (t *tally) copy() tally {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
-	c.conflicts, c.unable, c.applied = maps.Clone(t.conflicts), maps.Clone(t.unable), nil
+	c.conflicts, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.unable), maps.Clone(t.overridden)
+	c.applied = nil
 	return c
 }
 
-// move counts a target out of one state and into another and reports whether anything that status shows has changed.
-func (t *tally) move(ref workload.Ref, from State, m Mark) bool {
-	changed := from != m.State
-	if from != None {
-		t.counts[from]--
+// total is how many targets there are.
+func (t *tally) total() (n int32) {
+	for _, in := range t.counts {
+		n += in
+	}
+	return n
+}
+
+// move counts a target out of the state of a record and into another and reports whether anything that status shows has changed.
+func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
+	changed := from.state != m.State || from.unseen
+	if from.state != None {
+		t.counts[from.state]--
+	}
+	if from.unseen {
+		t.unseen--
 	}
 	if m.State != None {
 		t.counts[m.State]++
@@ -208,8 +230,22 @@ func (t *tally) move(ref workload.Ref, from State, m Mark) bool {
 	changed = put(t.waiting, ref, m.Waiting) || changed
 	changed = put(t.contested, ref, m.Contested) || changed
 	changed = put(t.unable, ref, m.Unable) || changed
+	changed = put(t.overridden, ref, m.Override) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
 	return put(t.conflicts, ref, m.Conflict) || changed
+}
+
+// await counts a target out of a state and as one that has still to be looked at. What was said of it in that state does not hold
+// any more; who contests it, or asks for something else, is told until something better is known.
+func (t *tally) await(ref workload.Ref, from State) {
+	if from != None {
+		t.counts[from]--
+	}
+	t.counts[Pending]++
+	t.unseen++
+	delete(t.waiting, ref)
+	delete(t.unable, ref)
+	delete(t.overridden, ref)
 }
 
 // put keeps what is to be said of a target; the zero value is nothing.

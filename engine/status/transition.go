@@ -31,7 +31,7 @@ func (s *Writer) Began(id workload.Policy) {
 		return
 	}
 	if before != nil {
-		s.settle(before) // it never came to its end
+		s.settle(id, before) // it never came to its end
 	}
 	s.transitioned[id] = &transition{at: at}
 }
@@ -58,14 +58,14 @@ func (s *Writer) observeTransition(id workload.Policy, state policy.State, pendi
 	case state.Since.After(t.at):
 		t.settled = true
 	case pending == 0:
-		s.settle(t)
+		s.settle(id, t)
 	}
 }
 
-// settle observes the lag of a transition, once.
-func (s *Writer) settle(t *transition) {
+// settle observes the lag of a transition of a policy, once.
+func (s *Writer) settle(id workload.Policy, t *transition) {
 	if lag, written := t.lag(); written && !t.settled {
-		s.metrics.edgeLag.Observe(lag.Seconds())
+		s.metrics.transitionDone(id, lag)
 	}
 	t.settled = true
 }

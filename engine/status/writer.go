@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
@@ -34,12 +35,26 @@ type Transitions interface {
 	FireDue()
 }
 
+// Pods knows what has become of the pods of policies that order them.
+type Pods interface {
+	Summary(workload.Policy) policy.PodSummary
+}
+
+// Enforcement knows whether what policies deny is denied.
+type Enforcement interface {
+	// Unenforced says why changes may pass that a policy denies; empty: none may. While nothing is known, known is false. Of one that
+	// denies nothing any more, concerned is false.
+	Unenforced(p *world.Policy) (why string, known, concerned bool)
+}
+
 // Options say how a Writer runs. The zero value of a field means its default.
 type Options struct {
 	// Clock tells the time by which policies are decided. Default: the machine's.
 	Clock clock.WithTicker
 	// Interval is the shortest time between two status writes of a policy. Default: 500 ms.
 	Interval time.Duration
+	// Enforcement is asked about policies by which changes are judged. Default: all is well.
+	Enforcement Enforcement
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
 }
@@ -55,13 +70,19 @@ type Writer struct {
 	recorder    events.EventRecorder
 	metrics     *Metrics
 	transitions Transitions
+	pods        Pods
 
 	mu           sync.Mutex
 	dirty        map[workload.Policy]bool
 	transitioned map[workload.Policy]*transition
 	// wrote holds policies as the last status write left them, until the cache has them too.
-	wrote  map[workload.Policy]client.Object
-	signal chan struct{}
+	wrote map[workload.Policy]client.Object
+	// owed holds the events on transitions that wait until every target was looked at.
+	owed map[workload.Policy]*announcement
+	// unmatched holds the policies that have terms which match nothing; looking says that they are about to be looked at again.
+	unmatched map[workload.Policy]bool
+	looking   bool
+	signal    chan struct{}
 }
 
 // NewWriter makes a Writer. cached reads Flyball's own objects from a cache and writes them; recorder takes events and may be nil.
@@ -75,6 +96,7 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 	s := &Writer{
 		opts: opts, world: w, client: cached, recorder: recorder, metrics: m, Health: newAdapterHealth(),
 		dirty: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
+		owed: map[workload.Policy]*announcement{}, unmatched: map[workload.Policy]bool{},
 		signal: make(chan struct{}, 1),
 	}
 	s.Book = NewBook(s.Dirty)
@@ -83,6 +105,9 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 
 // Follow says who knows when the state of policies changes. It must be called before Run.
 func (s *Writer) Follow(t Transitions) { s.transitions = t }
+
+// FollowPods says who orders pods. It must be called before Run.
+func (s *Writer) FollowPods(p Pods) { s.pods = p }
 
 // Dirty has the status of a policy looked at again.
 func (s *Writer) Dirty(id workload.Policy) {
@@ -99,6 +124,8 @@ func (s *Writer) Forget(id workload.Policy) {
 	delete(s.dirty, id)
 	delete(s.transitioned, id)
 	delete(s.wrote, id)
+	delete(s.owed, id)
+	delete(s.unmatched, id)
 	s.mu.Unlock()
 	s.metrics.forgetPolicy(id)
 }
@@ -167,19 +194,25 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	if p == nil || !p.Kind.Acts() {
 		return nil
 	}
-	state := p.State(now)
-	s.transitions.SetTransition(id, state.Next)
+	if p.Deleting {
+		s.transitions.SetTransition(id, time.Time{})
+	} else {
+		s.transitions.SetTransition(id, p.State(now).Next)
+	}
 	if !p.Held && p.Refused == "" {
 		return nil // the finalizer is about to come; what would be written now would be gone in a moment
 	}
 	obj := s.freshest(id, p.Object)
 	before := obj.DeepCopyObject().(client.Object)
 	old, cur := p.Kind.Status(before.(policy.Object)), p.Kind.Status(obj)
-	v := s.view(snapshot, p, state, now, obj.GetGeneration())
+	v := s.view(snapshot, p, now, obj.GetGeneration())
+	v.prove(s.opts.Enforcement)
+	s.noteUnmatched(id, len(v.unmatched) > 0)
 	v.fill(cur)
-	activeBefore := s.fillOwnPart(obj, p, state)
-	s.publish(snapshot, id, state, cur.Targets.Pending)
+	activeBefore := s.fillOwnPart(obj, p, v.state)
+	s.publish(snapshot, v, cur)
 	if equality.Semantic.DeepEqual(before, obj) {
+		s.announceTransition(obj, v, nil)
 		return nil
 	}
 	if err := s.client.Status().Patch(ctx, obj, client.MergeFrom(before)); err != nil {
@@ -191,13 +224,16 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.mu.Lock()
 	s.wrote[id] = obj
 	s.mu.Unlock()
-	s.announce(obj, old, cur, state)
-	s.announceHandOver(obj, old, cur, state, activeBefore)
+	s.announceTransition(obj, v, v.transition(old, cur, activeBefore))
+	s.announce(obj, old, cur)
 	return nil
 }
 
 // fillOwnPart fills in what only policies of this kind report. It edits the status of the object.
 func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
+	if o := p.PodOrderer(); o != nil && s.pods != nil {
+		o.FillPods(obj, s.pods.Summary(p.ID))
+	}
 	reporter := p.Reporter()
 	if reporter == nil {
 		return ""
@@ -242,13 +278,14 @@ func isNewer(a, b client.Object) bool {
 	return err == nil && order > 0
 }
 
-// publish brings the metrics of a policy up to date. A policy that has gone meanwhile is left out: nobody would remove its
-// series any more.
-func (s *Writer) publish(snapshot *world.Snapshot, id workload.Policy, state policy.State, pending int32) {
+// publish brings the metrics of a policy up to date, by the tally of which its status is made. A policy that has gone meanwhile is
+// left out: nobody would remove its series any more.
+func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyStatus) {
+	id := v.policy.ID
 	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
-		s.Book.read(id, func(t *tally) { s.metrics.policy(id, t, state) })
+		s.metrics.policy(v, meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady))
 	}
-	s.observeTransition(id, state, pending)
+	s.observeTransition(id, v.state, v.tally.counts[Pending])
 }
 
 // errNoStatus says of a kind of policy that its objects have no status to record anything in.
@@ -263,6 +300,7 @@ func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened tim
 	if !p.Kind.Acts() {
 		return errNoStatus
 	}
+	s.metrics.batches.WithLabelValues(key.Policy.Kind, key.Policy.Label(), key.Direction.String()).Inc()
 	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
 	st, batch := p.Kind.Status(obj), &v1alpha1.BatchStatus{OpenedAt: metav1.NewMicroTime(opened)}
 	if key.Direction == workload.DirectionUp {

@@ -10,7 +10,7 @@ import (
 )
 
 // behindMin is the first pause after a write to an object that has changed or gone since it was read. The watch has brought
-// what it is now by then, unless it does not stand.
+// what it is now by then, unless the watch does not work.
 const behindMin = 50 * time.Millisecond
 
 // backoff gives each target pauses that double from try to try up to a limit. Up to a fifth is taken off at random, so that

@@ -14,8 +14,8 @@ import (
 // drift slows down where another writer keeps undoing what a policy enforces: the first correction is made at once, the
 // next ones after longer and longer pauses, at last one a minute.
 type drift struct {
-	mu     sync.Mutex
-	fights map[workload.Ref]*fight
+	mu       sync.Mutex
+	contests map[workload.Ref]*contest
 	// wrote has the last write to each target for as long as another one that says the same would be a correction; it is
 	// looked through for older ones now and then.
 	wrote map[workload.Ref]written
@@ -28,7 +28,8 @@ type written struct {
 	at  time.Time
 }
 
-type fight struct {
+// contest is over a target on which another writer keeps undoing what a policy enforces.
+type contest struct {
 	rounds int
 	last   time.Time
 	writer string
@@ -40,12 +41,12 @@ var pauses = []time.Duration{2 * time.Second, 15 * time.Second, time.Minute}
 const (
 	// contestedAfter is the number of corrections after which a target counts as contested.
 	contestedAfter = 2
-	// peace is how long nobody may undo anything for a contest to be over.
-	peace = 10 * time.Minute
+	// contestTimeout is how long nobody may undo anything for a contest to be over.
+	contestTimeout = 10 * time.Minute
 )
 
 func newDrift() *drift {
-	return &drift{fights: map[workload.Ref]*fight{}, wrote: map[workload.Ref]written{}}
+	return &drift{contests: map[workload.Ref]*contest{}, wrote: map[workload.Ref]written{}}
 }
 
 // digest tells writes apart, by who makes them and by what they change from what into what.
@@ -63,7 +64,7 @@ func (c *drift) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.wrote[ref]
-	return ok && last.sum == sum && now.Sub(last.at) <= peace
+	return ok && last.sum == sum && now.Sub(last.at) <= contestTimeout
 }
 
 // Wrote remembers a write.
@@ -71,9 +72,9 @@ func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wrote[ref] = written{sum, now}
-	if now.Sub(c.swept) > peace {
+	if now.Sub(c.swept) > contestTimeout {
 		c.swept = now
-		maps.DeleteFunc(c.wrote, func(_ workload.Ref, w written) bool { return now.Sub(w.at) > peace })
+		maps.DeleteFunc(c.wrote, func(_ workload.Ref, w written) bool { return now.Sub(w.at) > contestTimeout })
 	}
 }
 
@@ -81,7 +82,7 @@ func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 func (c *drift) Hold(ref workload.Ref, now time.Time, correction bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.fights[ref]
+	f := c.contests[ref]
 	if !correction || f == nil {
 		return time.Time{}
 	}
@@ -97,18 +98,18 @@ func (c *drift) Hold(ref workload.Ref, now time.Time, correction bool) time.Time
 func (c *drift) Unnamed(ref workload.Ref, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.fights[ref]
-	return f != nil && now.Sub(f.last) <= peace && f.rounds+1 >= contestedAfter && f.writer == ""
+	f := c.contests[ref]
+	return f != nil && now.Sub(f.last) <= contestTimeout && f.rounds+1 >= contestedAfter && f.writer == ""
 }
 
 // Corrected counts one more round; writer names the other writer where that is known.
 func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.fights[ref]
-	if f == nil || now.Sub(f.last) > peace {
-		f = &fight{}
-		c.fights[ref] = f
+	f := c.contests[ref]
+	if f == nil || now.Sub(f.last) > contestTimeout {
+		f = &contest{}
+		c.contests[ref] = f
 	}
 	f.rounds++
 	f.last = now
@@ -125,7 +126,7 @@ func (c *drift) Undone(ref workload.Ref, now time.Time) {
 	c.Corrected(ref, now, admissionWebhook)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.fights[ref]
+	f := c.contests[ref]
 	f.rounds = max(f.rounds, contestedAfter)
 }
 
@@ -133,14 +134,14 @@ func (c *drift) Undone(ref workload.Ref, now time.Time) {
 func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.fights[ref]
+	f := c.contests[ref]
 	if f == nil {
 		return time.Time{}
 	}
-	if over := f.last.Add(peace); now.Before(over) {
+	if over := f.last.Add(contestTimeout); now.Before(over) {
 		return over
 	}
-	delete(c.fights, ref)
+	delete(c.contests, ref)
 	return time.Time{}
 }
 
@@ -148,7 +149,7 @@ func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
 func (c *drift) Writer(ref workload.Ref) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.fights[ref]; f != nil && f.rounds >= contestedAfter {
+	if f := c.contests[ref]; f != nil && f.rounds >= contestedAfter {
 		return f.writer
 	}
 	return ""
@@ -158,6 +159,6 @@ func (c *drift) Writer(ref workload.Ref) string {
 func (c *drift) Forget(ref workload.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.fights, ref)
+	delete(c.contests, ref)
 	delete(c.wrote, ref)
 }

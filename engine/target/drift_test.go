@@ -37,15 +37,15 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 		t.Errorf("the other writer is %q, want argocd", got)
 	}
 	last := corrected[len(corrected)-1]
-	if again := c.Calm(ref, last.Add(peace-time.Second)); !again.Equal(last.Add(peace)) {
-		t.Errorf("before peace, looks again at %v", again)
+	if again := c.Calm(ref, last.Add(contestTimeout-time.Second)); !again.Equal(last.Add(contestTimeout)) {
+		t.Errorf("before contestTimeout, looks again at %v", again)
 	}
-	c.Calm(ref, last.Add(peace))
+	c.Calm(ref, last.Add(contestTimeout))
 	if got := c.Writer(ref); got != "" {
-		t.Errorf("after peace the contest with %q goes on", got)
+		t.Errorf("after contestTimeout the contest with %q goes on", got)
 	}
-	if again := c.Hold(ref, last.Add(peace), true); !again.IsZero() {
-		t.Errorf("after peace a correction waits until %v", again)
+	if again := c.Hold(ref, last.Add(contestTimeout), true); !again.IsZero() {
+		t.Errorf("after contestTimeout a correction waits until %v", again)
 	}
 	if again := c.Hold(ref, last, false); !again.IsZero() {
 		t.Errorf("what is no correction waits until %v", again)
@@ -67,7 +67,7 @@ func TestDriftKnowsAWriteThatWasUndoneWithItsLedger(t *testing.T) {
 		want bool
 	}{
 		{"the same", ref, asleep, noon.Add(time.Minute), true},
-		{"the same, long after", ref, asleep, noon.Add(peace + time.Second), false},
+		{"the same, long after", ref, asleep, noon.Add(contestTimeout + time.Second), false},
 		{"another", ref, awake, noon.Add(time.Minute), false},
 		{"that of another policy", ref, others, noon.Add(time.Minute), false},
 		{"that of another target", other, asleep, noon.Add(time.Minute), false},
@@ -80,12 +80,12 @@ func TestDriftKnowsAWriteThatWasUndoneWithItsLedger(t *testing.T) {
 	if c.Repeated(ref, asleep, noon.Add(time.Minute)) {
 		t.Error("to sleep again after waking repeats nothing")
 	}
-	c.Wrote(other, asleep, noon.Add(2*peace))
+	c.Wrote(other, asleep, noon.Add(2*contestTimeout))
 	if len(c.wrote) != 1 {
 		t.Errorf("%d writes are remembered, want the one that is not long past", len(c.wrote))
 	}
 	c.Forget(other)
-	if c.Repeated(other, asleep, noon.Add(2*peace)) {
+	if c.Repeated(other, asleep, noon.Add(2*contestTimeout)) {
 		t.Error("a target that is gone is remembered")
 	}
 }

@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -48,10 +50,20 @@ type Templates interface {
 	OfKind(k *world.Kind) []workload.Ref
 }
 
-// Keeper keeps an adapter from being deleted.
+// Pods are what orders the pods of targets for deletion.
+type Pods interface {
+	// Decided takes note of a target that was decided: claimed says that its pods are to get deletion costs.
+	Decided(ref workload.Ref, claimed bool)
+	// Note is what has become of the pods of a target.
+	Note(ref workload.Ref) cost.Note
+}
+
+// Keeper keeps an adapter from being deleted, and knows its rights.
 type Keeper interface {
 	// Hold sees to it that the adapter of a kind cannot go while something has to be given back through it.
 	Hold(ctx context.Context, k *decide.Kind) error
+	// Forbidden has the adapter of a kind look at its rights again: a write was forbidden.
+	Forbidden(k *decide.Kind)
 }
 
 // Options say how a Loop runs. The zero value of a field means its default.
@@ -65,6 +77,8 @@ type Options struct {
 	RetryMin, RetryMax time.Duration
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
+	// Savings takes note of what policies save. Default: nobody reads it.
+	Savings *savings.Book
 }
 
 func (o *Options) setDefaults() {
@@ -80,6 +94,9 @@ func (o *Options) setDefaults() {
 	if o.RetryMax == 0 {
 		o.RetryMax = 10 * time.Second
 	}
+	if o.Savings == nil {
+		o.Savings = savings.NewBook(o.Clock, func(workload.Policy) bool { return false })
+	}
 }
 
 // Loop keeps every target of every policy where it should be.
@@ -91,6 +108,7 @@ type Loop struct {
 	status    *status.Writer
 	templates Templates
 	keeper    Keeper
+	pods      Pods
 	metrics   *Metrics
 
 	timer *timer
@@ -118,6 +136,9 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 	w.Observe(l)
 	return l
 }
+
+// FollowPods says who orders the pods of targets. It must be called before Run.
+func (l *Loop) FollowPods(p Pods) { l.pods = p }
 
 // Started says whether targets are worked on: everything has been looked at for the first time.
 func (l *Loop) Started() bool { return l.started.Load() }

@@ -57,6 +57,7 @@ func (noTemplates) WantedBy(workload.Ref) []*world.Policy        { return nil }
 func (noTemplates) Follow(world.PolicyChange) []workload.Ref     { return nil }
 func (noTemplates) OfKind(*world.Kind) []workload.Ref            { return nil }
 func (noTemplates) Hold(context.Context, *decide.Kind) error     { return nil }
+func (noTemplates) Forbidden(*decide.Kind)                       {}
 func (noTemplates) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 }

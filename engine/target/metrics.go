@@ -1,12 +1,20 @@
 package target
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
 
 // Metrics are those of the work on targets.
 type Metrics struct {
-	writes   *prometheus.CounterVec
-	decision prometheus.Histogram
-	panics   prometheus.Counter
+	writes, operations *prometheus.CounterVec
+	decision, sending  prometheus.Histogram
+	panics             prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -15,18 +23,37 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_writes_total",
 			Help: "Writes to targets by adapter, direction (down, up, ledger, template) and result (applied, unchanged, stale, gone, refused, failed)."},
 			[]string{"adapter", "verb", "result"}),
+		operations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_operations_total",
+			Help: "Writes to targets by the policy that asked for them, kind, direction and result."},
+			[]string{"policy_kind", "policy", "kind", "verb", "result"}),
+		sending: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_write_seconds",
+			Help:    "Time from sending a write to a target to the API server's answer.",
+			Buckets: prometheus.ExponentialBuckets(1e-3, 2, 15)}),
 		decision: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_decision_seconds",
 			Help:    "Time to decide for one target under all its policies, writing not included.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10)}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "flyball_panics_total",
 			Help: "Targets that could not be worked on because of a fault in Flyball. The log has the stack."}),
 	}
-	for _, c := range []prometheus.Collector{m.writes, m.decision, m.panics} {
+	for _, c := range []prometheus.Collector{m.writes, m.operations, m.sending, m.decision, m.panics} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// wrote counts a write that a verdict led to.
+func (m *Metrics) wrote(v *decide.Verdict, result apply.Outcome, took time.Duration) {
+	verb, by := v.Result.Direction.String(), v.Result.By
+	m.sending.Observe(took.Seconds())
+	m.writes.WithLabelValues(v.Kind.Adapter.Name(), verb, string(result)).Inc()
+	m.operations.WithLabelValues(by.Kind, by.Label(), v.Kind.GroupKind.String(), verb, string(result)).Inc()
+}
+
+// forgetPolicy removes every series of a policy that is gone.
+func (m *Metrics) forgetPolicy(id workload.Policy) {
+	m.operations.DeletePartialMatch(prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()})
 }
 
 // TemplateWritten counts a write of an object that a template asks for.

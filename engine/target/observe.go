@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -38,9 +39,27 @@ func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 
 // expect counts the objects of a kind that a policy selects as pending, where they were not looked at under it before.
 func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
-	if !p.Deleting && p.Kind.Acts() {
-		s.EachSelected(p, k, func(ref workload.Ref) { l.status.Book.Expect(p.ID, ref) })
+	if p.Deleting || !p.Kind.Acts() {
+		return
 	}
+	s.EachSelected(p, k, func(ref workload.Ref) {
+		if obj := s.Object(ref); obj != nil && !decide.LeavesAlone(s, k.Kind, obj) {
+			l.status.Book.Expect(p.ID, ref)
+		}
+	})
+}
+
+// Arrived counts an object that has come as pending under the policies that select it, until it is looked at.
+func (l *Loop) Arrived(ref workload.Ref) {
+	s := l.world.Snapshot()
+	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
+	if k == nil || obj == nil {
+		return
+	}
+	decide.EachAsked(s, k, obj, func(p *decide.Policy) {
+		l.status.Book.Expect(p.ID, ref)
+		l.status.Dirty(p.ID)
+	})
 }
 
 // asksOtherwise says whether the new form of a policy may ask something else of its targets than the old one.
@@ -82,6 +101,8 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 		l.timer.Set(key{policy: c.ID}, time.Time{})
 		l.batches.Forget(c.ID)
 		l.status.Forget(c.ID)
+		l.opts.Savings.ForgetPolicy(c.ID)
+		l.metrics.forgetPolicy(c.ID)
 	} else {
 		l.status.Dirty(c.ID)
 	}
@@ -132,6 +153,10 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 // NamespaceChanged looks again at the objects of a namespace. It is for changes of the labels, the annotations or the life of
 // the namespace.
 func (l *Loop) NamespaceChanged(name string) {
+	l.status.Moved()
+	if l.world.Snapshot().Namespace(name).Unknown {
+		l.opts.Savings.ForgetNamespace(name)
+	}
 	for _, k := range l.world.Snapshot().Kinds() {
 		k.Live.RangeNamespace(name, func(obj *workload.Object) bool {
 			l.queue.Add(k.Ref(obj))

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
@@ -39,11 +40,18 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	started := time.Now()
 	now := l.opts.Clock.Now()
 	v := decide.Target(l.world.Snapshot(), ref, now, nil)
+	if l.pods != nil {
+		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)
+	}
 	if v.Object == nil {
 		l.forget(ref)
 		return nil
 	}
 	l.metrics.decision.Observe(time.Since(started).Seconds())
+	if len(v.Opinions) == 0 {
+		l.status.Moved()
+	}
+	l.opts.Savings.Note(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
 		return l.write(ctx, ref, &v, now)
 	}
@@ -51,10 +59,10 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	switch {
 	case v.Err != nil:
 		// Trying again helps only once the object changes, and that comes by the watch.
-		l.lookAgain(ref, v.Wake)
+		l.requeueAt(ref, v.Wake)
 		l.note(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
-		l.lookAgain(ref, decide.Earliest(v.Wake, l.drift.Calm(ref, now)))
+		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.Calm(ref, now)))
 		l.note(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
 	default:
 		l.waitAtGate(ref, &v)
@@ -73,7 +81,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	case decide.GateFreeze:
 		l.frozen.add(ref)
 	}
-	l.lookAgain(ref, decide.Earliest(v.Wake, v.Gate.Until))
+	l.requeueAt(ref, decide.Earliest(v.Wake, v.Gate.Until))
 	l.note(ref, v, out)
 }
 
@@ -83,13 +91,13 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
 	if again := l.drift.Hold(ref, now, corrected); !again.IsZero() {
 		l.refused.Forget(ref)
-		l.lookAgain(ref, decide.Earliest(v.Wake, again))
+		l.requeueAt(ref, decide.Earliest(v.Wake, again))
 		l.note(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
 		return nil
 	}
 	o := obstacle{policy: v.Result.By, kind: ref.GroupKind}
 	if why, waits := l.refused.Waits(ref, o, sum); waits {
-		l.lookAgain(ref, v.Wake)
+		l.requeueAt(ref, v.Wake)
 		l.note(ref, v, status.Outcome{Failure: why})
 		return errQueued
 	}
@@ -104,7 +112,7 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 		l.note(ref, v, status.Outcome{Failure: err.Error()})
 		return err
 	}
-	l.lookAgain(ref, v.Wake)
+	l.requeueAt(ref, v.Wake)
 	return l.send(ctx, ref, v, sent{sum: sum, corrected: corrected, place: place, obstacle: o, at: now})
 }
 
@@ -123,11 +131,13 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	if s.corrected && l.drift.Unnamed(ref, s.at) {
 		other = l.writer.OtherWriter(ctx, v.Kind.Resource, v.Object, v.Result.Changed)
 	}
+	sending := time.Now()
 	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
-	l.metrics.writes.WithLabelValues(v.Kind.Adapter.Name(), v.Result.Direction.String(), string(result)).Inc()
+	l.metrics.wrote(v, result, time.Since(sending))
 	switch result {
 	case apply.Applied:
 		l.written(ref, v)
+		l.status.AnnounceDropped(v)
 		l.drift.Wrote(ref, s.sum, s.at)
 		if s.corrected {
 			l.drift.Corrected(ref, s.at, other)
@@ -139,7 +149,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		l.refused.Passed(ref, s.obstacle)
 		l.drift.Wrote(ref, s.sum, s.at)
 		l.drift.Undone(ref, s.at)
-		l.lookAgain(ref, decide.Earliest(v.Wake, l.drift.Hold(ref, s.at, true)))
+		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.Hold(ref, s.at, true)))
 		l.note(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 		return nil
 	case apply.Stale, apply.Gone:
@@ -149,6 +159,9 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		return errBehind
 	case apply.Refused:
 		l.batches.Return(s.place)
+		if apierrors.IsForbidden(err) {
+			l.keeper.Forbidden(v.Kind)
+		}
 	}
 	why := refusal(v, s.at, err)
 	l.note(ref, v, status.Outcome{Failure: why})
@@ -183,7 +196,7 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 		l.note(ref, v, status.Outcome{Failure: err.Error()})
 		return place, false, err
 	case !again.IsZero():
-		l.lookAgain(ref, decide.Earliest(v.Wake, again))
+		l.requeueAt(ref, decide.Earliest(v.Wake, again))
 		l.note(ref, v, status.Outcome{Waiting: "waits for its batch"})
 		return place, false, nil
 	}
@@ -225,8 +238,8 @@ func (l *Loop) written(ref workload.Ref, v *decide.Verdict) {
 	l.status.Written(v.Result.By)
 }
 
-// lookAgain has a target looked at again at an instant; a zero one: not by itself.
-func (l *Loop) lookAgain(ref workload.Ref, at time.Time) { l.timer.Set(key{target: ref}, at) }
+// requeueAt has a target looked at again at an instant; a zero one: not by itself.
+func (l *Loop) requeueAt(ref workload.Ref, at time.Time) { l.timer.Set(key{target: ref}, at) }
 
 // note counts the target under each policy that has to do with it.
 func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
@@ -236,7 +249,27 @@ func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 			marks[i].Failure, marks[i].State = why, status.Failed
 		}
 	}
+	if l.pods != nil {
+		l.addPods(marks, l.pods.Note(ref))
+	}
 	l.status.Book.Note(ref, marks)
+}
+
+// addPods adds to the mark of the policy that orders the pods of a target what has become of them. It edits the marks.
+func (l *Loop) addPods(marks []status.Mark, n cost.Note) {
+	for i := range marks {
+		m := &marks[i]
+		if m.Policy != n.Policy || m.State != status.Set {
+			continue
+		}
+		m.Failure, m.Waiting, m.Contested = n.Failure, n.Waiting, n.Contested()
+		switch {
+		case n.Failure != "":
+			m.State = status.Failed
+		case n.Waiting != "":
+			m.State = status.Pending
+		}
+	}
 }
 
 // noteMissing counts an object that could not be made under the policies that want it.
@@ -267,10 +300,12 @@ func (l *Loop) noteFault(ref workload.Ref, fault error) {
 
 // forget takes a target that is gone out of every count.
 func (l *Loop) forget(ref workload.Ref) {
-	l.lookAgain(ref, time.Time{})
+	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.refused.Forget(ref)
+	l.opts.Savings.Note(ref, nil, nil)
 	l.status.Book.Note(ref, nil)
+	l.status.Moved()
 }
 
 var _ world.Observer = (*Loop)(nil)

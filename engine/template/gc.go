@@ -10,7 +10,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -67,7 +66,7 @@ func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 	k.Log.Info("left to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
 	if k.Recorder != nil {
 		k.Recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, "NotRemoved", "Delete",
-			"%s was made for this %s and is left to the garbage collector: %s", ref, p.ID.Kind, status.Truncate(why.Error(), 512))
+			"%s was made for this %s and is left to the garbage collector: %s", ref, p.ID.Kind, workload.OneLine(why.Error(), 512))
 	}
 }
 

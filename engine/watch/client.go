@@ -30,14 +30,14 @@ var (
 type client struct {
 	rest *rest.RESTClient
 	path string
-	// report hears how every request went: nil for a watch that stands.
+	// report hears how every request went: nil for a watch that is established.
 	report func(error)
 
 	stall time.Duration
 	// listOnly is true once the server was seen not to stream lists.
 	listOnly atomic.Bool
-	// guard watches over the stream of initial objects; nil when there is none.
-	guard atomic.Pointer[guard]
+	// watchdog watches over the stream of initial objects; nil when there is none.
+	watchdog atomic.Pointer[watchdog]
 }
 
 // newClient makes the client of a resource on a connection that is shared.
@@ -80,11 +80,11 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return nil, errNoStreaming
 	}
 	options.Watch = true
-	var g *guard
+	var dog *watchdog
 	if streams {
-		g = &guard{patience: c.stall}
+		dog = &watchdog{patience: c.stall}
 	}
-	c.guardWith(g)
+	c.setWatchdog(dog)
 	w, err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
 	if err == nil {
 		if _, open := w.(*watch.StreamWatcher); !open {
@@ -101,7 +101,7 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return nil, err
 	}
 	if streams {
-		g.begin(func() {
+		dog.begin(func() {
 			c.listOnly.Store(true)
 			w.Stop()
 		})
@@ -122,28 +122,28 @@ func (c *client) received(kind watch.EventType, object runtime.Object) {
 	if status, ok := object.(*metav1.Status); ok {
 		c.report(apierrors.FromObject(status))
 	}
-	g := c.guard.Load()
-	if g == nil {
+	dog := c.watchdog.Load()
+	if dog == nil {
 		return
 	}
 	bookmark, ok := object.(*metav1.PartialObjectMetadata)
 	if ok && bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
-		g.end()
+		dog.end()
 		return
 	}
-	g.progress()
+	dog.progress()
 }
 
-// guardWith ends the guard there was and sets another; nil sets none.
-func (c *client) guardWith(g *guard) {
-	if before := c.guard.Swap(g); before != nil {
+// setWatchdog ends the watchdog that there was and sets another; nil sets none.
+func (c *client) setWatchdog(g *watchdog) {
+	if before := c.watchdog.Swap(g); before != nil {
 		before.end()
 	}
 }
 
-// guard acts when nothing has happened for too long between begin and end. An end that comes before the beginning counts:
+// watchdog acts when nothing has happened for too long between begin and end. An end that comes before the beginning counts:
 // a stream may be over before its opener knows that it is open.
-type guard struct {
+type watchdog struct {
 	patience time.Duration
 
 	mu    sync.Mutex
@@ -151,7 +151,7 @@ type guard struct {
 	ended bool
 }
 
-func (g *guard) begin(act func()) {
+func (g *watchdog) begin(act func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.ended {
@@ -159,7 +159,7 @@ func (g *guard) begin(act func()) {
 	}
 }
 
-func (g *guard) progress() {
+func (g *watchdog) progress() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.timer != nil && !g.ended {
@@ -167,7 +167,7 @@ func (g *guard) progress() {
 	}
 }
 
-func (g *guard) end() {
+func (g *watchdog) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ended = true

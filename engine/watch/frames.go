@@ -55,9 +55,9 @@ func (f *frames) next() ([]byte, error) {
 	if err := f.begin(); err != nil {
 		return nil, err
 	}
-	var s scan
+	var s objectScanner
 	for looked := 0; ; {
-		n, complete := s.through(f.buffer[f.from+looked : f.to])
+		n, complete := s.advance(f.buffer[f.from+looked : f.to])
 		looked += n
 		if complete {
 			object := f.buffer[f.from : f.from+looked]
@@ -119,18 +119,18 @@ func (f *frames) makeRoom() {
 	f.from, f.to = 0, copy(f.buffer, pending)
 }
 
-// scan looks for the end of one object, over as many pieces as it comes in.
-type scan struct {
+// objectScanner looks for the end of one object, over as many pieces as it comes in.
+type objectScanner struct {
 	depth    int
 	inString bool
 	escaped  bool
 }
 
-// through looks at the next piece. It gives how much of it belongs to the object, and whether the object ends there.
-func (s *scan) through(text []byte) (n int, complete bool) {
+// advance looks at the next piece. It gives how much of it belongs to the object, and whether the object ends there.
+func (s *objectScanner) advance(text []byte) (n int, complete bool) {
 	for i := 0; i < len(text); i++ {
 		if s.inString {
-			if i = s.closing(text, i); i >= len(text) {
+			if i = s.closingQuote(text, i); i >= len(text) {
 				break
 			}
 			s.inString = false
@@ -150,8 +150,8 @@ func (s *scan) through(text []byte) (n int, complete bool) {
 	return len(text), false
 }
 
-// closing gives the place of the quote that closes a string whose inside goes on at i; the text's length if it has none.
-func (s *scan) closing(text []byte, i int) int {
+// closingQuote gives the place of the quote that closes a string whose inside goes on at i; the text's length if it has none.
+func (s *objectScanner) closingQuote(text []byte, i int) int {
 	if s.escaped {
 		s.escaped = false
 		i++

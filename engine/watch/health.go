@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// health remembers why a watch does not stand, as adapters' status tells it.
+// health remembers why a watch does not work, as adapters' status tells it.
 type health struct {
 	mu sync.Mutex
 	at time.Time
-	// err is the last failure; nil while the watch stands.
+	// err is the last failure; nil while the watch works.
 	err      error
 	failures uint64
 	// expired is true when the API server has forgotten the version from which the watch wanted to go on.
@@ -44,8 +44,8 @@ func reason(err error) metav1.StatusReason {
 	return apierrors.ReasonForError(err)
 }
 
-// stands records that the watch stands and says whether it did not before.
-func (h *health) stands() (changed bool) {
+// succeed records that the watch works and says whether it did not before.
+func (h *health) succeed() (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	changed = h.err != nil

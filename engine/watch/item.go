@@ -13,7 +13,7 @@ import (
 // costs nothing, so what the projector made is what the store keeps.
 type item workload.Object
 
-// rejected stands for an object that could not be projected, until the store has noted it.
+// rejected stands for an object that could not be projected.
 type rejected struct {
 	metav1.PartialObjectMetadata
 	err error

@@ -24,10 +24,10 @@ type Manager struct {
 	config     *rest.Config
 	connection *http.Client
 
-	mu     sync.Mutex
-	feeds  map[key]*feed
-	held   map[*Watch]struct{}
-	closed bool
+	mu        sync.Mutex
+	informers map[key]*informer
+	held      map[*Watch]struct{}
+	closed    bool
 	// holds counts those that are not Done.
 	holds sync.WaitGroup
 }
@@ -53,7 +53,7 @@ func NewManager(config *rest.Config) (*Manager, error) {
 	}
 	return &Manager{
 		config: config, connection: connection,
-		feeds: make(map[key]*feed), held: make(map[*Watch]struct{}),
+		informers: make(map[key]*informer), held: make(map[*Watch]struct{}),
 	}, nil
 }
 
@@ -72,7 +72,7 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.feed.join(w)
+	w.informer.join(w)
 	if start != nil {
 		start()
 	}
@@ -86,7 +86,7 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	return w, nil
 }
 
-// hold counts a consumer in. Where it is the first it also gives the function that starts the feed.
+// hold counts a consumer in. Where it is the first it also gives the function that starts the informer.
 func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,36 +94,36 @@ func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), e
 		return nil, nil, fmt.Errorf("watch %s: %w", s.GVR, errClosed)
 	}
 	k := key{s.GVR, s.ID}
-	f := m.feeds[k]
+	f := m.informers[k]
 	if f == nil {
 		c, err := newClient(m.config, m.connection, s.GVR, s.Projector)
 		if err != nil {
 			return nil, nil, err
 		}
 		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f = newFeed(k, c, klog.FromContext(ctx))
+		f = newInformer(k, c, klog.FromContext(ctx))
 		f.cancel = cancel
-		m.feeds[k] = f
+		m.informers[k] = f
 		start = func() { go f.run(running) }
 	}
 	f.refs++
-	w = &Watch{source: s, manager: m, feed: f, done: make(chan struct{})}
+	w = &Watch{source: s, manager: m, informer: f, done: make(chan struct{})}
 	m.held[w] = struct{}{}
 	m.holds.Add(1)
 	return w, start, nil
 }
 
-// drop counts a consumer out and ends the feed with the last one.
+// drop counts a consumer out and ends the informer with the last one.
 func (m *Manager) drop(w *Watch) (last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.held, w)
-	f := w.feed
+	f := w.informer
 	f.refs--
 	if f.refs > 0 {
 		return false
 	}
-	delete(m.feeds, f.key)
+	delete(m.informers, f.key)
 	f.cancel()
 	return true
 }

@@ -31,8 +31,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// read puts n objects into a feed's store, as a list or as a stream.
-func read(t testing.TB, f *feed, n, padding int, streamed bool) {
+// read puts n objects into an informer's store, as a list or as a stream.
+func read(t testing.TB, f *informer, n, padding int, streamed bool) {
 	objects := make([]string, n)
 	for i := range objects {
 		objects[i] = padded(i, padding)
@@ -47,7 +47,7 @@ func read(t testing.TB, f *feed, n, padding int, streamed bool) {
 		for i, o := range out.Items {
 			items[i] = o
 		}
-		if err := (sink{f}).Replace(items, "1"); err != nil {
+		if err := (reflectorStore{f}).Replace(items, "1"); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -67,7 +67,7 @@ func read(t testing.TB, f *feed, n, padding int, streamed bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (sink{f}).Add(o); err != nil {
+		if err := (reflectorStore{f}).Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestBuffersAreNotPinned(t *testing.T) {
 	const n, padding, budget = 2000, 8 << 10, 1 << 10
 	for name, streamed := range map[string]bool{"list": false, "stream": true} {
 		t.Run(name, func(t *testing.T) {
-			f := newFeed(key{widgets, "v1"}, &client{}, testLogger())
+			f := newInformer(key{widgets, "v1"}, &client{}, testLogger())
 			before := heap()
 			read(t, f, n, padding, streamed)
 			each := (int64(heap()) - int64(before)) / n
@@ -86,7 +86,7 @@ func TestBuffersAreNotPinned(t *testing.T) {
 			if each > budget {
 				t.Errorf("an object costs %d bytes, want at most %d", each, budget)
 			}
-			if objects, _ := f.store.len(); objects != n {
+			if objects := f.store.len(); objects != n {
 				t.Fatalf("%d objects, want %d", objects, n)
 			}
 			runtime.KeepAlive(f)

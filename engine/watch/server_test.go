@@ -197,7 +197,12 @@ func (r *recorder) stateCalls() int {
 
 func ensure(t *testing.T, m *Manager, r *recorder) *Watch {
 	t.Helper()
-	w, err := m.Ensure(context.Background(), Source{
+	return ensureIn(context.Background(), t, m, r)
+}
+
+func ensureIn(ctx context.Context, t *testing.T, m *Manager, r *recorder) *Watch {
+	t.Helper()
+	w, err := m.Ensure(ctx, Source{
 		GVR: widgets, ID: "v1", Projector: MetadataProjector(), Handler: r, OnState: r.onState,
 	})
 	if err != nil {

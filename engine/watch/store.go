@@ -1,11 +1,7 @@
 package watch
 
 import (
-	"cmp"
-	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/workload"
 )
@@ -16,7 +12,6 @@ type store struct {
 	mu         sync.RWMutex
 	namespaces map[string]*namespace
 	count      int
-	rejected   map[types.NamespacedName]Rejection
 }
 
 type namespace struct {
@@ -27,34 +22,20 @@ type namespace struct {
 // change is one callback to make: no old for an addition, no new for a deletion.
 type change struct{ old, new *workload.Object }
 
-// Rejection is an object that could not be projected.
-type Rejection struct {
-	Namespace, Name string
-	ResourceVersion string
-	// Err is what the projector said.
-	Err error
-}
-
-func newStore() *store {
-	return &store{
-		namespaces: make(map[string]*namespace),
-		rejected:   make(map[types.NamespacedName]Rejection),
-	}
-}
+func newStore() *store { return &store{namespaces: make(map[string]*namespace)} }
 
 // put keeps an object and gives the callbacks that this causes: none where the resourceVersion is known already, two where
-// an object was deleted and made anew unseen. It also says whether the list of rejections changed.
-func (s *store) put(o *workload.Object) (changes []change, cleared bool) {
+// an object was deleted and made anew unseen.
+func (s *store) put(o *workload.Object) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cleared = s.unreject(o.Namespace, o.Name)
 	old := s.get(o.Namespace, o.Name)
 	if old != nil && old.ResourceVersion == o.ResourceVersion && old.UID == o.UID {
-		return nil, cleared
+		return nil
 	}
 	share(o, s.namespaces)
 	s.set(o)
-	return compare(nil, old, o), cleared
+	return compare(nil, old, o)
 }
 
 // share gives an object that nobody holds yet the text of its namespace that others have already.
@@ -72,33 +53,13 @@ func compare(changes []change, old, new *workload.Object) []change {
 	return append(changes, change{old, new})
 }
 
-// reject notes an object that could not be projected and drops what was known of it: what cannot be read is not acted upon.
-func (s *store) reject(r Rejection) []change {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rejected[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r
-	return s.drop(r.Namespace, r.Name)
-}
-
-// remove forgets an object. It also says whether the list of rejections changed.
-func (s *store) remove(namespace, name string) (changes []change, cleared bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cleared = s.unreject(namespace, name)
-	return s.drop(namespace, name), cleared
-}
-
-// replace makes the objects and rejections given the only ones and gives the callbacks that lead there. Building new maps
-// also gives back the memory of maps that were once larger.
-func (s *store) replace(objects []*workload.Object, rejections []Rejection) []change {
+// replace makes the objects given the only ones and gives the callbacks that lead there. Building new maps also gives back the
+// memory of maps that were once larger.
+func (s *store) replace(objects []*workload.Object) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := store{namespaces: s.namespaces, count: s.count}
 	s.namespaces, s.count = make(map[string]*namespace, len(s.namespaces)), 0
-	s.rejected = make(map[types.NamespacedName]Rejection, len(rejections))
-	for _, r := range rejections {
-		s.rejected[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = r
-	}
 	var changes []change
 	for _, o := range objects {
 		old := before.get(o.Namespace, o.Name)
@@ -143,7 +104,10 @@ func (s *store) set(o *workload.Object) {
 	n.objects[o.Name] = o
 }
 
-func (s *store) drop(namespace, name string) []change {
+// remove forgets an object.
+func (s *store) remove(namespace, name string) []change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	old := s.get(namespace, name)
 	if old == nil {
 		return nil
@@ -157,22 +121,16 @@ func (s *store) drop(namespace, name string) []change {
 	return []change{{old: old}}
 }
 
-func (s *store) unreject(namespace, name string) bool {
-	before := len(s.rejected)
-	delete(s.rejected, types.NamespacedName{Namespace: namespace, Name: name})
-	return len(s.rejected) != before
-}
-
 func (s *store) find(namespace, name string) *workload.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.get(namespace, name)
 }
 
-func (s *store) len() (objects, rejected int) {
+func (s *store) len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.count, len(s.rejected)
+	return s.count
 }
 
 // all is a snapshot of every object, in no order.
@@ -200,19 +158,5 @@ func (s *store) in(namespace string) []*workload.Object {
 	for _, o := range n.objects {
 		out = append(out, o)
 	}
-	return out
-}
-
-// rejections is a snapshot of the rejections, ordered by namespace and name.
-func (s *store) rejections() []Rejection {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]Rejection, 0, len(s.rejected))
-	for _, r := range s.rejected {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b Rejection) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	return out
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,7 +51,6 @@ func TestFollowingTheCallbacksGivesTheStore(t *testing.T) {
 		s := newStore()
 		f := follower{t, make(map[string]*workload.Object)}
 		model := make(map[string]string) // key to version and UID
-		rejected := make(map[string]bool)
 		drawObject := func() *workload.Object {
 			return &workload.Object{
 				Namespace:       rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "namespace"),
@@ -65,33 +63,18 @@ func TestFollowingTheCallbacksGivesTheStore(t *testing.T) {
 			"put": func(*rapid.T) {
 				o := drawObject()
 				k := o.Namespace + "/" + o.Name
-				changes, cleared := s.put(o)
-				f.hear(changes)
-				if cleared != rejected[k] {
-					t.Fatalf("put says it cleared a rejection: %v", cleared)
-				}
-				delete(rejected, k)
+				f.hear(s.put(o))
 				model[k] = o.ResourceVersion + o.UID
 			},
 			"remove": func(*rapid.T) {
 				o := drawObject()
 				k := o.Namespace + "/" + o.Name
-				changes, _ := s.remove(o.Namespace, o.Name)
-				f.hear(changes)
+				f.hear(s.remove(o.Namespace, o.Name))
 				delete(model, k)
-				delete(rejected, k)
-			},
-			"reject": func(*rapid.T) {
-				o := drawObject()
-				k := o.Namespace + "/" + o.Name
-				f.hear(s.reject(Rejection{Namespace: o.Namespace, Name: o.Name, Err: errors.New("no")}))
-				delete(model, k)
-				rejected[k] = true
 			},
 			"replace": func(*rapid.T) {
 				var objects []*workload.Object
 				clear(model)
-				clear(rejected)
 				for range rapid.IntRange(0, 6).Draw(t, "size") {
 					o := drawObject()
 					if k := o.Namespace + "/" + o.Name; model[k] == "" {
@@ -99,7 +82,7 @@ func TestFollowingTheCallbacksGivesTheStore(t *testing.T) {
 						model[k] = o.ResourceVersion + o.UID
 					}
 				}
-				f.hear(s.replace(objects, nil))
+				f.hear(s.replace(objects))
 			},
 			"": func(*rapid.T) {
 				got := make(map[string]string)
@@ -112,9 +95,8 @@ func TestFollowingTheCallbacksGivesTheStore(t *testing.T) {
 				if diff := cmp.Diff(model, got); diff != "" {
 					t.Fatal(diff)
 				}
-				objects, rejections := s.len()
-				if objects != len(model) || len(f.state) != len(model) || rejections != len(rejected) {
-					t.Fatalf("%d objects, %d followed, %d rejections", objects, len(f.state), rejections)
+				if s.len() != len(model) || len(f.state) != len(model) {
+					t.Fatalf("%d objects, %d followed", s.len(), len(f.state))
 				}
 				if n := len(s.in("x")) + len(s.in("y")) + len(s.in("")); n != len(model) {
 					t.Fatalf("%d objects by namespace", n)
@@ -133,7 +115,7 @@ func TestStoreKeepsOneTextPerNamespace(t *testing.T) {
 	s.put(fresh("b", "1"))
 	kept := s.find("shop", "a")
 	text := unsafe.StringData(kept.Namespace)
-	s.replace([]*workload.Object{fresh("c", "1"), fresh("b", "2"), fresh("a", "1")}, nil)
+	s.replace([]*workload.Object{fresh("c", "1"), fresh("b", "2"), fresh("a", "1")})
 	if s.find("shop", "a") != kept {
 		t.Error("an unchanged object was replaced")
 	}

@@ -34,14 +34,14 @@ type Source struct {
 	Projector Projector
 	// Handler may be nil.
 	Handler Handler
-	// OnState, if not nil, is called after what Synced, Err or Rejections say may have changed, under the rules of a Handler.
+	// OnState, if not nil, is called after what Synced or Err say may have changed, under the rules of a Handler.
 	OnState func()
 }
 
 // Stats counts what a watch did since it started.
 type Stats struct {
-	// Objects is how many objects are kept now, Rejected how many could not be projected.
-	Objects, Rejected int
+	// Objects is how many objects are kept now.
+	Objects int
 	// Added, Updated, Deleted and Bookmarks count events of the stream, without those of initial lists.
 	Added, Updated, Deleted, Bookmarks uint64
 	// Lists counts how often everything was read.
@@ -53,9 +53,9 @@ type Stats struct {
 // Watch is one consumer's hold on a watch. Everything it answers comes from memory. After Release it keeps answering with
 // what was last known.
 type Watch struct {
-	source  Source
-	manager *Manager
-	feed    *feed
+	source   Source
+	manager  *Manager
+	informer *informer
 
 	released atomic.Bool
 	done     chan struct{}
@@ -69,21 +69,18 @@ func (w *Watch) ID() string { return w.source.ID }
 
 // Get gives an object, or nil. The namespace of cluster-scoped objects is empty.
 func (w *Watch) Get(namespace, name string) *workload.Object {
-	return w.feed.store.find(namespace, name)
+	return w.informer.store.find(namespace, name)
 }
 
 // Len is how many objects are kept.
-func (w *Watch) Len() int {
-	objects, _ := w.feed.store.len()
-	return objects
-}
+func (w *Watch) Len() int { return w.informer.store.len() }
 
 // Range calls a function with every object as of now, in no order, until it returns false. No lock is held meanwhile.
-func (w *Watch) Range(fn func(*workload.Object) bool) { each(w.feed.store.all(), fn) }
+func (w *Watch) Range(fn func(*workload.Object) bool) { each(w.informer.store.all(), fn) }
 
 // RangeNamespace is Range over one namespace.
 func (w *Watch) RangeNamespace(namespace string, fn func(*workload.Object) bool) {
-	each(w.feed.store.in(namespace), fn)
+	each(w.informer.store.in(namespace), fn)
 }
 
 func each(objects []*workload.Object, fn func(*workload.Object) bool) {
@@ -95,28 +92,28 @@ func each(objects []*workload.Object, fn func(*workload.Object) bool) {
 }
 
 // Synced is closed once everything was read for the first time and the handler was told of it.
-func (w *Watch) Synced() <-chan struct{} { return w.feed.synced }
+func (w *Watch) Synced() <-chan struct{} { return w.informer.synced }
 
 // HasSynced says whether Synced is closed.
 func (w *Watch) HasSynced() bool {
 	select {
-	case <-w.feed.synced:
+	case <-w.informer.synced:
 		return true
 	default:
 		return false
 	}
 }
 
-// WaitSynced waits for Synced. Where the context or the watch ends first, the error says why the watch does not stand.
+// WaitSynced waits for Synced. Where the context or the watch ends first, the error says why the watch does not work.
 func (w *Watch) WaitSynced(ctx context.Context) error {
 	select {
-	case <-w.feed.synced:
+	case <-w.informer.synced:
 		return nil
 	default:
 	}
 	var cause error
 	select {
-	case <-w.feed.synced:
+	case <-w.informer.synced:
 		return nil
 	case <-ctx.Done():
 		cause = ctx.Err()
@@ -129,23 +126,18 @@ func (w *Watch) WaitSynced(ctx context.Context) error {
 	return fmt.Errorf("wait for the watch of %s: %w", w.source.GVR, cause)
 }
 
-// Err is the last failure and its time while the watch does not stand: the kind is not there, reading it is forbidden, the
-// API server is gone. It is nil as soon as the watch stands again. Attempts go on meanwhile, and what was known is kept.
+// Err is the last failure and its time while the watch does not work: the kind is not there, reading it is forbidden, the
+// API server is gone. It is nil as soon as the watch works again. Attempts go on meanwhile, and what was known is kept.
 // The error answers the questions of apimachinery's api/errors.
-func (w *Watch) Err() (time.Time, error) { return w.feed.health.last() }
-
-// Rejections lists the objects that could not be projected, by namespace and name. They are not in the store.
-func (w *Watch) Rejections() []Rejection { return w.feed.store.rejections() }
+func (w *Watch) Err() (time.Time, error) { return w.informer.health.last() }
 
 // Stats counts what the watch did.
 func (w *Watch) Stats() Stats {
-	f := w.feed
-	s := Stats{
-		Added: f.added.Load(), Updated: f.updated.Load(), Deleted: f.deleted.Load(), Bookmarks: f.bookmarks.Load(),
+	f := w.informer
+	return Stats{
+		Objects: f.store.len(), Added: f.added.Load(), Updated: f.updated.Load(), Deleted: f.deleted.Load(), Bookmarks: f.bookmarks.Load(),
 		Lists: f.lists.Load(), Failures: f.health.count(),
 	}
-	s.Objects, s.Rejected = f.store.len()
-	return s
 }
 
 // Done is closed after Release once no callback is under way and, if this was the last consumer, the watch has ended.
@@ -160,9 +152,9 @@ func (w *Watch) Release() {
 	last := w.manager.drop(w)
 	go func() {
 		if last {
-			<-w.feed.done
+			<-w.informer.done
 		}
-		w.feed.leave(w)
+		w.informer.leave(w)
 		close(w.done)
 		w.manager.holds.Done()
 	}()

@@ -3,8 +3,10 @@ package world
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
+	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,20 +31,25 @@ type Lists struct {
 	Namespaces []*workload.Object
 	// Objects are the targets, as JSON. Those of kinds without an adapter are left out.
 	Objects [][]byte
+	// Blocked says, by the name of an adapter, why nothing may be written for its kind.
+	Blocked map[string]string
 }
 
 // Memory is a world in memory that nobody else changes. It decides and simulates without an API server.
 type Memory struct {
 	*Snapshot
+	world *World
 	kinds map[schema.GroupKind]*memoryKind
 }
 
 // memoryKind are the objects of one kind with their JSON.
 type memoryKind struct {
-	objects
+	Store
 	adapter *adapter.Adapter
 	live    *Live
-	raw     map[workload.Ref][]byte
+	// releasing is true where the adapter is being deleted.
+	releasing bool
+	raw       map[workload.Ref][]byte
 }
 
 var _ decide.Sandbox = (*Memory)(nil)
@@ -50,12 +57,13 @@ var _ decide.Sandbox = (*Memory)(nil)
 // NewMemory makes a world of plain lists. Its error names what cannot be read.
 func NewMemory(in Lists) (*Memory, error) {
 	w := New(in.Scope)
-	m := &Memory{kinds: map[schema.GroupKind]*memoryKind{}}
+	w.AuthorsAreAsked() // what comes from a cluster was let through there
+	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {
-		namespaces := newObjects()
+		namespaces := &Store{}
 		for _, ns := range in.Namespaces {
-			namespaces.put(ns)
+			namespaces.Put(ns)
 		}
 		tx.SetNamespaces(namespaces)
 		for _, c := range in.Calendars {
@@ -102,7 +110,7 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 		if len(errs) > 0 {
 			return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
 		}
-		k := &memoryKind{objects: newObjects(), adapter: compiled, live: NewLive(compiled), raw: map[workload.Ref][]byte{}}
+		k := &memoryKind{adapter: compiled, releasing: !a.DeletionTimestamp.IsZero(), live: NewLive(compiled), raw: map[workload.Ref][]byte{}}
 		k.live.Objects = k
 		m.kinds[gk] = k
 	}
@@ -114,7 +122,9 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 	w.Update(func(tx *Tx) {
 		for gk, k := range m.kinds {
 			resource := schema.ParseGroupResource(k.adapter.Name()).WithVersion(k.adapter.Versions()[0])
-			tx.UseKind(&Kind{Kind: decide.NewKind(k.adapter, resource), Live: m.kinds[gk].live})
+			kind := decide.NewKind(k.adapter, resource)
+			kind.Blocked, kind.Releasing = in.Blocked[k.adapter.Name()], k.releasing
+			tx.UseKind(&Kind{Kind: kind, Live: m.kinds[gk].live})
 		}
 	})
 	return nil
@@ -145,12 +155,13 @@ func (k *memoryKind) store(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	old := k.Get(obj.Namespace, obj.Name)
-	k.put(obj)
 	k.raw[workload.Ref{GroupKind: k.adapter.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}] = raw
-	k.live.Change(old, obj)
+	k.live.Change(k.Put(obj), obj)
 	return nil
 }
+
+// World is what changes are judged by at admission: the freezes, adapters and namespaces of the lists.
+func (m *Memory) World() *World { return m.world }
 
 // EachObject implements decide.Sandbox.
 func (m *Memory) EachObject(yield func(workload.Ref)) {
@@ -244,65 +255,14 @@ func setAt(obj any, tokens []string, value any) any {
 	return fields
 }
 
-// nextVersion counts the resourceVersion of an object up.
+// nextVersion counts the resourceVersion of an object up, in place where it has one: to parse the object again takes as long as the
+// patch did.
 func nextVersion(raw []byte) ([]byte, error) {
-	var is struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
+	found := gjson.GetBytes(raw, "metadata.resourceVersion")
+	version, _ := strconv.ParseInt(found.Str, 10, 64) // a version that is no number begins anew
+	next := fmt.Appendf(nil, "%q", strconv.FormatInt(version+1, 10))
+	if found.Index > 0 {
+		return slices.Concat(raw[:found.Index], next, raw[found.Index+len(found.Raw):]), nil
 	}
-	if err := json.Unmarshal(raw, &is); err != nil {
-		return nil, err
-	}
-	version, _ := strconv.ParseInt(is.Metadata.ResourceVersion, 10, 64) // a version that is no number begins anew
-	return jsonpatch.MergePatch(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, version+1))
-}
-
-// objects is a plain store of objects.
-type objects struct {
-	byNamespace map[string]map[string]*workload.Object
-}
-
-func newObjects() objects { return objects{map[string]map[string]*workload.Object{}} }
-
-func (o objects) put(obj *workload.Object) {
-	if o.byNamespace[obj.Namespace] == nil {
-		o.byNamespace[obj.Namespace] = map[string]*workload.Object{}
-	}
-	o.byNamespace[obj.Namespace][obj.Name] = obj
-}
-
-// Get implements Objects.
-func (o objects) Get(namespace, name string) *workload.Object { return o.byNamespace[namespace][name] }
-
-// Range implements Objects.
-func (o objects) Range(yield func(*workload.Object) bool) {
-	for _, in := range o.byNamespace {
-		for _, obj := range in {
-			if !yield(obj) {
-				return
-			}
-		}
-	}
-}
-
-// RangeNamespace implements Objects.
-func (o objects) RangeNamespace(namespace string, yield func(*workload.Object) bool) {
-	for _, obj := range o.byNamespace[namespace] {
-		if !yield(obj) {
-			return
-		}
-	}
-}
-
-// HasSynced implements Objects.
-func (objects) HasSynced() bool { return true }
-
-// Len implements Objects.
-func (o objects) Len() int {
-	n := 0
-	for _, in := range o.byNamespace {
-		n += len(in)
-	}
-	return n
+	return jsonpatch.MergePatch(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next))
 }

@@ -49,6 +49,8 @@ type Adapter struct {
 	Sleeps bool
 	// Absent says that the API server is known not to serve the kind.
 	Absent bool
+	// Deleting says that the object is about to go.
+	Deleting bool
 	// revision tells forms of the object apart.
 	revision string
 }
@@ -75,6 +77,12 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 
 // InUse gives a kind in use with its objects; nil: it is not in use.
 func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
+
+// Serves says whether the objects of a watch are those that are looked at.
+func (s *Snapshot) Serves(l *Live) bool {
+	k := s.kinds[l.gk]
+	return k != nil && k.Live == l
+}
 
 // Kinds lists the kinds in use, in order of their names.
 func (s *Snapshot) Kinds() []*Kind {

@@ -45,11 +45,12 @@ type PolicyChange struct {
 
 // Tx is a transaction. It must not be used once Update has returned.
 type Tx struct {
-	scope    target.Scope
-	before   *Snapshot
-	next     Snapshot
-	policies *policyEditor
-	change   Change
+	scope        target.Scope
+	authorsAsked bool
+	before       *Snapshot
+	next         Snapshot
+	policies     *policyEditor
+	change       Change
 	// touched holds the policies as they were before the transaction.
 	touched map[workload.Policy]*Policy
 	// cloned says which maps of next are the transaction's own.
@@ -146,12 +147,13 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	old := tx.policies.all[id]
 	tx.touch(id, old)
 	compiled, errs := compileSafely(kind, id, obj, tx.context())
+	parts := kind.Parts(obj)
 	next := &Policy{
-		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: kind.OrphansTargets(obj)},
+		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: parts.Orphan},
 		Kind:    kind,
 		Object:  obj,
 		Held:    isHeld(kind, obj),
-		Refused: refused, Calendars: kind.CalendarsOf(obj),
+		Refused: refused, Calendars: parts.Calendars,
 	}
 	tx.judgeBy(id, old, next, len(errs) > 0)
 	if !next.Held && refused == "" && old != nil && old.Held && old.Object.GetUID() == obj.GetUID() {
@@ -194,7 +196,8 @@ func (tx *Tx) touch(id workload.Policy, old *Policy) {
 // context is what compiling sees: the state as the transaction has made it.
 func (tx *Tx) context() policy.Context {
 	return policy.Context{
-		Scope: tx.scope,
+		Stored: true,
+		Scope:  tx.scope,
 		Calendars: func(name string) (timeline.Timeline, bool) {
 			c := tx.next.calendars[name]
 			return c.days, c.valid
@@ -206,6 +209,7 @@ func (tx *Tx) context() policy.Context {
 			}
 			return policy.Adapted(k.Adapter, k.Resource.Version), true
 		},
+		AuthorsAsked: tx.authorsAsked,
 	}
 }
 
@@ -262,9 +266,10 @@ func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 // could not be read are compiled again: which kinds there are may be what was missing.
 func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
 	resource := schema.ParseGroupResource(a.Name)
-	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Absent: absent, revision: revisionOf(a.UID, a.Generation)}
+	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Absent: absent,
+		Deleting: !a.DeletionTimestamp.IsZero(), revision: revisionOf(a.UID, a.Generation)}
 	if old := tx.next.adapters[resource]; old != nil {
-		if old.revision == next.revision && old.Absent == absent {
+		if old.revision == next.revision && old.Absent == absent && old.Deleting == next.Deleting {
 			return
 		}
 		next.Compiled = old.Compiled
@@ -299,7 +304,7 @@ func (tx *Tx) UseKind(k *Kind) {
 	}
 	tx.changeKind(k)
 	tx.recompile(func(p *Policy) bool {
-		return p.Held && p.IsBroken() || slices.Contains(p.Kind.KindsOf(p.Object), k.GroupKind)
+		return p.Held && p.IsBroken() || slices.Contains(p.Kind.Parts(p.Object).Kinds, k.GroupKind)
 	})
 }
 

@@ -36,6 +36,8 @@ type World struct {
 	scope   target.Scope
 	current atomic.Pointer[Snapshot]
 	loaded  chan struct{}
+	// authorsAsked is that of policy.Context.
+	authorsAsked bool
 
 	// writing lets one transaction run at a time; it guards what follows.
 	writing   sync.Mutex
@@ -64,6 +66,9 @@ func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) target.S
 // Scope is what the world was made with.
 func (w *World) Scope() target.Scope { return w.scope }
 
+// AuthorsAreAsked says that who writes a policy is asked for the rights that it takes. It must be called before the first Update.
+func (w *World) AuthorsAreAsked() { w.authorsAsked = true }
+
 // Snapshot is the state as it is now.
 func (w *World) Snapshot() *Snapshot { return w.current.Load() }
 
@@ -80,6 +85,7 @@ func (w *World) Update(run func(*Tx)) *Change {
 	defer w.writing.Unlock()
 	before := w.current.Load()
 	tx := newTx(w.scope, before)
+	tx.authorsAsked = w.authorsAsked
 	run(tx)
 	next, change := tx.commit()
 	for _, o := range w.observers {
@@ -153,6 +159,15 @@ func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bo
 		}
 	}
 	return schema.GroupVersionResource{}, false
+}
+
+// EachAdapter yields every adapter that could be compiled, with the resource that it speaks of, served or not, in no order.
+func (w *World) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
+	for resource, a := range w.Snapshot().adapters {
+		if a.Compiled != nil && !yield(resource, a.Compiled) {
+			return
+		}
+	}
 }
 
 // Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.

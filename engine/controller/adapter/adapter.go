@@ -5,6 +5,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ import (
 type Targets interface {
 	// Queue has targets looked at.
 	Queue(refs ...workload.Ref)
+	// Arrived tells of an object that was not there before.
+	Arrived(ref workload.Ref)
 	// Retry looks again at every object of a kind, without the pauses that failures have brought.
 	Retry(k *world.Kind)
 	// Started says whether everything has been looked at for the first time.
@@ -47,6 +50,11 @@ type Options struct {
 	Client client.Client
 	World  *world.World
 	Health *status.AdapterHealth
+	// Enabled names the adapters that the installation brings. One that was being deleted before this process is made again once it is
+	// gone.
+	Enabled []string
+	// Listings is told which adapted kinds can be listed.
+	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
 	PolicyEmptied func(id workload.Policy)
 	// PolicyDirty has the status of a policy looked at again.
@@ -62,14 +70,17 @@ type Controller struct {
 	Options
 	Metrics *Metrics
 	targets Targets
+	// pods counts what has been changed on pods of objects of a kind; nil: nothing ever is.
+	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
 	watches   *watch.Manager
 	requests  controller.Requests
 
-	// reconciling has adapters looked at one by one; it guards idleSince.
+	// reconciling has adapters looked at one by one; it guards idleSince and returning.
 	reconciling sync.Mutex
 	idleSince   map[string]time.Time
+	returning   returning
 
 	mu sync.RWMutex
 	// checked has, by the adapter's name, what the last checks came to, as long as nothing has changed that they look at.
@@ -78,6 +89,8 @@ type Controller struct {
 	round int
 	// running holds the watch of each adapter, by the adapter's name.
 	running map[string]*running
+	// suspected says when the rights of an adapter were last looked at because of a write that was forbidden.
+	suspected map[string]time.Time
 	// held has the adapters that this process has given the finalizer and not taken it from again.
 	held map[string]bool
 	// holding lets one writer at a time add or remove the finalizer.
@@ -95,13 +108,25 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 		return nil, fmt.Errorf("prepare the inspection of adapters: %w", err)
 	}
 	return &Controller{
-		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{},
-		checked: map[string]*checks{}, running: map[string]*running{}, held: map[string]bool{},
+		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{}, returning: newReturning(opts.Enabled),
+		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, held: map[string]bool{},
 	}, nil
 }
 
 // Drive says whose targets the adapters are for. It must be called before anything runs.
 func (c *Controller) Drive(t Targets) { c.targets = t }
+
+// FollowPods says who counts what has been changed on pods of objects of a kind. It must be called before anything runs.
+func (c *Controller) FollowPods(changed func(schema.GroupKind) int) { c.pods = changed }
+
+// changed counts what has to be given back on objects of a kind and on their pods.
+func (c *Controller) changed(k *world.Kind) int {
+	n := k.Live.Ledgers()
+	if c.pods != nil {
+		n += c.pods(k.GroupKind)
+	}
+	return n
+}
 
 // SetupWithManager adds the controller and the watch of API groups.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
@@ -244,10 +269,11 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 			c.drop(name)
 			c.Metrics.forget(name)
 			c.Forget(name)
-			return 0, c.recheckDuplicates(ctx)
+			return 0, errors.Join(c.makeAgain(ctx, name), c.recheckDuplicates(ctx))
 		}
 		return 0, fmt.Errorf("get the adapter %s: %w", name, err)
 	}
+	c.returning.see(&a)
 	if !a.DeletionTimestamp.IsZero() {
 		return c.release(ctx, &a)
 	}

@@ -12,12 +12,17 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/status"
 )
 
 // rightsRecheck is how often missing rights are looked for again: RBAC has no watch for "may I now".
 const rightsRecheck = 10 * time.Second
+
+// suspicionPause is the shortest time between two looks at the rights of an adapter because of writes that are forbidden: a
+// quota and an admission policy forbid writes too, and the checks do not help there.
+const suspicionPause = 5 * time.Second
 
 // duplicateKind is the reason of Accepted where an older adapter speaks of the same kind.
 const duplicateKind = "DuplicateKind"
@@ -129,6 +134,25 @@ func (c *Controller) forgetChecks(name string) {
 	c.round++
 }
 
+// Forbidden has the adapter of a kind checked again, since a write was forbidden: Flyball may have lost rights.
+func (c *Controller) Forbidden(k *decide.Kind) { c.suspect(k.Adapter.Name()) }
+
+// suspect has an adapter checked again because rights may be missing. Nothing tells of rights that are taken away.
+func (c *Controller) suspect(name string) {
+	now := time.Now()
+	c.mu.Lock()
+	recently := now.Sub(c.suspected[name]) < suspicionPause
+	if !recently {
+		c.suspected[name] = now
+		delete(c.checked, name)
+		c.round++
+	}
+	c.mu.Unlock()
+	if !recently {
+		c.requests.Add("", name)
+	}
+}
+
 // check runs the checks in order; each needs the one before.
 func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	f := c.newFinding(a)
@@ -237,6 +261,14 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 	message := "every path was found in the live schema"
 	if len(report.Unknown) > 0 {
 		message = fmt.Sprintf("no path contradicts the live schema; %d lie where it leaves fields open", len(report.Unknown))
+	}
+	for i, idle := range report.Idle {
+		if i == 0 {
+			message = "every path that is needed was found in the live schema. Without effect: "
+		} else {
+			message += "; "
+		}
+		message += idle.String()
 	}
 	f.set(v1alpha1.ConditionSchemaMatched, true, "Matched", message)
 }

@@ -102,7 +102,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
 	left := 0
 	if now := c.World.Snapshot().InUse(gk); now != nil {
-		left = now.Live.Ledgers()
+		left = c.changed(now)
 	}
 	// The first look is never the last: a write that was under way before it has to show in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
@@ -126,7 +126,7 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 // holdAgain puts the finalizer on an adapter that somebody took it off while there is something to give back.
 func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	k := c.World.Snapshot().InUse(kindOf(a))
-	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || k.Live.Ledgers() == 0 {
+	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil
 	}
 	c.setHeld(a.Name, false)
@@ -139,7 +139,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return 0
 	}
 	k := c.World.Snapshot().InUse(kindOf(a))
-	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || k.Live.Ledgers() > 0 {
+	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || c.changed(k) > 0 {
 		delete(c.idleSince, a.Name)
 		return 0
 	}

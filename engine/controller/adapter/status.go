@@ -25,34 +25,36 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 		condition := meta.FindStatusCondition(f.status.Conditions, failed)
 		f.set(v1alpha1.ConditionReady, false, condition.Reason, condition.Message)
 	}
-	c.Metrics.setReady(a.Name, failed == "")
+	c.Metrics.set(a.Name, failed == "", !f.served.Absence.IsGone(), meta.FindStatusCondition(f.status.Conditions, v1alpha1.ConditionAuthorized))
 	return c.writeStatus(ctx, a, f.status)
 }
 
 // ailmentOf says what is wrong with an adapter, for the policies that list no kinds and would select objects of its kind; nil:
 // nothing is. A kind that is not served has no objects, one outside namespaces is selected only where it is listed, an adapter
-// that stands back for another is not missed, and a first list takes its time.
+// that stands back for another is not missed.
 func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment {
 	c.mu.RLock()
 	r := c.running[a.Name]
 	c.mu.RUnlock()
-	listing := false
+	if f.failed == "" || f.served.Absence.IsGone() {
+		return nil
+	}
+	ailment := &status.Ailment{Kind: kindOf(a), Capabilities: f.status.Capabilities}
 	if f.failed == v1alpha1.ConditionWatching && r != nil {
 		_, err := r.watch.Err()
-		listing = err == nil
-	}
-	if f.failed == "" || f.served.Absence.IsGone() || listing {
-		return nil
+		ailment.Listing, ailment.Unwatched = err == nil, err != nil && (r.inUse || r.previous != nil)
 	}
 	condition := meta.FindStatusCondition(f.status.Conditions, f.failed)
 	clusterScoped := c.World.Scope().ClusterScoped
 	if condition.Reason == duplicateKind || clusterScoped != nil && clusterScoped(kindOf(a)) {
 		return nil
 	}
-	return &status.Ailment{
-		Kind: kindOf(a), Capabilities: f.status.Capabilities,
-		Reason: fmt.Sprintf("the adapter %s is not ready (%s), so that objects of its kind are left as they are: %s", a.Name, f.failed, condition.Message),
+	consequence := "objects of its kind are left as they are"
+	if ailment.Unwatched {
+		consequence = "changes of objects of its kind are not seen"
 	}
+	ailment.Reason = fmt.Sprintf("the adapter %s is not ready (%s), so that %s: %s", a.Name, f.failed, consequence, condition.Message)
+	return ailment
 }
 
 // writeStatus writes the status of an adapter, if anything in it has changed, and has the policies concerned follow.
@@ -83,15 +85,19 @@ func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, me
 
 // Metrics are those of adapters.
 type Metrics struct {
-	ready *prometheus.GaugeVec
+	ready, installed, authorized *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them; the objects watched are counted in the world given.
 func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 	m := &Metrics{ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_ready",
-		Help: "1 when an adapter is ready for use, else 0."}, []string{"adapter"})}
+		Help: "1 when an adapter is ready for use, else 0."}, []string{"adapter"}),
+		installed: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_kind_installed",
+			Help: "0 when the API server serves no such kind, so that an adapter has nothing to do, else 1."}, []string{"adapter"}),
+		authorized: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_authorized",
+			Help: "1 when Flyball holds the rights that an adapter needs, 0 when some are missing; absent while that is not known."}, []string{"adapter"})}
 	objects := &objectCollector{world: w, desc: prometheus.NewDesc("flyball_cache_objects", "Objects watched for an adapter.", []string{"adapter"}, nil)}
-	for _, collector := range []prometheus.Collector{m.ready, objects} {
+	for _, collector := range []prometheus.Collector{m.ready, m.installed, m.authorized, objects} {
 		if err := r.Register(collector); err != nil {
 			return nil, err
 		}
@@ -99,16 +105,29 @@ func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) setReady(name string, ready bool) {
-	value := 0.0
-	if ready {
-		value = 1
+func (m *Metrics) set(name string, ready, installed bool, authorized *metav1.Condition) {
+	m.ready.WithLabelValues(name).Set(oneIf(ready))
+	m.installed.WithLabelValues(name).Set(oneIf(installed))
+	if authorized == nil || authorized.Status == metav1.ConditionUnknown || authorized.Reason == "Unknown" {
+		m.authorized.DeleteLabelValues(name)
+		return
 	}
-	m.ready.WithLabelValues(name).Set(value)
+	m.authorized.WithLabelValues(name).Set(oneIf(authorized.Status == metav1.ConditionTrue))
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // forget removes every series of an adapter that is gone.
-func (m *Metrics) forget(name string) { m.ready.DeleteLabelValues(name) }
+func (m *Metrics) forget(name string) {
+	m.ready.DeleteLabelValues(name)
+	m.authorized.DeleteLabelValues(name)
+	m.installed.DeleteLabelValues(name)
+}
 
 // objectCollector counts the objects in the watches when it is scraped.
 type objectCollector struct {

@@ -2,10 +2,12 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -33,6 +35,23 @@ type running struct {
 	previous *running
 }
 
+// refused is the API server's answer by which a kind in use cannot be listed any more; nil: there is none. While the API server
+// gives no answer at all nothing can be said. at is when it was asked last.
+func (r *running) refused() (at time.Time, why error) {
+	serving := r
+	if !r.inUse {
+		serving = r.previous
+	}
+	if serving == nil {
+		return at, nil
+	}
+	at, err := serving.watch.Err()
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		return at, err
+	}
+	return at, nil
+}
+
 func (r *running) end() {
 	r.stop()
 	r.watch.Release()
@@ -58,9 +77,13 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 		return nil
 	}
 	r, err := c.ensureWatch(ctx, formOf(a), f)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	since, refused := r.refused()
+	switch {
+	case refused != nil:
+		f.set(v1alpha1.ConditionWatching, false, "NotListed", fmt.Sprintf("changes of objects are not seen; asked last at %s: %v", since.UTC().Format(time.RFC3339), refused))
 	case r.inUse:
 		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync")
 	case r.previous != nil:
@@ -110,7 +133,7 @@ func (c *Controller) startWatch(ctx context.Context, id, form string, f *finding
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{id: id, form: form, adapter: f.compiled, live: world.NewLive(f.compiled), stop: stop}
 	gk := f.compiled.GroupKind()
-	recovery := &watchRecovery{changed: func() { c.requests.Add("", f.compiled.Name()) }, recovered: func() { c.retry(gk) }}
+	recovery := &watchRecovery{changed: func(err error) { c.watchChanged(f.compiled, err) }, recovered: func() { c.retry(gk) }}
 	w, err := c.watches.Ensure(ctx, watch.Source{
 		GVR: f.served.GVR, ID: id, Projector: ownLedgers{f.compiled},
 		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.objectChanged(r.live, f.compiled.Name(), old, cur) }),
@@ -126,6 +149,15 @@ func (c *Controller) startWatch(ctx context.Context, id, form string, f *finding
 	return r, nil
 }
 
+// watchChanged follows up on a watch that has come into sync, failed or recovered.
+func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
+	c.Listings.Note(a.GroupKind().String(), err)
+	if apierrors.IsForbidden(err) {
+		c.suspect(a.Name())
+	}
+	c.requests.Add("", a.Name())
+}
+
 // objectChanged has everything looked at again that a change of one object concerns.
 func (c *Controller) objectChanged(live *world.Live, name string, old, cur *workload.Object) {
 	effects := live.Change(old, cur)
@@ -134,6 +166,9 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 	}
 	if effects.FirstOrLast {
 		c.requests.Add("", name)
+	}
+	if old == nil && c.World.Snapshot().Serves(live) {
+		c.targets.Arrived(effects.Targets[0])
 	}
 	c.targets.Queue(effects.Targets...)
 	c.targets.Queue(c.World.Snapshot().Governors(effects.Targets[0])...)
@@ -147,9 +182,10 @@ func (c *Controller) putToUse(r *running, form string, f *finding) {
 	}
 	gk := r.adapter.GroupKind()
 	old := c.World.Snapshot().InUse(gk)
-	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && !old.Releasing
+	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && !old.Releasing && old.NoScale == !f.served.HasScale
 	if !same {
 		k := decide.NewKind(r.adapter, f.served.GVR)
+		k.NoScale = !f.served.HasScale
 		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: r.live}) })
 		c.Log.Info("kind in use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
 	}
@@ -170,10 +206,12 @@ func (c *Controller) drop(name string) {
 	delete(c.checked, name)
 	delete(c.running, name)
 	delete(c.held, name)
+	delete(c.suspected, name)
 	c.mu.Unlock()
 	c.Health.Set(name, nil)
 	if r != nil {
 		r.end()
+		c.Listings.Forget(r.adapter.GroupKind().String())
 	}
 	change := c.World.Update(func(tx *world.Tx) { tx.DropKind(name) })
 	if len(change.Dropped) > 0 {
@@ -193,8 +231,10 @@ type watchRecovery struct {
 	watch atomic.Pointer[watch.Watch]
 	down  atomic.Bool
 	told  atomic.Bool
-	// changed is called when the state of the watch is another one for the adapter's status, recovered when it works again.
-	changed, recovered func()
+	// changed is called when the state of the watch is another one for the adapter's status, with why it does not stand, recovered
+	// when it works again.
+	changed   func(err error)
+	recovered func()
 }
 
 // look is to be called whenever the state of the watch may have changed.
@@ -203,15 +243,15 @@ func (s *watchRecovery) look() {
 	if w == nil {
 		return
 	}
+	_, err := w.Err()
 	if w.HasSynced() && !s.told.Swap(true) {
-		s.changed()
+		s.changed(err)
 	}
-	if _, err := w.Err(); err != nil {
-		if !s.down.Swap(true) {
-			s.changed()
-		}
+	if err != nil {
+		s.down.Store(true)
+		s.changed(err) // the same failure is told once; another one may be for want of rights
 	} else if s.down.Swap(false) {
-		s.changed()
+		s.changed(nil)
 		go s.recovered()
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -75,7 +76,7 @@ func (x *Exceptions) settle(ctx context.Context, p *world.Policy, now time.Time)
 		ObservedGeneration: obj.GetGeneration(), LastTransitionTime: metav1.NewTime(now)}
 	if errs := p.Invalid; len(errs) > 0 {
 		st.State, st.Active, st.NextTransitionTime = "Invalid", false, nil
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", status.Truncate(errs.ToAggregate().Error(), 2048)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", workload.OneLine(errs.ToAggregate().Error(), 2048)
 	} else {
 		e := freeze.ExceptionOf(p.Policy.Policy)
 		st.State, next = e.State(now)

@@ -14,6 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/probe"
+	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -26,11 +29,11 @@ const hookRetry = 250 * time.Millisecond
 type Hook struct {
 	World *world.World
 	Clock clock.WithTicker
-	Hook  admit.FreezeHook
+	Hook  registration.FreezeHook
 	// Server is where API servers are sent.
 	Server HookServer
 	// Scope is what the configuration covers besides its rules; Namespaces is filled in here.
-	Scope admit.FreezeScope
+	Scope registration.FreezeScope
 	// KeepBundle leaves the authorities of a configuration that exists to the server's own rotation.
 	KeepBundle bool
 	// Owner finds what the configuration goes with; nil: nothing.
@@ -68,14 +71,16 @@ func (h *Hook) Start(ctx context.Context) error {
 			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
 			pause = hookRetry
 		}
-		wait(ctx, h.Clock, pause, h.World.Set().NextEnd(now), changed, edited)
+		set := h.World.Set()
+		_, guard := set.GuardsNamespaces(now)
+		wait(ctx, h.Clock, pause, decide.Earliest(set.NextEnd(now), guard), changed, edited)
 	}
 	return nil
 }
 
 func (h *Hook) keep(ctx context.Context, now time.Time) error {
-	rules := h.rules(now)
-	if len(rules) == 0 {
+	want := h.configuration(now)
+	if want == nil {
 		wrote, err := h.Hook.Keep(ctx, nil, false)
 		if wrote {
 			h.Log.Info("no freeze policy is left: removed the webhook configuration of freezes")
@@ -85,30 +90,40 @@ func (h *Hook) keep(ctx context.Context, now time.Time) error {
 	if len(h.Server.CABundle()) == 0 {
 		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
 	}
-	scope := h.Scope
-	scope.Namespaces = h.byNamespaceLabels(now)
 	if h.Owner != nil {
 		owner, err := h.Owner(ctx)
 		if err != nil {
 			return err
 		}
-		scope.Owner = owner
+		want.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	wrote, err := h.Hook.Keep(ctx, admit.FreezeConfiguration(h.Server.Client(admit.JudgePath), rules, scope), h.KeepBundle)
+	wrote, err := h.Hook.Keep(ctx, want, h.KeepBundle)
 	if wrote {
-		h.Log.Info("the webhook configuration of freezes follows the policies", "kinds", len(rules))
+		h.Log.Info("the webhook configuration of freezes follows the policies", "webhooks", len(want.Webhooks))
 	}
 	return err
 }
 
+// configuration is what is to be, with a webhook that proves it, but for what it goes with; nil: nothing.
+func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	rules := h.rules(now)
+	scope := h.Scope
+	scope.Namespaces = h.namespaces(now)
+	config := registration.FreezeConfiguration(h.Server.Client(registration.JudgePath), rules, scope)
+	if config != nil {
+		config.Webhooks = append(config.Webhooks, probe.Webhook(h.Server.Client(probe.Path), config.Webhooks))
+	}
+	return config
+}
+
 // rules lists the kinds on which some policy denies something, now or later, with what.
-func (h *Hook) rules(now time.Time) []admit.FreezeRule {
+func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	set := h.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
 		return nil
 	}
 	scaleDenied := slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.Denies().Has(workload.ChangeScale) })
-	var list []admit.FreezeRule
+	var list []registration.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
 		gk := k.GroupKind
 		if k.Compiled == nil || k.Absent {
@@ -123,18 +138,27 @@ func (h *Hook) rules(now time.Time) []admit.FreezeRule {
 				continue
 			}
 		}
-		list = append(list, admit.FreezeRule{
+		list = append(list, registration.FreezeRule{
 			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(), Actions: actions, Governs: governs,
 		})
 	}
 	return list
 }
 
-// byNamespaceLabels says whether some enforced policy, or some exception, selects namespaces by their labels.
-func (h *Hook) byNamespaceLabels(now time.Time) bool {
+// namespaces says how the labels of namespaces are guarded: closed while some policy guards them, open while one may later, or
+// some exception selects by them.
+func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
 	set := h.World.Set()
-	return slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }) ||
-		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) })
+	guarded, _ := set.GuardsNamespaces(now)
+	switch {
+	case guarded:
+		return admissionregistrationv1.Fail
+	case slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }),
+		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) }):
+		return admissionregistrationv1.Ignore
+	default:
+		return ""
+	}
 }
 
 var _ admit.Freezes = (*world.World)(nil)

@@ -2,78 +2,50 @@ package freeze
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"strings"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 const (
 	// writeInterval is how often counts are written to status.
 	writeInterval = 500 * time.Millisecond
-	// quietFor is how long a second event about one policy and one object is held back.
-	quietFor = time.Minute
 	// creatorKept is how long who made an exception is remembered while the exception is not seen: the API server may have
 	// refused it after the webhook let it through.
 	creatorKept = time.Minute
 )
 
-// Metrics are the metrics of judging; make them once a process.
-type Metrics struct {
-	requests *prometheus.CounterVec
-	seconds  prometheus.Histogram
-}
-
-// NewMetrics makes the metrics and registers them.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_admission_requests_total",
-			Help: "Requests judged against freezes by verdict (allowed, denied, warned, audited, lifted, error; overridden and excepted count uses of these rights) and kind. Dry runs do not count."},
-			[]string{"verdict", "kind"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_admission_seconds",
-			Help:    "Time from an admission request's arrival to its answer.",
-			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16)}),
-	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
-}
-
 // Recorder keeps what was judged: metrics at once, counts in the status of policies and events a moment later, several
 // requests in one write. Every replica keeps its own part and adds it to what is there.
 type Recorder struct {
-	client   client.Client
-	recorder events.EventRecorder
-	metrics  *Metrics
-	now      func() time.Time
-	log      logr.Logger
+	client  client.Client
+	metrics *Metrics
+	world   *world.World
+	now     func() time.Time
+	log     logr.Logger
 
 	mu       sync.Mutex
 	denials  map[workload.Policy]*denied
 	queue    []announcement
 	creators map[types.UID]creator
-	// said is when the last event about a policy and an object was sent.
-	said   map[string]time.Time
-	swept  time.Time
-	signal chan struct{}
+	told     map[occasion]*told
+	signal   chan struct{}
+
+	// wall is the clock of this machine, by which events are held back; instance is which manager tells.
+	wall     func() time.Time
+	instance string
 }
 
 // denied is what has not been added to the status of a policy yet.
@@ -82,53 +54,57 @@ type denied struct {
 	last   v1alpha1.LastDenial
 }
 
-// announcement is an event to be sent.
-type announcement struct {
-	policy workload.Policy
-	// object is what the event is about besides the policy; nil: nothing.
-	object       *corev1.ObjectReference
-	reason, text string
-	kind         string
-	// until is how long to wait for the policy to be there: an exception is told of before the API server has stored it.
-	until time.Time
-	// gone says that the policy may have been deleted by what is told of.
-	gone bool
-}
-
 type creator struct {
 	exception workload.Policy
 	user      string
 	at        time.Time
 }
 
-// NewRecorder makes Recorder that write with a client which reads from a cache.
-func NewRecorder(cached client.Client, recorder events.EventRecorder, m *Metrics, now func() time.Time, log logr.Logger) *Recorder {
-	return &Recorder{client: cached, recorder: recorder, metrics: m, now: now, log: log,
-		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, said: map[string]time.Time{}, signal: make(chan struct{}, 1)}
+// NewRecorder makes a Recorder that writes with a client which reads from a cache. The series of a policy go when it leaves the
+// world.
+func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() time.Time, log logr.Logger) *Recorder {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	n := &Recorder{client: cached, metrics: m, world: w, now: now, wall: time.Now, instance: reporter + "-" + host, log: log,
+		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, told: map[occasion]*told{}, signal: make(chan struct{}, 1)}
+	w.Observe(n)
+	return n
+}
+
+// Changing implements world.Observer.
+func (n *Recorder) Changing(*world.Snapshot, *world.Snapshot, *world.Change) {}
+
+// Changed implements world.Observer.
+func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range c.Policies {
+		if p.New == nil {
+			n.metrics.forgetPolicy(p.ID)
+		}
+	}
 }
 
 // Judged takes a note of a request.
 func (n *Recorder) Judged(j admit.Judgement) {
 	n.metrics.seconds.Observe(j.Took.Seconds())
 	n.metrics.requests.WithLabelValues(verdictOf(&j), j.Request.Kind.String()).Inc()
-	if len(j.Verdict.Denials)+len(j.Escaped) == 0 {
+	if j.Err != nil {
+		n.metrics.errors.Inc()
+	}
+	if len(j.Verdict.Denials)+len(j.Verdict.Lifts)+len(j.Escaped) == 0 {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.metrics.judged(&j.Verdict, n.world.Snapshot())
 	for _, d := range j.Verdict.Denials {
 		n.count(&j, d)
-		text := fmt.Sprintf("%s of %s by %s", strings.Join(d.Names(), " and "), nameOf(&j.Request), j.Request.User)
-		n.queue = append(n.queue, announcement{policy: d.Policy, object: j.Object, kind: corev1.EventTypeWarning,
-			reason: map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned", v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement], text: text})
 	}
-	for _, p := range j.Escaped {
-		where := "out of the freeze"
-		if strings.HasSuffix(p.Kind, freeze.ExceptionKind) {
-			where = "into the exception"
-		}
-		n.queue = append(n.queue, announcement{policy: p, object: j.Object, kind: corev1.EventTypeWarning, reason: "Relabelled",
-			text: fmt.Sprintf("%s was taken %s by labels, by %s", nameOf(&j.Request), where, j.Request.User)})
+	for _, a := range n.judgedEvents(&j) {
+		n.announce(a)
 	}
 	n.poke()
 }
@@ -189,14 +165,14 @@ func add(c *v1alpha1.DeniedCounts, actions workload.Change) {
 
 // Guarded takes a note of a right that was used.
 func (n *Recorder) Guarded(g admit.Guarded) {
-	verdict, reason, text := "overridden", "Overridden", g.What+" by "+g.User
+	verdict, reason, action, text := "overridden", "Overridden", "Override", g.What+" by "+g.User
 	if g.Verb == admit.VerbExcept {
-		verdict, reason, text = "excepted", "ExceptionMade", g.What+"d by "+g.User
+		verdict, reason, action, text = "excepted", "ExceptionMade", "Except", g.What+"d by "+g.User
 	}
 	n.metrics.requests.WithLabelValues(verdict, g.Policy.Kind+"."+v1alpha1.GroupVersion.Group).Inc()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.queue = append(n.queue, announcement{policy: g.Policy, kind: corev1.EventTypeWarning, reason: reason, text: text,
+	n.announce(announcement{policy: g.Policy, kind: corev1.EventTypeWarning, reason: reason, action: action, text: text, same: text,
 		until: g.At.Add(creatorKept), gone: g.Verb == admit.VerbOverride})
 	if g.Verb == admit.VerbExcept && g.What == "create" {
 		n.creators[types.UID(g.UID)] = creator{exception: g.Policy, user: g.User, at: g.At}
@@ -238,6 +214,7 @@ func (n *Recorder) Start(ctx context.Context) error {
 // flush writes everything noted and reports whether something is left to be tried again.
 func (n *Recorder) flush(ctx context.Context) (left bool) {
 	n.mu.Lock()
+	n.tellRest()
 	denials, queue := n.denials, n.queue
 	n.denials, n.queue = map[workload.Policy]*denied{}, nil
 	creators := make(map[types.UID]creator, len(n.creators))
@@ -289,48 +266,4 @@ func (n *Recorder) putBack(id workload.Policy, d *denied) {
 	newer.counts.Delete += d.counts.Delete
 	newer.counts.RollOut += d.counts.RollOut
 	newer.counts.Scale += d.counts.Scale
-}
-
-// tell sends an event on the policy and one on the object, unless the same was said a moment ago. It reports false where the
-// policy is not there.
-func (n *Recorder) tell(ctx context.Context, r announcement) bool {
-	found, err := n.get(ctx, r.policy)
-	if err != nil || found == nil && !r.gone {
-		return false
-	}
-	if n.recorder == nil || !n.worthSaying(r) {
-		return true
-	}
-	var obj runtime.Object = found
-	if found == nil {
-		obj = &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: r.policy.Kind, Namespace: r.policy.Namespace, Name: r.policy.Name}
-	}
-	if r.object == nil {
-		n.recorder.Eventf(obj, nil, r.kind, r.reason, "Judge", "%s", r.text)
-		return true
-	}
-	n.recorder.Eventf(obj, r.object, r.kind, r.reason, "Judge", "%s", r.text)
-	if r.object.UID != "" {
-		n.recorder.Eventf(r.object, obj, r.kind, r.reason, "Judge", "%s: %s", r.policy, r.text)
-	}
-	return true
-}
-
-func (n *Recorder) worthSaying(r announcement) bool {
-	key := r.policy.String() + " " + r.reason
-	if r.object != nil {
-		key += " " + r.object.Kind + "/" + r.object.Namespace + "/" + r.object.Name
-	} else {
-		key += " " + r.text
-	}
-	now := n.now()
-	if now.Sub(n.swept) >= quietFor {
-		n.swept = now
-		maps.DeleteFunc(n.said, func(_ string, at time.Time) bool { return now.Sub(at) >= quietFor })
-	}
-	if at, ok := n.said[key]; ok && now.Sub(at) < quietFor {
-		return false
-	}
-	n.said[key] = now
-	return true
 }

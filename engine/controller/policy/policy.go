@@ -10,10 +10,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -35,8 +39,12 @@ type Controllers struct {
 	World   *world.World
 	Client  client.Client
 	Remover Remover
+	// Objects reads the metadata of objects of adapted kinds.
+	Objects metadata.Interface
 	// Started says whether everything has been looked at for the first time.
 	Started func() bool
+	// Leftover says why something may still have to be given back that is not on targets; empty: nothing has.
+	Leftover func(p *world.Policy) string
 	// Delay tells why a policy that is being deleted is not gone yet.
 	Delay func(id workload.Policy, why string)
 
@@ -53,6 +61,7 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind.Name)).
 			For(kind.New(), builder.WithPredicates(changed)).
 			WatchesRawSource(requests.Source()).
+			Watches(&v1alpha1.Adapter{}, handler.EnqueueRequestsFromMapFunc(c.every(kind)), builder.WithPredicates(created)).
 			WithOptions(controller.Options(4, controller.DefaultRetry)).
 			Complete(reconciler{c, kind})
 		if err != nil {
@@ -60,6 +69,24 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 		}
 	}
 	return nil
+}
+
+// created passes on what is new, as everything is at first.
+var created = predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+// every lists the policies of a kind: an adapter makes those need their finalizer that somebody took it off while there was none.
+func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
+	return func(context.Context, client.Object) (all []reconcile.Request) {
+		for p := range c.World.Snapshot().Policies {
+			if p.ID.Kind == kind.Name {
+				all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: p.ID.Namespace, Name: p.ID.Name}})
+			}
+		}
+		return all
+	}
 }
 
 // Request has a policy looked at again, which may be gone by now.
@@ -95,6 +122,9 @@ func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Obj
 	if !r.kind.NeedsFinalizer(obj) {
 		return reconcile.Result{}, nil
 	}
+	if freed, err := r.wasFreed(ctx, id, obj); freed || err != nil {
+		return reconcile.Result{}, err
+	}
 	err := controller.AddFinalizer(ctx, r.Client, obj)
 	switch {
 	case err == nil:
@@ -107,19 +137,36 @@ func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Obj
 	}
 }
 
+// wasFreed says whether somebody took the finalizer off while there is no adapter, as an uninstallation does: such a policy can change
+// nothing, and must not wait for a manager when it is deleted.
+func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy.Object) (bool, error) {
+	p := r.World.Snapshot().Find(id)
+	if p == nil || !p.Held || controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
+		return false, nil
+	}
+	var adapters v1alpha1.AdapterList
+	if err := r.Client.List(ctx, &adapters); err != nil {
+		return false, fmt.Errorf("list adapters: %w", err)
+	}
+	return len(adapters.Items) == 0, nil
+}
+
 // release takes the finalizer off a policy once everything is given back.
 func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	p := r.World.Snapshot().Find(id)
 	if p != nil && !p.Deleting {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world is about to hear of the deletion
 	}
-	why, err := r.heldBack(ctx, id)
+	why, again, err := r.heldBack(ctx, id, p, obj)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if why == "" && p != nil {
+		why, again = r.Leftover(p), time.Second
+	}
 	if why != "" {
 		r.Delay(id, why)
-		return reconcile.Result{RequeueAfter: time.Second}, nil
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	if p != nil {
 		if err := r.Remover.RemoveAll(ctx, p); err != nil {
@@ -129,19 +176,22 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 	return controller.RetryIfStale(controller.RemoveFinalizer(ctx, r.Client, obj))
 }
 
-// heldBack says why something may still have to be given back for a policy: an object in a watch says so, or there is a kind
-// that has been written to and cannot be looked at. It is empty if the policy may go.
-func (r reconciler) heldBack(ctx context.Context, id workload.Policy) (why string, err error) {
+// unseenRecheck is how often objects that no watch shows are looked at on the API server while a policy waits for them.
+const unseenRecheck = 10 * time.Second
+
+// heldBack says why something may still have to be given back for a policy, and when to look again: an object in a watch says
+// so, or one that is not in any watch because the adapter of its kind is not ready. It is empty if the policy may go.
+func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration, err error) {
 	if !r.Started() {
-		return "Flyball has just started", nil
+		return "Flyball has just started", time.Second, nil
 	}
 	snapshot := r.World.Snapshot()
 	if snapshot.LedgersOf(id) > 0 {
-		return "targets have still to be given back", nil
+		return "targets have still to be given back", time.Second, nil
 	}
 	var list v1alpha1.AdapterList
 	if err := r.Client.List(ctx, &list); err != nil {
-		return "", fmt.Errorf("list adapters: %w", err)
+		return "", 0, fmt.Errorf("list adapters: %w", err)
 	}
 	for i := range list.Items {
 		a := &list.Items[i]
@@ -149,10 +199,17 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy) (why strin
 		if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || known != nil && known.Absent {
 			continue
 		}
-		k := snapshot.InUse(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind})
-		if k == nil || !k.Live.HasSynced() {
-			return fmt.Sprintf("the adapter %s is not ready, so that what sleeps by it cannot be seen", a.Name), nil
+		k := snapshot.InUse(kindOf(a))
+		if k != nil && k.Live.HasSynced() || neverReached(a, p, obj) {
+			continue
+		}
+		object, err := r.usedBy(ctx, a, id)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("the adapter %s is not ready, so that what sleeps by it cannot be seen: %v", a.Name, err), unseenRecheck, nil
+		case object != "":
+			return fmt.Sprintf("the adapter %s is not ready, so that %s cannot be given back", a.Name, object), unseenRecheck, nil
 		}
 	}
-	return "", nil
+	return "", 0, nil
 }

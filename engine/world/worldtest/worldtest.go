@@ -4,7 +4,7 @@ package worldtest
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,93 +13,20 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
-// Store keeps the objects of one kind in memory. The zero Store is empty and in sync.
+// Store is a world.Store that can be out of sync.
 type Store struct {
-	mu      sync.RWMutex
-	objects map[[2]string]*workload.Object
-	syncing bool
-}
-
-// Put adds an object or replaces the one of its name, which it returns; nil: there was none.
-func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := [2]string{obj.Namespace, obj.Name}
-	if s.objects == nil {
-		s.objects = map[[2]string]*workload.Object{}
-	}
-	old = s.objects[key]
-	s.objects[key] = obj
-	return old
-}
-
-// Remove drops an object and returns it; nil: there was none.
-func (s *Store) Remove(namespace, name string) (old *workload.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := [2]string{namespace, name}
-	old = s.objects[key]
-	delete(s.objects, key)
-	return old
+	world.Store
+	syncing atomic.Bool
 }
 
 // SetSynced says whether the store counts as in sync.
-func (s *Store) SetSynced(synced bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.syncing = !synced
-}
-
-// Get implements world.Objects.
-func (s *Store) Get(namespace, name string) *workload.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.objects[[2]string{namespace, name}]
-}
-
-// Range implements world.Objects.
-func (s *Store) Range(yield func(*workload.Object) bool) {
-	for _, obj := range s.list() {
-		if !yield(obj) {
-			return
-		}
-	}
-}
-
-// RangeNamespace implements world.Objects.
-func (s *Store) RangeNamespace(namespace string, yield func(*workload.Object) bool) {
-	for _, obj := range s.list() {
-		if obj.Namespace == namespace && !yield(obj) {
-			return
-		}
-	}
-}
-
-func (s *Store) list() []*workload.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	all := make([]*workload.Object, 0, len(s.objects))
-	for _, obj := range s.objects {
-		all = append(all, obj)
-	}
-	return all
-}
+func (s *Store) SetSynced(synced bool) { s.syncing.Store(!synced) }
 
 // HasSynced implements world.Objects.
-func (s *Store) HasSynced() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return !s.syncing
-}
-
-// Len implements world.Objects.
-func (s *Store) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.objects)
-}
+func (s *Store) HasSynced() bool { return !s.syncing.Load() }
 
 // Names of adapters of the library.
 const (

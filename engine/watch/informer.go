@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// backoffReset is how long a watch must have stood for the next failure to count as the first.
+// backoffReset is how long a watch must have worked for the next failure to count as the first.
 const backoffReset = time.Minute
 
 // newBackoff gives delays of 0.5 to 0.8 s that double up to 5 to 8 s: with the requests themselves a watch is right again
@@ -25,8 +25,8 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.6, Cap: 5 * time.Second, Steps: 10}
 }
 
-// feed is one list-and-watch with its store, shared by its consumers.
-type feed struct {
+// informer is one list-and-watch with its store, shared by its consumers.
+type informer struct {
 	key    key
 	client *client
 	store  *store
@@ -49,8 +49,8 @@ type feed struct {
 	lists, added, updated, deleted, bookmarks atomic.Uint64
 }
 
-func newFeed(k key, c *client, logger klog.Logger) *feed {
-	f := &feed{
+func newInformer(k key, c *client, logger klog.Logger) *informer {
+	f := &informer{
 		key: k, client: c, store: newStore(), logger: logger.WithValues("resource", k.gvr.String()),
 		done: make(chan struct{}), synced: make(chan struct{}),
 	}
@@ -59,15 +59,15 @@ func newFeed(k key, c *client, logger klog.Logger) *feed {
 }
 
 // run lists and watches until the context ends.
-func (f *feed) run(ctx context.Context) {
+func (f *informer) run(ctx context.Context) {
 	defer close(f.done)
-	defer f.client.guardWith(nil)
+	defer f.client.setWatchdog(nil)
 	backoff := newBackoff()
 	c := endingClock{ctx: ctx}
 	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc:  f.client.list,
 		WatchFuncWithContext: f.client.watch,
-	}, nil, sink{f}, cache.ReflectorOptions{
+	}, nil, reflectorStore{f}, cache.ReflectorOptions{
 		Name:            "flyball/" + f.key.id,
 		TypeDescription: f.key.gvr.String(),
 		Clock:           c,
@@ -92,10 +92,10 @@ func (f *feed) run(ctx context.Context) {
 }
 
 // report takes in how a request went and tells the consumers when that is news.
-func (f *feed) report(err error) {
+func (f *informer) report(err error) {
 	changed := false
 	if err == nil {
-		changed = f.health.stands()
+		changed = f.health.succeed()
 	} else {
 		changed = f.health.fail(err)
 	}
@@ -103,9 +103,9 @@ func (f *feed) report(err error) {
 		return
 	}
 	if err != nil {
-		f.logger.Error(err, "The watch does not stand; it is tried again")
+		f.logger.Error(err, "The watch does not work; it is tried again")
 	} else {
-		f.logger.Info("The watch stands again")
+		f.logger.Info("The watch works again")
 	}
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
@@ -113,7 +113,7 @@ func (f *feed) report(err error) {
 }
 
 // tell makes the callbacks; the caller holds deliver.
-func (f *feed) tell(changes []change, state bool) {
+func (f *informer) tell(changes []change, state bool) {
 	for _, w := range f.consumers {
 		for _, c := range changes {
 			w.change(c)
@@ -125,7 +125,7 @@ func (f *feed) tell(changes []change, state bool) {
 }
 
 // join adds a consumer and tells it of everything there is.
-func (f *feed) join(w *Watch) {
+func (f *informer) join(w *Watch) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	for _, o := range f.store.all() {
@@ -135,47 +135,48 @@ func (f *feed) join(w *Watch) {
 }
 
 // leave removes a consumer; once it returns no callback of that consumer is under way.
-func (f *feed) leave(w *Watch) {
+func (f *informer) leave(w *Watch) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	f.consumers = slices.DeleteFunc(f.consumers, func(other *Watch) bool { return other == w })
 }
 
-// sink is the feed as the reflector sees it.
-type sink struct{ *feed }
+// reflectorStore is the informer as the reflector sees it.
+type reflectorStore struct{ *informer }
 
 var (
-	_ cache.ReflectorStore         = sink{}
-	_ cache.ReflectorBookmarkStore = sink{}
+	_ cache.ReflectorStore         = reflectorStore{}
+	_ cache.ReflectorBookmarkStore = reflectorStore{}
 )
 
 // Add implements cache.ReflectorStore.
-func (s sink) Add(object any) error {
+func (s reflectorStore) Add(object any) error {
 	s.added.Add(1)
 	s.keep(object)
 	return nil
 }
 
 // Update implements cache.ReflectorStore.
-func (s sink) Update(object any) error {
+func (s reflectorStore) Update(object any) error {
 	s.updated.Add(1)
 	s.keep(object)
 	return nil
 }
 
-func (s sink) keep(object any) {
+func (s reflectorStore) keep(object any) {
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
 	switch o := object.(type) {
 	case *item:
-		s.tell(s.store.put((*workload.Object)(o)))
+		s.tell(s.store.put((*workload.Object)(o)), false)
 	case *rejected:
-		s.tell(s.store.reject(o.rejection()), true)
+		s.leaveOut(o)
+		s.tell(s.store.remove(o.Namespace, o.Name), false)
 	}
 }
 
 // Delete implements cache.ReflectorStore.
-func (s sink) Delete(object any) error {
+func (s reflectorStore) Delete(object any) error {
 	s.deleted.Add(1)
 	o, ok := object.(metav1.Object)
 	if !ok {
@@ -183,42 +184,42 @@ func (s sink) Delete(object any) error {
 	}
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
-	s.tell(s.store.remove(o.GetNamespace(), o.GetName()))
+	s.tell(s.store.remove(o.GetNamespace(), o.GetName()), false)
 	return nil
 }
 
+// leaveOut tells of an object that cannot be projected: what cannot be read is not kept, so nobody acts on it.
+func (s reflectorStore) leaveOut(o *rejected) {
+	s.logger.Error(o.err, "An object cannot be read and is left as it is", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion", o.ResourceVersion)
+}
+
 // Replace implements cache.ReflectorStore: a list or the initial objects of a stream.
-func (s sink) Replace(objects []any, _ string) error {
+func (s reflectorStore) Replace(objects []any, _ string) error {
 	s.lists.Add(1)
 	known := make([]*workload.Object, 0, len(objects))
-	var rejections []Rejection
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *item:
 			known = append(known, (*workload.Object)(o))
 		case *rejected:
-			rejections = append(rejections, o.rejection())
+			s.leaveOut(o)
 		}
 	}
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
-	s.tell(s.store.replace(known, rejections), false)
+	s.tell(s.store.replace(known), false)
 	s.syncedOnce.Do(func() { close(s.synced) })
 	s.tell(nil, true)
 	return nil
 }
 
 // Resync implements cache.ReflectorStore; there is none.
-func (s sink) Resync() error { return nil }
+func (s reflectorStore) Resync() error { return nil }
 
 // Bookmark implements cache.ReflectorBookmarkStore.
-func (s sink) Bookmark(string) error {
+func (s reflectorStore) Bookmark(string) error {
 	s.bookmarks.Add(1)
 	return nil
-}
-
-func (r *rejected) rejection() Rejection {
-	return Rejection{Namespace: r.Namespace, Name: r.Name, ResourceVersion: r.ResourceVersion, Err: r.err}
 }
 
 // endingClock is the real clock, but its timers also fire when the context ends: the reflector sleeps on some of them

@@ -1,0 +1,166 @@
+package freeze
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const (
+	// quietFor is how long what repeats itself about one policy is held back, to be told as one.
+	quietFor = time.Minute
+	// maxTold is how many events about one policy with one reason there are in that time; maxPolicies how many policies a single
+	// request makes events on, which is how many its refusal names.
+	maxTold, maxPolicies = 10, 10
+	// maxNote is the size in bytes of the longest text that an API server takes in an event.
+	maxNote = 1024
+	// reporter is by whom events are, as those of the manager's other parts.
+	reporter = "flyball"
+)
+
+// announcement is an event to be sent.
+type announcement struct {
+	policy workload.Policy
+	// object is what the event is about besides the policy; nil: nothing.
+	object *corev1.ObjectReference
+	// kind is Normal or Warning, reason why the event is, action what was asked for.
+	kind, reason, action, text string
+	// same is equal for what repeats itself: refusals of one object do, whoever tries.
+	same string
+	// until is how long to wait for the policy to be there: an exception is told of before the API server has stored it.
+	until time.Time
+	// gone says that the policy may have been deleted by what is told of.
+	gone bool
+}
+
+// occasion is what is told of at most so often.
+type occasion struct {
+	policy workload.Policy
+	reason string
+}
+
+// told is what was said on an occasion since the last time that it was quiet.
+type told struct {
+	since time.Time
+	// told are what was told, by what is the same.
+	told map[string]struct{}
+	// rest counts what was not told, and last is the last of it.
+	rest int
+	last announcement
+}
+
+// judgedEvents lists the events of a request: on the policies that have something against it, and, where it passes, on those that
+// exceptions lift, on these exceptions, and on what it was relabelled out of or into.
+func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
+	var list []announcement
+	name, user := nameOf(&j.Request), j.Request.User
+	add := func(policy workload.Policy, kind, reason string, actions []string, text string) {
+		list = append(list, announcement{policy: policy, object: j.Object, kind: kind, reason: reason, action: cmp.Or(strings.Join(actions, "And"), "Judge"), text: text, same: text})
+	}
+	for _, d := range firstOf(j.Verdict.Denials, maxPolicies) {
+		reason := map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned", v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement]
+		add(d.Policy, corev1.EventTypeWarning, reason, d.Names(), fmt.Sprintf("%s of %s by %s", strings.Join(d.Names(), " and "), name, user))
+		list[len(list)-1].same = name
+	}
+	for _, p := range firstOf(j.Escaped, maxPolicies) {
+		where := "out of the freeze"
+		if strings.HasSuffix(p.Kind, freeze.ExceptionKind) {
+			where = "into the exception"
+		}
+		add(p, corev1.EventTypeWarning, "Relabelled", []string{"Relabel"}, fmt.Sprintf("%s was taken %s by labels, by %s", name, where, user))
+	}
+	if !j.Verdict.Allowed {
+		return list
+	}
+	set := n.world.Set()
+	for _, l := range firstOf(j.Verdict.Lifts, maxPolicies) {
+		names, why := l.Actions.Names(), ""
+		if e := set.Exception(l.Exception); e != nil {
+			why = ": " + e.Why()
+		}
+		what := fmt.Sprintf("%s of %s by %s", strings.Join(names, " and "), name, user)
+		add(l.Policy, corev1.EventTypeNormal, "Lifted", names, what+", let through by "+l.Exception.String()+why)
+		add(l.Exception, corev1.EventTypeNormal, "Used", names, what+", which "+l.Policy.String()+" denies"+why)
+	}
+	return list
+}
+
+func firstOf[T any](list []T, n int) []T { return list[:min(len(list), n)] }
+
+// announce queues an event, unless the same was told in the last minute, or too much was: then it is counted. The lock is held.
+func (n *Recorder) announce(a announcement) {
+	key := occasion{a.policy, a.reason}
+	t := n.told[key]
+	if t == nil {
+		t = &told{since: n.wall(), told: map[string]struct{}{}}
+		n.told[key] = t
+		time.AfterFunc(quietFor, n.poke)
+	}
+	if _, repeated := t.told[a.same]; repeated || len(t.told) >= maxTold {
+		t.rest, t.last = t.rest+1, a
+		return
+	}
+	t.told[a.same] = struct{}{}
+	n.queue = append(n.queue, a)
+}
+
+// tellRest queues what was counted on occasions that began a minute ago, as one event each, and forgets those that were quiet.
+// The lock is held.
+func (n *Recorder) tellRest() {
+	now := n.wall()
+	for key, t := range n.told {
+		if now.Sub(t.since) < quietFor {
+			continue
+		}
+		delete(n.told, key)
+		if t.rest > 0 {
+			t.last.text = fmt.Sprintf("%d more since %s, the last: %s", t.rest, t.since.UTC().Format(time.TimeOnly), t.last.text)
+			n.announce(t.last)
+		}
+	}
+}
+
+// tell sends an event on the policy, and one on the object where that is there. It reports false where the policy is not there.
+func (n *Recorder) tell(ctx context.Context, a announcement) bool {
+	found, err := n.get(ctx, a.policy)
+	if err != nil || found == nil && !a.gone {
+		return false
+	}
+	policy := corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: a.policy.Kind, Namespace: a.policy.Namespace, Name: a.policy.Name}
+	if found != nil {
+		policy.UID = found.GetUID()
+	}
+	if err := n.send(ctx, policy, a.object, &a, a.text); err != nil {
+		n.log.V(1).Info("an event was not sent", "policy", a.policy.String(), "reason", err.Error())
+	}
+	if a.object == nil || a.object.UID == "" {
+		return true
+	}
+	if err := n.send(ctx, *a.object, &policy, &a, a.policy.String()+": "+a.text); err != nil {
+		n.log.V(1).Info("an event was not sent", "object", a.object.Name, "reason", err.Error())
+	}
+	return true
+}
+
+// send writes one event. Those about objects outside namespaces are in kube-system and not, as is usual, in default: they name
+// objects and users of all namespaces.
+func (n *Recorder) send(ctx context.Context, regarding corev1.ObjectReference, related *corev1.ObjectReference, a *announcement, text string) error {
+	return n.client.Create(ctx, &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cmp.Or(regarding.Namespace, metav1.NamespaceSystem), GenerateName: reporter + "-",
+		},
+		EventTime: metav1.NowMicro(), ReportingController: reporter, ReportingInstance: n.instance,
+		Type: a.kind, Reason: a.reason, Action: a.action, Regarding: regarding, Related: related, Note: workload.OneLine(text, maxNote),
+	})
+}

@@ -1,0 +1,292 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Note is what has become of the pods of a target under the policy that has its way. A text is empty where there is nothing to say.
+type Note struct {
+	Policy workload.Policy
+	// Failure says what went wrong, Waiting what costs wait for, Foreign who else has set costs.
+	Failure, Waiting, Foreign string
+	// Undone is on how many pods somebody keeps removing the cost.
+	Undone int
+}
+
+// Contested says in words who else writes; empty: nobody does.
+func (n Note) Contested() string {
+	parts := []string{}
+	if n.Foreign != "" {
+		parts = append(parts, n.Foreign)
+	}
+	if n.Undone > 0 {
+		parts = append(parts, fmt.Sprintf("somebody keeps removing the deletion cost of %d pods", n.Undone))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// foreignIn says who else has set costs in a fleet.
+func foreignIn(f *fleet.Fleet) string {
+	count := countForeign(f)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("the deletion cost of %d pods is set by %s", count[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func countForeign(f *fleet.Fleet) map[string]int {
+	count := map[string]int{}
+	for _, p := range f.Pods {
+		if f.IsForeign(p) {
+			count[p.Writer]++
+		}
+	}
+	return count
+}
+
+// stat is what is told of a target's pods.
+type stat struct {
+	pods, spread, half int
+	foreign            map[string]int
+}
+
+func statOf(f *fleet.Fleet, label string, now time.Time) stat {
+	return stat{
+		pods: len(f.Pods), spread: f.Spread(label, nil), half: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())), foreign: countForeign(f),
+	}
+}
+
+// book remembers what is told of targets and policies.
+type book struct {
+	mu     sync.Mutex
+	claims map[workload.Ref]struct{}
+	// left is since when targets have no claim any more, of those that lost it a moment ago.
+	left    map[workload.Ref]time.Time
+	notes   map[workload.Ref]Note
+	stats   map[workload.Policy]map[workload.Ref]stat
+	budgets map[workload.Policy]*budget
+	hours   map[workload.Policy]*hour
+}
+
+func newBook() *book {
+	return &book{
+		claims: map[workload.Ref]struct{}{}, left: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{}, stats: map[workload.Policy]map[workload.Ref]stat{},
+		budgets: map[workload.Policy]*budget{}, hours: map[workload.Policy]*hour{},
+	}
+}
+
+// claim takes note of whether the pods of a target are to get costs, and says whether that is news.
+func (b *book) claim(ref workload.Ref, claimed bool, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, was := b.claims[ref]
+	switch {
+	case claimed:
+		b.claims[ref] = struct{}{}
+		delete(b.left, ref)
+	case was:
+		delete(b.claims, ref)
+		b.left[ref] = now
+	}
+	return was != claimed
+}
+
+// lingering is how long the costs of a target stay that has lost its claim. Most targets that do are being deleted, and their pods go a
+// moment later.
+const lingering = 3 * time.Second
+
+// lingers says how long the costs of a target have to stay yet; 0: no longer.
+func (b *book) lingers(ref workload.Ref, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since, lately := b.left[ref]
+	if wait := since.Add(lingering).Sub(now); lately && wait > 0 {
+		return wait
+	}
+	delete(b.left, ref)
+	return 0
+}
+
+func (b *book) claimed() []workload.Ref {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(b.claims))
+}
+
+// note remembers a note and says whether it is news.
+func (b *book) note(ref workload.Ref, n Note) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old, had := b.notes[ref]
+	b.notes[ref] = n
+	if old.Policy != n.Policy {
+		delete(b.stats[old.Policy], ref)
+	}
+	return !had || old != n
+}
+
+func (b *book) noteOf(ref workload.Ref) Note {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.notes[ref]
+}
+
+func (b *book) set(ref workload.Ref, id workload.Policy, s stat) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stats[id] == nil {
+		b.stats[id] = map[workload.Ref]stat{}
+	}
+	b.stats[id][ref] = s
+}
+
+// drop forgets a target and gives the policy that it was of.
+func (b *book) drop(ref workload.Ref) (id workload.Policy, was bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, was := b.notes[ref]
+	delete(b.notes, ref)
+	delete(b.stats[n.Policy], ref)
+	return n.Policy, was
+}
+
+func (b *book) forgetPolicy(id workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.stats, id)
+	delete(b.budgets, id)
+	delete(b.hours, id)
+}
+
+func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := policy.PodSummary{Foreign: map[string]int{}}
+	for _, t := range b.stats[id] {
+		s.Pods += t.pods
+		s.Spread, s.SpreadAtHalf = max(s.Spread, t.spread), max(s.SpreadAtHalf, t.half)
+		for name, n := range t.foreign {
+			s.Foreign[name] += n
+		}
+	}
+	if h := b.hours[id]; h != nil {
+		s.Writes = h.sum(now)
+		h.told = s.Writes
+	}
+	return s
+}
+
+// wrote counts a write, and says whether there is a policy to be told of it.
+func (b *book) wrote(id workload.Policy, now time.Time) bool {
+	if id == (workload.Policy{}) {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hours[id] == nil {
+		b.hours[id] = &hour{}
+	}
+	b.hours[id].add(now)
+	return true
+}
+
+// aged lists the policies whose writes in the last hour have become fewer since they were told.
+func (b *book) aged(now time.Time) []workload.Policy {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []workload.Policy
+	for id, h := range b.hours {
+		if h.sum(now) != h.told {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// part is the length of one part of an hour.
+const part = 10 * time.Minute
+
+// hour counts what happens in an hour, in parts.
+type hour struct {
+	parts [6]struct {
+		at int64
+		n  int
+	}
+	told int
+}
+
+func (h *hour) add(now time.Time) {
+	at := now.UnixNano() / int64(part)
+	p := &h.parts[at%int64(len(h.parts))]
+	if p.at != at {
+		p.at, p.n = at, 0
+	}
+	p.n++
+}
+
+func (h *hour) sum(now time.Time) int {
+	at, n := now.UnixNano()/int64(part), 0
+	for _, p := range h.parts {
+		if p.at > at-int64(len(h.parts)) {
+			n += p.n
+		}
+	}
+	return n
+}
+
+// burst is for how many seconds of writes a budget saves up.
+const burst = 5
+
+// budget is how many writes a policy may make.
+type budget struct {
+	mu sync.Mutex
+	// rate is how many writes come in a second, saved how many have been saved up until counted.
+	rate, saved float64
+	counted     time.Time
+}
+
+// budget gives the budget of a policy, by its latest form.
+func (b *book) budget(id workload.Policy, o policy.PodOrderer) *budget {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pods := 0
+	for _, t := range b.stats[id] {
+		pods += t.pods
+	}
+	rate := o.WritesPerSecond(pods)
+	known := b.budgets[id]
+	if known == nil {
+		known = &budget{saved: burst * rate}
+		b.budgets[id] = known
+	}
+	known.mu.Lock()
+	known.rate = rate
+	known.mu.Unlock()
+	return known
+}
+
+// take takes one write out of the budget, or says how long to wait for it.
+func (b *budget) take(now time.Time) (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.counted.IsZero() && now.After(b.counted) {
+		b.saved += b.rate * now.Sub(b.counted).Seconds()
+	}
+	b.counted = now
+	b.saved = min(b.saved, max(1, burst*b.rate))
+	if b.saved < 1 {
+		return time.Duration((1 - b.saved) / b.rate * float64(time.Second))
+	}
+	b.saved--
+	return 0
+}

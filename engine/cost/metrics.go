@@ -1,0 +1,67 @@
+package cost
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Metrics are those of deletion costs.
+type Metrics struct {
+	writes                *prometheus.CounterVec
+	pods, spread, foreign *prometheus.GaugeVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	labels := []string{"policy_kind", "policy"}
+	m := &Metrics{
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_deletion_cost_writes_total",
+			Help: "Deletion costs set on pods by result; those without a policy were removed."}, append(labels, "result")),
+		pods: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_pods",
+			Help: "Pods that a policy plans for."}, labels),
+		spread: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_spread",
+			Help: "Pods that the fullest zone of the most uneven target has more than the emptiest, now and at half the pods."}, append(labels, "at")),
+		foreign: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_foreign_pods",
+			Help: "Pods of a policy's targets whose deletion cost somebody else has set."}, labels),
+	}
+	for _, c := range []prometheus.Collector{m.writes, m.pods, m.spread, m.foreign} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// label is namespace/name, or the name alone of a cluster-scoped policy.
+func label(id workload.Policy) string {
+	if id.Namespace == "" {
+		return id.Name
+	}
+	return id.Namespace + "/" + id.Name
+}
+
+func (m *Metrics) wrote(id workload.Policy, result string) {
+	m.writes.WithLabelValues(id.Kind, label(id), result).Inc()
+}
+
+func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
+	foreign := 0
+	for _, n := range s.Foreign {
+		foreign += n
+	}
+	m.pods.WithLabelValues(id.Kind, label(id)).Set(float64(s.Pods))
+	m.spread.WithLabelValues(id.Kind, label(id), "now").Set(float64(s.Spread))
+	m.spread.WithLabelValues(id.Kind, label(id), "half").Set(float64(s.SpreadAtHalf))
+	m.foreign.WithLabelValues(id.Kind, label(id)).Set(float64(foreign))
+}
+
+// forget removes every series of a policy that is gone.
+func (m *Metrics) forget(id workload.Policy) {
+	match := prometheus.Labels{"policy_kind": id.Kind, "policy": label(id)}
+	m.writes.DeletePartialMatch(match)
+	m.pods.DeletePartialMatch(match)
+	m.spread.DeletePartialMatch(match)
+	m.foreign.DeletePartialMatch(match)
+}

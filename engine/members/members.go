@@ -1,0 +1,345 @@
+// Package members knows what belongs to a target: its pods, however many owners lie between, and the nodes that they are on. It
+// watches pods and nodes while somebody needs them and keeps of each only what planning looks at. Everything it answers comes
+// from memory.
+package members
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Cluster is what has to be known of the cluster besides pods and nodes.
+type Cluster interface {
+	// OwnerOf finds the controlling owner of an object of a kind that is watched anyway; watched is false for other kinds.
+	OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool)
+	// Ends says that the owners of objects of a kind do not matter.
+	Ends(kind schema.GroupKind) bool
+	// Resource says as what a kind is served, if it may be listed and watched; false: it is not, or may not.
+	Resource(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, bool, error)
+}
+
+// Listener hears of changes of members. Calls come one at a time for each watch. They must be quick.
+type Listener interface {
+	// MembersChanged says that something has changed that planning looks at, for the objects that own a pod, however far above it.
+	MembersChanged(refs []workload.Ref)
+	// MembersSettled says that everything is known that is asked for, after a time in which it was not.
+	MembersSettled()
+}
+
+// Options say how Members run.
+type Options struct {
+	Watches *watch.Manager
+	Cluster Cluster
+	// Own is the field manager that Flyball writes as.
+	Own string
+	// Clock tells when pods come and go. Default: the machine's.
+	Clock clock.PassiveClock
+	// Log gets structured lines. Default: none.
+	Log logr.Logger
+}
+
+// Members keeps the pods of the cluster by owner and by node.
+type Members struct {
+	opts     Options
+	listener Listener
+	identity identity
+
+	mu   sync.Mutex
+	need context.Context // nil while nothing is needed
+	stop context.CancelFunc
+	// labels are those of nodes that are kept.
+	labels []string
+	pods   *watch.Watch
+	nodes  *watch.Watch
+	// nextNodes is a watch with other labels, until it has taken over.
+	nextNodes *watch.Watch
+	owners    map[schema.GroupKind]*ownerKind
+	tree      *tree
+	byNode    map[string]*crowd
+	// known says that everything is known that is asked for.
+	known bool
+}
+
+// ownerKind is a kind of owners that is watched for this package alone.
+type ownerKind struct {
+	watch *watch.Watch
+	// resolved is false until it is known whether it can be watched. A kind that cannot has no watch.
+	resolved bool
+}
+
+// crowd is the pods on one node.
+type crowd struct {
+	pods []*workload.Object
+}
+
+// New makes Members that watch nothing yet.
+func New(opts Options) *Members {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	interner := workload.NewInterner()
+	m := &Members{opts: opts, identity: identity{interner, &ownerTable{interner, newShared()}}}
+	m.forget()
+	return m
+}
+
+// Follow says who hears of changes. It must be called before Need.
+func (m *Members) Follow(l Listener) { m.listener = l }
+
+func (m *Members) forget() {
+	m.owners, m.byNode, m.known = map[schema.GroupKind]*ownerKind{}, map[string]*crowd{}, false
+	m.pods, m.nodes, m.nextNodes = nil, nil, nil
+	m.tree = newTree(m.ownerOf)
+}
+
+var (
+	podResource  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+)
+
+// Need has pods and nodes watched, with those labels of nodes, until the context or the need ends. It does not wait for the network.
+func (m *Members) Need(ctx context.Context, labels []string) error {
+	m.mu.Lock()
+	running := m.need != nil
+	if !running {
+		m.need, m.stop = context.WithCancel(ctx)
+	}
+	ctx = m.need
+	same := slices.Equal(labels, m.labels)
+	m.labels = slices.Clone(labels)
+	m.mu.Unlock()
+	if running && same {
+		return nil
+	}
+	nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
+		Handler: watch.HandlerFunc(m.nodeChanged)})
+	if err != nil {
+		return err
+	}
+	m.takeNodes(nodes)
+	if running {
+		return nil
+	}
+	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: "members", Projector: newPods(m.identity, m.opts.Own),
+		Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, old, pod) })})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.pods = pods
+	m.mu.Unlock()
+	m.check()
+	return nil
+}
+
+// ensure starts a watch that looks, whenever its state changes, whether everything is known.
+func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, error) {
+	s.OnState = func() { go m.check() }
+	return m.opts.Watches.Ensure(ctx, s)
+}
+
+// takeNodes has a watch of nodes take over once it is in sync; the first one does so at once.
+func (m *Members) takeNodes(nodes *watch.Watch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.nodes == nil {
+		m.nodes = nodes
+		return
+	}
+	if m.nextNodes != nil {
+		m.nextNodes.Release()
+	}
+	m.nextNodes, m.known = nodes, false
+}
+
+// Drop ends all watches and forgets what they brought.
+func (m *Members) Drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.need == nil {
+		return
+	}
+	m.stop()
+	m.need, m.labels = nil, nil
+	m.forget()
+}
+
+// check looks whether everything is known, and tells the listener when that has come about.
+func (m *Members) check() {
+	m.mu.Lock()
+	if m.nextNodes != nil && m.nextNodes.HasSynced() {
+		m.nodes.Release()
+		m.nodes, m.nextNodes = m.nextNodes, nil
+	}
+	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nodes.HasSynced() && m.nextNodes == nil
+	for _, k := range m.owners {
+		known = known && k.resolved && (k.watch == nil || k.watch.HasSynced() || isRefused(k.watch))
+	}
+	tell := known && !m.known
+	m.known = known
+	m.mu.Unlock()
+	if tell {
+		m.listener.MembersSettled()
+	}
+}
+
+// isRefused says that a watch cannot come to stand by itself, so that nothing is to be waited for.
+func isRefused(w *watch.Watch) bool {
+	_, err := w.Err()
+	return err != nil
+}
+
+// Trouble says why pods or nodes are not known; empty: they are, or will be in a moment.
+func (m *Members) Trouble() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range []*watch.Watch{m.pods, m.nodes} {
+		if w == nil {
+			continue
+		}
+		if _, err := w.Err(); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Fleet gives the active pods of a target as they are now; false: not everything is known yet.
+func (m *Members) Fleet(ref workload.Ref) (*fleet.Fleet, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return nil, false
+	}
+	f := &fleet.Fleet{Own: m.opts.Own}
+	m.tree.relink(ref)
+	b := m.tree.branches[ref]
+	if b == nil {
+		return f, true
+	}
+	f.Moved = b.moved
+	found := map[string]*fleet.Node{}
+	b.each(func(obj *workload.Object) {
+		if p := podOf(obj); p != nil {
+			p.Node = m.nodeOf(textAt(obj, podNode), found)
+			f.Pods = append(f.Pods, p)
+		}
+	})
+	return f, true
+}
+
+// podOf gives a pod that a controller counts; nil for one that has finished or is being deleted.
+func podOf(obj *workload.Object) *fleet.Pod {
+	f := unpack(textAt(obj, podFacts))
+	if f.finished || obj.Deleting {
+		return nil
+	}
+	group := home(obj)
+	p := &fleet.Pod{
+		Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID, Version: obj.ResourceVersion, Assigned: textAt(obj, podNode) != "",
+		Group: group.String(), Phase: f.phase, Ready: f.ready, Changed: f.changed, Created: obj.Created, Restarts: f.restarts,
+		Cost: fleet.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
+	}
+	p.Revision = p.Group + textAt(obj, podRevision)
+	return p
+}
+
+func (m *Members) nodeOf(name string, found map[string]*fleet.Node) *fleet.Node {
+	if name == "" {
+		return nil
+	}
+	if n, again := found[name]; again {
+		return n
+	}
+	var n *fleet.Node
+	if obj := m.nodes.Get("", name); obj != nil {
+		n = &fleet.Node{Name: name, Labels: make(map[string]string, len(obj.Labels)), Deleting: obj.Deleting}
+		for _, label := range obj.Labels {
+			n.Labels[label.Key] = label.Value
+		}
+		for _, taint := range obj.Fields {
+			n.Taints = append(n.Taints, taint.Raw)
+		}
+		if c := m.byNode[name]; c != nil {
+			n.Pods = c.movable()
+		}
+	}
+	found[name] = n
+	return n
+}
+
+// movable counts the pods that could run elsewhere: not those of the node itself or of a DaemonSet, and those that have not finished.
+func (c *crowd) movable() int {
+	n := 0
+	for _, pod := range c.pods {
+		bound := pod.Owner != nil && (pod.Owner.Kind == "Node" || pod.Owner.Kind == "DaemonSet")
+		if !bound && !unpack(textAt(pod, podFacts)).finished {
+			n++
+		}
+	}
+	return n
+}
+
+// Costed lists the objects that own a pod whose cost Flyball has set, however far above it.
+func (m *Members) Costed() []workload.Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := map[workload.Ref]bool{}
+	for _, b := range m.tree.branches {
+		if slices.ContainsFunc(b.pods, m.isCosted) {
+			for _, ref := range b.above() {
+				seen[ref] = true
+			}
+		}
+	}
+	refs := make([]workload.Ref, 0, len(seen))
+	for ref := range seen {
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+func (m *Members) isCosted(pod *workload.Object) bool {
+	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
+}
+
+// Above lists the objects that own what a reference names, the nearest first.
+func (m *Members) Above(ref workload.Ref) []workload.Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.tree.branches[ref]; b != nil {
+		m.tree.relink(ref)
+		return b.above()[1:]
+	}
+	return nil
+}
+
+// Groups lists the objects below a target that own pods directly, itself among them.
+func (m *Members) Groups(ref workload.Ref) []workload.Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var refs []workload.Ref
+	var walk func(*branch)
+	walk = func(b *branch) {
+		if len(b.pods) > 0 {
+			refs = append(refs, b.ref)
+		}
+		for _, c := range b.children {
+			walk(c)
+		}
+	}
+	if b := m.tree.branches[ref]; b != nil {
+		walk(b)
+	}
+	return refs
+}

@@ -1,0 +1,308 @@
+package members
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// identity are the parts of metadata that every projection of this package keeps.
+type identity struct {
+	interner *workload.Interner
+	owners   *ownerTable
+}
+
+// The paths that are read of every object; those that a projector adds come after them.
+const (
+	atName = iota
+	atNamespace
+	atUID
+	atVersion
+	atCreated
+	atDeleting
+	atOwners
+	identityPaths
+)
+
+func pathsOf(more ...string) *path.Set {
+	var all []path.Path
+	for _, text := range append([]string{".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion",
+		".metadata.creationTimestamp", ".metadata.deletionTimestamp", ".metadata.ownerReferences"}, more...) {
+		all = append(all, path.MustParse(text))
+	}
+	return path.NewSet(all...)
+}
+
+// read walks an object once. The raw values alias the document.
+func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
+	values := make([]gjson.Result, len(set.Paths()))
+	err := set.Extract(raw, func(i int, m path.Match) {
+		if m.Exists() {
+			values[i] = gjson.ParseBytes(m.Raw)
+		}
+	})
+	if err == nil && values[atName].Str == "" {
+		return nil, fmt.Errorf("project %s: there is no name", values[atUID].Str)
+	}
+	return values, err
+}
+
+// object makes an object of what was read. packed is kept with the texts that are the object's own, so that all of them are one
+// allocation; it is given back as it is kept.
+func (id identity) object(values []gjson.Result, packed string) (obj *workload.Object, kept string) {
+	name, uid, version := values[atName].Str, values[atUID].Str, values[atVersion].Str
+	own := strings.Join([]string{name, uid, version, packed}, "")
+	n, u := len(name), len(name)+len(uid)
+	v := u + len(version)
+	return &workload.Object{
+		Namespace: id.interner.String(values[atNamespace].Str), Name: own[:n], UID: own[n:u], ResourceVersion: own[u:v],
+		Created: instant(values[atCreated]), Deleting: values[atDeleting].Str != "",
+		Owner: id.owners.controller(values[atOwners]),
+	}, own[v:]
+}
+
+// instant is an RFC 3339 text as seconds since 1970; 0 for one that cannot be read.
+func instant(v gjson.Result) int64 {
+	t, err := time.Parse(time.RFC3339, v.Str)
+	if err != nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// controllers reads who owns objects.
+type controllers struct {
+	identity
+	set *path.Set
+}
+
+func newControllers(id identity) controllers { return controllers{id, pathsOf()} }
+
+// Project implements watch.Projector.
+func (c controllers) Project(raw []byte) (*workload.Object, error) {
+	values, err := read(c.set, raw)
+	if err != nil {
+		return nil, err
+	}
+	obj, _ := c.object(values, "")
+	return obj, nil
+}
+
+// pods reads what planning looks at of pods.
+type pods struct {
+	identity
+	set *path.Set
+	// own is the field manager that Flyball writes as.
+	own string
+}
+
+const (
+	atNode = identityPaths + iota
+	atPhase
+	atConditions
+	atStatuses
+	atRevision
+	atCost
+	atManaged
+)
+
+func newPods(id identity, own string) pods {
+	return pods{id, pathsOf(".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
+		".metadata.labels['controller-revision-hash']", ".metadata.annotations['"+fleet.CostAnnotation+"']", ".metadata.managedFields"), own}
+}
+
+// The fields of a projected pod. Revision, cost and writer are left out where there is none of them.
+const (
+	podNode = iota
+	podFacts
+	podRevision
+	podCost
+	podWriter
+)
+
+// Project implements watch.Projector.
+func (p pods) Project(raw []byte) (*workload.Object, error) {
+	values, err := read(p.set, raw)
+	if err != nil {
+		return nil, err
+	}
+	facts := factsOf(values)
+	obj, packed := p.object(values, facts.pack())
+	texts := []string{p.interner.String(values[atNode].Str), packed}
+	if cost := values[atCost]; cost.Exists() || values[atRevision].Exists() {
+		texts = append(texts, p.interner.String(values[atRevision].Str))
+		if cost.Exists() {
+			texts = append(texts, p.interner.String(cost.Str), p.interner.String(p.writerOf(values[atManaged])))
+		}
+	}
+	obj.Fields = make([]workload.Field, len(texts))
+	for i, text := range texts {
+		obj.Fields[i].Raw = text
+	}
+	return obj, nil
+}
+
+func textAt(obj *workload.Object, i int) string {
+	if i >= len(obj.Fields) {
+		return ""
+	}
+	return obj.Fields[i].Raw
+}
+
+// facts are what changes as a pod lives.
+type facts struct {
+	phase    fleet.Phase
+	finished bool
+	ready    bool
+	changed  int64
+	restarts int64
+}
+
+func factsOf(values []gjson.Result) facts {
+	var f facts
+	switch values[atPhase].Str {
+	case "Running":
+		f.phase = fleet.Running
+	case "Unknown":
+		f.phase = fleet.Unknown
+	case "Succeeded", "Failed":
+		f.finished = true
+	}
+	values[atConditions].ForEach(func(_, c gjson.Result) bool {
+		if c.Get("type").Str != "Ready" {
+			return true
+		}
+		f.ready, f.changed = c.Get("status").Str == "True", instant(c.Get("lastTransitionTime"))
+		return false
+	})
+	values[atStatuses].ForEach(func(_, c gjson.Result) bool {
+		f.restarts = max(f.restarts, c.Get("restartCount").Int())
+		return true
+	})
+	return f
+}
+
+// pack makes a short text of the facts.
+func (f facts) pack() string {
+	flags := byte(f.phase)
+	if f.ready {
+		flags |= 4
+	}
+	if f.finished {
+		flags |= 8
+	}
+	return string(binary.AppendVarint(binary.AppendVarint([]byte{flags}, f.changed), f.restarts))
+}
+
+func unpack(text string) facts {
+	if text == "" {
+		return facts{}
+	}
+	b := []byte(text)
+	f := facts{phase: fleet.Phase(b[0] & 3), ready: b[0]&4 > 0, finished: b[0]&8 > 0}
+	var n int
+	f.changed, n = binary.Varint(b[1:])
+	f.restarts, _ = binary.Varint(b[1+max(n, 0):])
+	return f
+}
+
+// unknownWriter stands for a writer that the API server does not name.
+const unknownWriter = "unknown"
+
+// writerOf names the field manager that owns the cost. Where several do, it is another one than Flyball, which has only agreed.
+func (p pods) writerOf(managed gjson.Result) string {
+	writer := ""
+	managed.ForEach(func(_, entry gjson.Result) bool {
+		owned := false
+		entry.Get("fieldsV1.f:metadata.f:annotations").ForEach(func(key, _ gjson.Result) bool {
+			owned = key.Str == "f:"+fleet.CostAnnotation
+			return !owned
+		})
+		if name := entry.Get("manager").Str; owned && (writer == "" || writer == p.own) {
+			writer = name
+		}
+		return true
+	})
+	if writer == "" {
+		return unknownWriter
+	}
+	return writer
+}
+
+// nodes reads the labels of nodes that somebody asks for, and what says that a node is about to go.
+type nodes struct {
+	identity
+	set    *path.Set
+	labels []string
+}
+
+const (
+	atLabels = identityPaths + iota
+	atTaints
+	atUnschedulable
+)
+
+func newNodes(id identity, labels []string) nodes {
+	return nodes{id, pathsOf(".metadata.labels", ".spec.taints", ".spec.unschedulable"), labels}
+}
+
+// unschedulable is the taint of a cordoned node.
+const unschedulable = "node.kubernetes.io/unschedulable"
+
+// Project implements watch.Projector. Labels are kept as such, taints as fields.
+func (n nodes) Project(raw []byte) (*workload.Object, error) {
+	values, err := read(n.set, raw)
+	if err != nil {
+		return nil, err
+	}
+	obj, _ := n.object(values, "")
+	kept := map[string]string{}
+	values[atLabels].ForEach(func(key, value gjson.Result) bool {
+		for _, label := range n.labels {
+			if key.Str == label {
+				kept[n.interner.String(label)] = n.interner.String(value.Str)
+			}
+		}
+		return true
+	})
+	obj.Labels = workload.NewPairs(kept)
+	if values[atUnschedulable].Bool() {
+		obj.Fields = append(obj.Fields, workload.Field{Raw: unschedulable})
+	}
+	values[atTaints].ForEach(func(_, taint gjson.Result) bool {
+		if key := taint.Get("key").Str; taint.Get("effect").Str != "PreferNoSchedule" || strings.HasPrefix(key, "DeletionCandidate") {
+			obj.Fields = append(obj.Fields, workload.Field{Raw: n.interner.String(key)})
+		}
+		return true
+	})
+	return obj, nil
+}
+
+// ownerTable shares owners between the objects that they own.
+type ownerTable struct {
+	interner *workload.Interner
+	shared   *shared
+}
+
+// controller is the owner reference that has controller: true; nil if none has.
+func (t *ownerTable) controller(refs gjson.Result) *workload.Owner {
+	var owner *workload.Owner
+	refs.ForEach(func(_, ref gjson.Result) bool {
+		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
+		if ref.Get("controller").Type != gjson.True || err != nil {
+			return true
+		}
+		owner = t.shared.get(workload.Owner{GroupKind: schema.GroupKind{
+			Group: t.interner.String(gv.Group), Kind: t.interner.String(ref.Get("kind").Str)}, Name: ref.Get("name").Str})
+		return false
+	})
+	return owner
+}

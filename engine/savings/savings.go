@@ -1,0 +1,198 @@
+// Package savings adds up what policies save: how many replicas fewer there are than their owners want, and the CPU and memory
+// that the pods of these would request, now and over time. Sums over time are exact: they are taken whenever something changes
+// and whenever they are read, not sampled.
+package savings
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Key is what amounts are kept by: a policy, and a namespace that it saves in (empty: outside namespaces).
+type Key struct {
+	Policy    workload.Policy
+	Namespace string
+}
+
+// amount is what is saved at one time.
+type amount struct {
+	replicas, milliCPU, memory int64
+}
+
+func (a amount) plus(b amount, sign int64) amount {
+	return amount{a.replicas + sign*b.replicas, a.milliCPU + sign*b.milliCPU, a.memory + sign*b.memory}
+}
+
+// account is what one policy saves in one namespace.
+type account struct {
+	now amount
+	// replicaSeconds, coreSeconds and byteSeconds are the sums over time, up to since.
+	replicaSeconds, coreSeconds, byteSeconds float64
+	since                                    time.Time
+}
+
+// settle takes the time until now into the sums, in place.
+func (a *account) settle(now time.Time) {
+	if passed := now.Sub(a.since).Seconds(); passed > 0 {
+		a.replicaSeconds += float64(a.now.replicas) * passed
+		a.coreSeconds += float64(a.now.milliCPU) / 1000 * passed
+		a.byteSeconds += float64(a.now.memory) * passed
+	}
+	a.since = now
+}
+
+// share is the part of one target in one account.
+type share struct {
+	key    Key
+	amount amount
+}
+
+// Book knows what is saved. It is a prometheus.Collector.
+type Book struct {
+	clock clock.PassiveClock
+	// exists says whether a policy is there. What is left of one that has gone is not counted.
+	exists func(workload.Policy) bool
+
+	mu       sync.Mutex
+	accounts map[Key]*account
+	shares   map[workload.Ref][]share
+}
+
+// NewBook makes an empty Book. exists says whether a policy is there; it must not call back.
+func NewBook(clock clock.PassiveClock, exists func(workload.Policy) bool) *Book {
+	return &Book{clock: clock, exists: exists, accounts: map[Key]*account{}, shares: map[workload.Ref][]share{}}
+}
+
+// Note takes note of what is saved on a target, in place of what was noted before; requests is what one of its pods requests,
+// nil where that is not known.
+func (b *Book) Note(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.shares[ref]
+	if len(old) == 0 && len(saved) == 0 {
+		return
+	}
+	var next []share
+	for _, s := range saved {
+		if !b.exists(s.By) {
+			continue
+		}
+		a := amount{replicas: s.Replicas}
+		if requests != nil {
+			a.milliCPU, a.memory = s.Replicas*requests.MilliCPU, s.Replicas*requests.Memory
+		}
+		next = append(next, share{Key{s.By, ref.Namespace}, a})
+	}
+	if slices.Equal(old, next) {
+		return
+	}
+	for _, s := range old {
+		b.add(s, -1)
+	}
+	for _, s := range next {
+		b.add(s, 1)
+	}
+	if len(next) == 0 {
+		delete(b.shares, ref)
+		return
+	}
+	b.shares[ref] = next
+}
+
+// add adds a share to its account, or with sign -1 takes it out.
+func (b *Book) add(s share, sign int64) {
+	a := b.accounts[s.key]
+	if a == nil {
+		if sign < 0 {
+			return // the account has been closed
+		}
+		a = &account{since: b.clock.Now()}
+		b.accounts[s.key] = a
+	}
+	a.settle(b.clock.Now())
+	a.now = a.now.plus(s.amount, sign)
+}
+
+// ForgetPolicy drops every sum of a policy that is gone.
+func (b *Book) ForgetPolicy(id workload.Policy) {
+	b.forget(func(k Key) bool { return k.Policy == id })
+}
+
+// ForgetNamespace drops every sum of a namespace that is gone.
+func (b *Book) ForgetNamespace(name string) {
+	b.forget(func(k Key) bool { return k.Namespace == name })
+}
+
+func (b *Book) forget(gone func(Key) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.accounts, func(k Key, _ *account) bool { return gone(k) })
+	for ref, shares := range b.shares {
+		if left := slices.DeleteFunc(slices.Clone(shares), func(s share) bool { return gone(s.key) }); len(left) == 0 {
+			delete(b.shares, ref)
+		} else {
+			b.shares[ref] = left
+		}
+	}
+}
+
+// labels are those of every series. What scrapes adds a label namespace of its own, that of the manager.
+var labels = []string{"policy_kind", "policy", "target_namespace"}
+
+// series describes one metric and how it is read.
+type series struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(*account) float64
+}
+
+var all = []series{
+	gauge("flyball_saved_replicas", "Replicas fewer than their owners want, by the policy that took them away and by namespace.",
+		func(a *account) float64 { return float64(a.now.replicas) }),
+	gauge("flyball_saved_cpu_cores", "CPU that the pods of these replicas would request.",
+		func(a *account) float64 { return float64(a.now.milliCPU) / 1000 }),
+	gauge("flyball_saved_memory_bytes", "Memory that the pods of these replicas would request.",
+		func(a *account) float64 { return float64(a.now.memory) }),
+	counter("flyball_saved_replica_seconds_total", "flyball_saved_replicas added up over time.",
+		func(a *account) float64 { return a.replicaSeconds }),
+	counter("flyball_saved_cpu_core_seconds_total", "flyball_saved_cpu_cores added up over time.",
+		func(a *account) float64 { return a.coreSeconds }),
+	counter("flyball_saved_memory_byte_seconds_total", "flyball_saved_memory_bytes added up over time.",
+		func(a *account) float64 { return a.byteSeconds }),
+}
+
+func gauge(name, help string, read func(*account) float64) series {
+	return series{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, read}
+}
+
+func counter(name, help string, read func(*account) float64) series {
+	return series{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read}
+}
+
+// Describe implements prometheus.Collector.
+func (b *Book) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range all {
+		ch <- s.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (b *Book) Collect(ch chan<- prometheus.Metric) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	for key, a := range b.accounts {
+		a.settle(now)
+		for _, s := range all {
+			ch <- prometheus.MustNewConstMetric(s.desc, s.kind, s.read(a), key.Policy.Kind, key.Policy.Label(), key.Namespace)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package status
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// lookAgainEvery is how often it is looked, while objects and namespaces come and go, whether what matched nothing matches now.
+const lookAgainEvery = 5 * time.Second
+
+// unmatched lists the terms of a policy's selection that match nothing. Objects are looked through only where that can matter, and
+// where all of them are known.
+func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []target.Unmatched {
+	_, judges := p.Extras.(policy.Judge)
+	selection := p.Selection()
+	found := selection.UnknownTerms(s.Inventory())
+	total := int(t.total())
+	if !known {
+		return found
+	}
+	if len(found) == 0 && (judges || total < selection.NamesListed()) {
+		found = selection.UnknownNames(s.Inventory())
+	}
+	if len(found) == 0 && total == 0 && !judges {
+		found = append(found, selection.EmptyTerm(s.Inventory()))
+	}
+	return found
+}
+
+// fillSelecting edits the condition that says whether the policy selects anything. A freeze selects what may come to be, and so
+// it selects nothing only where all its names, or its kinds or namespaces, are not there.
+func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionSelecting, Status: metav1.ConditionTrue, Reason: "Selected", Message: "every term of the target matches something",
+		ObservedGeneration: v.generation, LastTransitionTime: metav1.NewTime(v.now)}
+	switch {
+	case v.policy.Deleting || v.policy.IsBroken():
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", "the policy selects nothing while it is "+choose(v.policy.Deleting, "being deleted", "not valid")
+	case v.tally.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", join(v.unready, choose(v.listing != "", v.progress(), ""))
+	case len(v.unmatched) > 0:
+		c.Reason, c.Message = v.unmatched[0].Reason, Truncate(v.unmatchedText(), 2048)
+		if v.selectsNothing() {
+			c.Status = metav1.ConditionFalse
+		}
+	}
+	meta.SetStatusCondition(&st.Conditions, c)
+}
+
+// objectsKnown says whether all objects are known that the policy could select.
+func (v *view) objectsKnown() bool { return v.unready == "" && v.listing == "" }
+
+func (v *view) selectsNothing() bool {
+	if _, judges := v.policy.Extras.(policy.Judge); judges {
+		return v.policy.Selection().MatchesNothing(v.unmatched)
+	}
+	return v.tally.total() == 0
+}
+
+func (v *view) unmatchedText() string {
+	texts := make([]string, len(v.unmatched))
+	for i, u := range v.unmatched {
+		texts[i] = u.Message
+	}
+	return strings.Join(texts, "; ")
+}
+
+// noteUnmatched remembers which policies have terms that match nothing.
+func (s *Writer) noteUnmatched(id workload.Policy, has bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if has {
+		s.unmatched[id] = true
+		return
+	}
+	delete(s.unmatched, id)
+}
+
+// Moved has the policies looked at again, in a moment, that have terms which match nothing: an object or a namespace has come, gone
+// or changed.
+func (s *Writer) Moved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unmatched) == 0 || s.looking {
+		return
+	}
+	s.looking = true
+	time.AfterFunc(lookAgainEvery, func() {
+		s.mu.Lock()
+		s.looking = false
+		for id := range s.unmatched {
+			s.dirty[id] = true
+		}
+		s.mu.Unlock()
+		s.poke()
+	})
+}

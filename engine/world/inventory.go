@@ -1,0 +1,46 @@
+package world
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Inventory is what there is to select from. Only objects of kinds in use are known.
+func (s *Snapshot) Inventory() target.Inventory { return inventory{s} }
+
+type inventory struct{ *Snapshot }
+
+// Adapted implements target.Inventory, in order of the kinds' names.
+func (i inventory) Adapted() []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, a := range i.adapters {
+		if !slices.Contains(all, a.GroupKind) {
+			all = append(all, a.GroupKind)
+		}
+	}
+	slices.SortFunc(all, compareKinds)
+	return all
+}
+
+// Namespaces implements target.Inventory.
+func (i inventory) Namespaces(yield func(string, workload.Pairs) bool) {
+	if i.namespaces != nil {
+		i.namespaces.Range(func(ns *workload.Object) bool { return yield(ns.Name, ns.Labels) })
+	}
+}
+
+// Objects implements target.Inventory.
+func (i inventory) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
+	k := i.kinds[gk]
+	switch {
+	case k == nil:
+	case namespace == "":
+		k.Live.Range(yield)
+	default:
+		k.Live.RangeNamespace(namespace, yield)
+	}
+}

@@ -1,0 +1,71 @@
+package world
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Store keeps objects of one kind in memory, for worlds that no API server feeds. The zero Store is empty and in sync.
+type Store struct {
+	mu      sync.RWMutex
+	objects map[[2]string]*workload.Object
+}
+
+// Put adds an object or replaces the one of its name, which it returns; nil: there was none.
+func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects == nil {
+		s.objects = map[[2]string]*workload.Object{}
+	}
+	key := [2]string{obj.Namespace, obj.Name}
+	old, s.objects[key] = s.objects[key], obj
+	return old
+}
+
+// Remove drops an object and returns it; nil: there was none.
+func (s *Store) Remove(namespace, name string) (old *workload.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := [2]string{namespace, name}
+	old = s.objects[key]
+	delete(s.objects, key)
+	return old
+}
+
+// Get implements Objects.
+func (s *Store) Get(namespace, name string) *workload.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[[2]string{namespace, name}]
+}
+
+// Range implements Objects. No lock is held while it yields.
+func (s *Store) Range(yield func(*workload.Object) bool) {
+	s.mu.RLock()
+	all := slices.Collect(maps.Values(s.objects))
+	s.mu.RUnlock()
+	for _, obj := range all {
+		if !yield(obj) {
+			return
+		}
+	}
+}
+
+// RangeNamespace implements Objects.
+func (s *Store) RangeNamespace(namespace string, yield func(*workload.Object) bool) {
+	s.Range(func(obj *workload.Object) bool { return obj.Namespace != namespace || yield(obj) })
+}
+
+// HasSynced implements Objects.
+func (*Store) HasSynced() bool { return true }
+
+// Len implements Objects.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.objects)
+}
