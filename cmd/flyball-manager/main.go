@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/cmd/version"
 )
 
 func main() {
@@ -29,6 +30,7 @@ func run(args []string) error {
 		fmt.Fprint(os.Stderr, "Governs when and how much any Kubernetes workload runs.\n\nUsage:\n  flyball-manager [flags]\n\nFlags:\n", flags.FlagUsages())
 	}
 	opts.AddFlags(flags)
+	showVersion := flags.Bool("version", false, "Print the version and end.")
 	classic := flag.NewFlagSet("", flag.ContinueOnError)
 	logging.BindFlags(classic)
 	ctrl.RegisterFlags(classic)
@@ -40,6 +42,10 @@ func run(args []string) error {
 		return err
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	if *showVersion {
+		_, err := fmt.Println("flyball-manager", version.String())
+		return err
 	}
 	opts.Log = zap.New(zap.UseFlagOptions(&logging))
 	ctrl.SetLogger(opts.Log)

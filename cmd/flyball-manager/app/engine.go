@@ -3,13 +3,12 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"flyball.dev/flyball/engine/apply"
 	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
@@ -17,40 +16,19 @@ import (
 	"flyball.dev/flyball/engine/controller/feed"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	policycontroller "flyball.dev/flyball/engine/controller/policy"
+	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/world"
 )
 
-// Metrics are all metrics of the engine.
-type Metrics struct {
-	status  *status.Metrics
-	target  *target.Metrics
-	adapter *adaptercontroller.Metrics
-}
-
-// NewMetrics makes the metrics of an engine and registers them.
-func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
-	var m Metrics
-	var err error
-	if m.status, err = status.NewMetrics(r); err != nil {
-		return nil, err
-	}
-	if m.target, err = target.NewMetrics(r); err != nil {
-		return nil, err
-	}
-	if m.adapter, err = adaptercontroller.NewMetrics(r, w); err != nil {
-		return nil, err
-	}
-	return &m, nil
-}
-
 // engine works on targets, on the leader.
 type engine struct {
 	world    *world.World
 	adapters *adaptercontroller.Controller
 	loop     *target.Loop
+	costs    *cost.Loop
 	log      logr.Logger
 }
 
@@ -72,21 +50,18 @@ func (e *engine) Start(ctx context.Context) error {
 	}
 	snapshot := e.world.Snapshot()
 	e.log.Info("ready", "kinds", len(snapshot.Kinds()), "policies", snapshot.PolicyCount())
+	var wg sync.WaitGroup
+	wg.Go(func() { e.costs.Run(ctx) })
 	e.loop.Run(ctx)
+	wg.Wait()
 	return nil
 }
 
 // addEngine adds what keeps the world up to date, what works on targets, and the controllers of Flyball's own kinds.
-func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World) error {
+func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings, enforcement *freezecontroller.Enforcement) error {
 	log := opts.Log.WithName("engine")
-	cached, recorder := mgr.GetClient(), mgr.GetEventRecorder("flyball")
-	if opts.Registry == nil {
-		opts.Registry = metrics.Registry
-	}
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
-	m, err := NewMetrics(opts.Registry, w)
+	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
+	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -98,20 +73,29 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	if err != nil {
 		return err
 	}
-	statuses := status.NewWriter(w, cached, recorder, m.status, status.Options{Clock: opts.Clock, Log: log})
+	statuses := status.NewWriter(w, cached, recorder, m.status, status.Options{Clock: opts.Clock, Enforcement: enforcement, Log: log})
+	enforcement.Dirty = statuses.Dirty
 	templates := template.NewKeeper(w, objects, m.target, recorder, log, target.ErrSoon)
-	policies := &policycontroller.Controllers{World: w, Client: cached, Remover: templates, Delay: statuses.Book.Delay}
+	metadatas, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make the client for metadata: %w", err)
+	}
+	policies := &policycontroller.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Delay: statuses.Book.Delay}
 	adapters, err := adaptercontroller.New(m.adapter, adaptercontroller.Options{
-		Config: config, Client: cached, World: w, Health: statuses.Health, Clock: opts.Clock, Log: log,
+		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock, Log: log,
 		PolicyEmptied: policies.Request, PolicyDirty: statuses.Dirty, Forget: m.target.ForgetAdapter,
 	})
 	if err != nil {
 		return err
 	}
 	loop := target.New(w, writer, apply.NewBatches(statuses.RecordBatch), statuses, templates, adapters, m.target,
-		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log})
+		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log, Savings: m.savings})
 	adapters.Drive(loop)
-	policies.Started = loop.Started
+	costs, err := newCosts(mgr, config, w, writer, loop, statuses, adapters, m.cost, log)
+	if err != nil {
+		return err
+	}
+	policies.Started, policies.Leftover = loop.Started, costs.Leftover
 
 	inbound, err := feed.New(config, mgr.GetCache(), w, loop.NamespaceChanged, log)
 	if err != nil {
@@ -129,5 +113,5 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 			return err
 		}
 	}
-	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, log: log})
+	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, log: log})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,10 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/probe"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/apply"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -30,7 +32,8 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 		return fmt.Errorf("set up without a webhook: %w", err)
 	}
 	return mgr.Add(&freezecontroller.Cleanup{
-		Hook: admit.FreezeHook{Client: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()}, Log: opts.Log.WithName("freezes"),
+		Configurations: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Names: []string{registration.FreezeConfigurationName, configurationName},
+		Log: opts.Log.WithName("webhook"),
 	})
 }
 
@@ -47,13 +50,7 @@ type judging struct {
 }
 
 func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset) (*judging, error) {
-	if opts.Registry == nil {
-		opts.Registry = metrics.Registry
-	}
-	j := &judging{opts: opts, world: w, clients: clients, clock: clock.RealClock{}}
-	if opts.Clock != nil {
-		j.clock = opts.Clock
-	}
+	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock}
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)
@@ -63,7 +60,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
-	j.notes = freezecontroller.NewRecorder(mgr.GetClient(), mgr.GetEventRecorder("flyball"), m, j.clock.Now, opts.Log.WithName("freezes"))
+	j.notes = freezecontroller.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, opts.Log.WithName("freezes"))
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server which user the manager is: %w", err)
@@ -73,7 +70,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 }
 
 // exempt are the namespaces that are never judged, so that a dead webhook can be repaired.
-func (j *judging) exempt() []string { return []string{metav1.NamespaceSystem, j.opts.Namespace} }
+func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 
 // guard adds the freeze kinds to Flyball's own, and guards the adapters.
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
@@ -90,25 +87,37 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	return append(kinds, g.Kinds()...)
 }
 
+// owner finds what the webhook configurations go with.
+func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) {
+	if name := j.opts.Webhook.Owner; name != "" {
+		return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
+	}
+	return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
+}
+
+// scope is what the configuration of freezes covers besides its rules.
+func (j *judging) scope() registration.FreezeScope {
+	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager}
+}
+
+// author is who describes the configurations: this release, by what it makes of them.
+func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author, error) {
+	release, err := registration.ReleaseOf(own, j.scope())
+	return registration.Author{Release: release, Leads: elected}, err
+}
+
 // add serves judgements and keeps their webhook configuration, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
+func (j *judging) add(mgr ctrl.Manager, server *admit.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
-	server.HandleHTTP(admit.JudgePath, &admit.Judge{
+	server.HandleHTTP(registration.JudgePath, &admit.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
 		Clock: j.clock, Ready: j.world.Ready, Note: j.notes.Judged, Log: log,
 	})
-	owner := freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
-	if name := j.opts.Webhook.Owner; name != "" {
-		owner = freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
-	}
+	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})
 	hook := &freezecontroller.Hook{
-		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: owner, Log: log,
-		Hook: admit.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()},
-		Scope: admit.FreezeScope{
-			Exempt:  j.exempt(),
-			Account: j.account, FieldManager: apply.FieldManager,
-		},
+		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: j.owner(), Log: log, Scope: j.scope(),
+		Hook: registration.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Author: author},
 	}
 	if err := mgr.AddReadyzCheck("freezes", j.world.Ready); err != nil {
 		return fmt.Errorf("set up the readiness check of freezes: %w", err)
@@ -118,6 +127,10 @@ func (j *judging) add(mgr ctrl.Manager, server *admit.Server) error {
 	}
 	if err := mgr.Add(hook); err != nil {
 		return fmt.Errorf("set up the webhook configuration of freezes: %w", err)
+	}
+	enforcement.Hook = hook
+	if err := mgr.Add(enforcement); err != nil {
+		return fmt.Errorf("set up the proof of freezes: %w", err)
 	}
 	return nil
 }

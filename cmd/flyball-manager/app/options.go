@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // Options say how the manager runs. AddFlags gives them their defaults.
@@ -24,6 +25,8 @@ type Options struct {
 	LeaderElection bool
 	// Namespace is where Flyball runs: its lease, its certificates; selectors do not reach it.
 	Namespace string
+	// Adapters names the Adapters that the installation brings.
+	Adapters []string
 	// Workers is the number of targets worked on at once.
 	Workers int
 	// QPS and Burst limit requests to the API server; a QPS below zero leaves that to the server's priority and fairness.
@@ -40,6 +43,16 @@ type Options struct {
 	Clock clock.WithTicker
 	// Registry takes the metrics. It is no flag: nil means that of controller-runtime, which the metrics address serves.
 	Registry prometheus.Registerer
+}
+
+// setDefaults fills in what no flag sets.
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Registry == nil {
+		o.Registry = metrics.Registry
+	}
 }
 
 // WebhookOptions say how admission requests are served.
@@ -77,6 +90,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on; 0 serves none.")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "Let one of several replicas work at a time.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceDefault(), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
+	fs.StringSliceVar(&o.Adapters, "adapters", nil, "Names of the Adapters that the installation brings. One that is being deleted when the manager starts is made again once it is gone.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
 	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
@@ -92,7 +106,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
 	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes, and the secret part of the webhook's path.")
 	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager works on, not ready any more, once it is told to stop: API servers have to turn to another replica.")
-	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes is removed. Empty: the CRD of ClusterChangeFreeze.")
+	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes, the lease and the Secret are removed. Empty: the CRD of ClusterChangeFreeze, with the first alone.")
 }
 
 func (o *Options) validate() error {

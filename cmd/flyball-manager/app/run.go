@@ -16,6 +16,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -29,9 +31,9 @@ func Scheme() *runtime.Scheme {
 
 // CacheOptions say how the manager keeps Flyball's own objects: without their managed fields, which nothing here reads and
 // which are larger than the rest. A patch made from such an object does not mention them, and an update that has none leaves
-// them as they are.
-func CacheOptions() cache.Options {
-	return cache.Options{NewInformer: newInformer, DefaultTransform: cache.TransformStripManagedFields()}
+// them as they are. listings is told how lists go.
+func CacheOptions(listings *status.Listings) cache.Options {
+	return cache.Options{NewInformer: informers{listings}.make, DefaultTransform: cache.TransformStripManagedFields()}
 }
 
 // Run runs the manager until the context ends. It returns once the writes in flight are through.
@@ -39,17 +41,19 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
+	opts.setDefaults()
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = opts.QPS, opts.Burst
 	config.UserAgent = "flyball-manager"
+	listings := status.NewListings()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
 		Logger:                        opts.Log,
-		Cache:                         CacheOptions(),
+		Cache:                         CacheOptions(listings),
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddress},
 		HealthProbeBindAddress:        opts.HealthAddress,
 		LeaderElection:                opts.LeaderElection,
-		LeaderElectionID:              "flyball-manager",
+		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       opts.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &opts.ShutdownTimeout,
@@ -58,15 +62,25 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 		return fmt.Errorf("set up the manager: %w", err)
 	}
 	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())))
-	if err := addEngine(mgr, config, opts, w); err != nil {
+	if opts.Webhook.Enabled {
+		w.AuthorsAreAsked()
+	}
+	enforcement := &freezecontroller.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Log: opts.Log.WithName("freezes")}
+	if err := addEngine(mgr, config, opts, w, listings, enforcement); err != nil {
 		return err
 	}
-	server, err := addWebhook(mgr, config, opts, w)
+	if err := addBelongings(mgr, config, opts); err != nil {
+		return err
+	}
+	server, err := addWebhook(mgr, config, opts, w, enforcement)
 	if err != nil {
 		return err
 	}
 	if server != nil {
 		ctx = server.Drained(ctx)
+	}
+	if err := mgr.AddReadyzCheck("kinds", listings.Ready); err != nil {
+		return fmt.Errorf("set up the readiness check of kinds: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("set up the health check: %w", err)

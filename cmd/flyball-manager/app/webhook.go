@@ -11,10 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
+	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -22,12 +25,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// configurationName is the ValidatingWebhookConfiguration of Flyball's own kinds: the chart's, or the one that a manager
-// outside the cluster makes for itself.
+// configurationName is the ValidatingWebhookConfiguration of Flyball's own kinds.
 const configurationName = "flyball"
 
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World) (*admit.Server, error) {
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement) (*admit.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -43,31 +45,43 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, err
 	}
+	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
+	own := judging.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}))
+	own = askAuthors(own, &admit.Authors{
+		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
+		Clock: judging.clock, Note: judging.notes.Guarded, Loaded: w.Loaded(),
+	})
+	own = selectionWarnings{world: w, objects: judging.metadata.Client, context: ctx}.wrap(own)
 	o := admit.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir:  opts.Webhook.CertDir,
 		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
 		Drain:  opts.Webhook.Drain,
 		Secret: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:  judging.guard(ownKinds(w, admit.Adapters{Resources: inspector, Reviews: clientset.AuthorizationV1().SubjectAccessReviews()})),
+		Kinds:  own,
 		Log:    opts.Log.WithName("webhook"),
+
+		OwnConfiguration: configurationName, Configurations: []string{registration.FreezeConfigurationName}, Owner: judging.owner(),
 	}
 	if opts.Webhook.URL != "" {
-		o.Endpoint.URL = opts.Webhook.URL
-		o.OwnConfiguration = configurationName
+		o.Endpoint.URL, o.Ledger = opts.Webhook.URL, true
 	} else {
 		o.Endpoint.Service = &admissionregistrationv1.ServiceReference{Namespace: opts.Namespace, Name: opts.Webhook.Service}
 		if port := opts.Webhook.ServicePort; port != 0 {
 			o.Endpoint.Service.Port = &port
 		}
-		o.Configurations = []string{configurationName}
 	}
-	o.Configurations = append(o.Configurations, admit.FreezeConfigurationName)
+	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(configurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
+		return nil, fmt.Errorf("set up the webhook: %w", err)
+	}
 	server, err := admit.New(config, o)
 	if err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	if err := judging.add(mgr, server); err != nil {
+	if err := judging.add(mgr, server, o.Author, enforcement); err != nil {
+		return nil, err
+	}
+	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
 		return nil, err
 	}
 	if err := mgr.AddReadyzCheck("webhook", server.Ready); err != nil {
@@ -76,9 +90,26 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	return server, mgr.Add(server)
 }
 
+// compileContext is that by which policies are checked when they are written.
+func compileContext(w *world.World) policy.Context {
+	return policy.Context{
+		Scope: w.Scope(), AuthorsAsked: true,
+		Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) { return w.Snapshot().AdaptedKind(gk) },
+	}
+}
+
+// askAuthors has the authors of policies asked for the rights that these take.
+func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
+	for i := range list {
+		if row, ok := kinds.Find(list[i].Kind); ok && row.Acts() {
+			list[i] = authors.Ask(list[i], row)
+		}
+	}
+	return list
+}
+
 // ownKinds lists Flyball's own kinds with what checks them where schema and CEL cannot. The guard has its own of freezes.
-func ownKinds(w *world.World, adapters admit.Adapters) []admit.Kind {
-	ctx := policy.Context{Scope: w.Scope(), Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) { return w.Snapshot().AdaptedKind(gk) }}
+func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []admit.Kind {
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {

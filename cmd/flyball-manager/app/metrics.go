@@ -1,0 +1,77 @@
+package app
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/cmd/version"
+	"flyball.dev/flyball/engine/admit"
+	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Metrics are all metrics of the engine.
+type Metrics struct {
+	status  *status.Metrics
+	target  *target.Metrics
+	adapter *adaptercontroller.Metrics
+	savings *savings.Book
+	cost    *cost.Metrics
+}
+
+// NewMetrics makes the metrics of an engine and registers them, with those of what can be listed. The clock is that by which
+// policies are decided.
+func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock) (*Metrics, error) {
+	m := Metrics{savings: savings.NewBook(clock, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
+	for _, c := range []prometheus.Collector{version.Collector(), m.savings, listings} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if m.status, err = status.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	if m.target, err = target.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	if m.adapter, err = adaptercontroller.NewMetrics(r, w); err != nil {
+		return nil, err
+	}
+	if m.cost, err = cost.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// RegisterCertificate registers the metrics of the certificate that an admission server serves.
+func RegisterCertificate(r prometheus.Registerer, server *admit.Server) error {
+	instant := func(name, help string, of func(*x509.Certificate) time.Time) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."}, func() float64 {
+			if c := server.Certificate(); c != nil {
+				return float64(of(c).Unix())
+			}
+			return 0
+		})
+	}
+	for _, c := range []prometheus.Collector{
+		instant("flyball_webhook_certificate_begin_timestamp_seconds", "When the certificate that the webhook serves became valid",
+			func(c *x509.Certificate) time.Time { return c.NotBefore }),
+		instant("flyball_webhook_certificate_end_timestamp_seconds", "When the certificate that the webhook serves stops being valid",
+			func(c *x509.Certificate) time.Time { return c.NotAfter }),
+	} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("register the metrics of the certificate: %w", err)
+		}
+	}
+	return nil
+}

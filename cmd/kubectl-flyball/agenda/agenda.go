@@ -1,0 +1,206 @@
+// Package agenda says which freezes and maintenance windows are in force when: for a namespace or an object, over a span of time,
+// with the gaps in which changes are allowed and the times at which several deny them. It can be written as a calendar.
+package agenda
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Agenda is a span of time with what is in force in it.
+type Agenda struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// About is the namespace or the object; empty: everything.
+	About   string  `json:"about,omitempty"`
+	Entries []Entry `json:"entries"`
+	// Gaps are the times at which no policy denies anything, Overlaps those at which several do.
+	Gaps     []Span `json:"gaps"`
+	Overlaps []Span `json:"overlaps"`
+
+	zone *time.Location
+}
+
+// Entry is one time at which a policy denies changes, or an exception lets them through.
+type Entry struct {
+	Policy string `json:"policy"`
+	// Effect is denies, warns, records or allows.
+	Effect  string   `json:"effect"`
+	Actions []string `json:"actions"`
+	// Start and End are absent where there is none.
+	Start  time.Time `json:"start,omitzero"`
+	End    time.Time `json:"end,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Span is a time, with the policies that deny in it.
+type Span struct {
+	Start    time.Time `json:"start"`
+	End      time.Time `json:"end"`
+	Policies []string  `json:"policies,omitempty"`
+}
+
+// Options say what is looked at.
+type Options struct {
+	From, To time.Time
+	Zone     *time.Location
+	// Target is the object to look at, Namespace the namespace; neither: everything.
+	Target    workload.Ref
+	Namespace string
+}
+
+// Of makes the agenda of a world.
+func Of(w *world.Memory, o Options) Agenda {
+	a := Agenda{From: o.From, To: o.To, About: o.about(), Entries: []Entry{}, Gaps: []Span{}, Overlaps: []Span{}, zone: o.Zone}
+	set := w.World().Set()
+	for _, r := range set.Rules() {
+		if o.concerns(w, r) {
+			a.addRule(r)
+		}
+	}
+	for _, e := range set.Exceptions() {
+		from, to := e.Period()
+		if o.concerns(w, e) && from.Before(o.To) && to.After(o.From) {
+			a.Entries = append(a.Entries, Entry{Policy: e.ID().String(), Effect: "allows", Actions: e.Allows().Names(), Start: from, End: to, Reason: e.Reason()})
+		}
+	}
+	slices.SortStableFunc(a.Entries, func(x, y Entry) int {
+		if c := x.Start.Compare(y.Start); c != 0 {
+			return c
+		}
+		return strings.Compare(x.Policy, y.Policy)
+	})
+	a.sweep()
+	return a
+}
+
+func (o Options) about() string {
+	if o.Target.Name != "" {
+		return o.Target.String()
+	}
+	return o.Namespace
+}
+
+// concerned is what rules and exceptions have in common.
+type concerned interface {
+	Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool
+	SelectsIn(namespace string, nsLabels workload.Pairs) bool
+}
+
+func (o Options) concerns(w *world.Memory, p concerned) bool {
+	switch {
+	case o.Target.Name != "":
+		obj := w.Object(o.Target)
+		return obj != nil && p.Selects(o.Target.GroupKind, obj, w.Namespace(o.Target.Namespace).Labels)
+	case o.Namespace != "":
+		return p.SelectsIn(o.Namespace, w.Namespace(o.Namespace).Labels)
+	}
+	return true
+}
+
+// addRule adds every time at which a rule denies.
+func (a *Agenda) addRule(r *freeze.Rule) {
+	effect := map[v1alpha1.Enforcement]string{
+		v1alpha1.EnforcementDeny: "denies", v1alpha1.EnforcementWarn: "warns", v1alpha1.EnforcementAudit: "records",
+	}[r.Enforcement()]
+	for at := a.From; at.Before(a.To); {
+		active, since, until := r.Active(at)
+		if active {
+			a.Entries = append(a.Entries, Entry{Policy: r.ID().String(), Effect: effect, Actions: r.Denies().Names(), Start: since, End: until, Reason: r.Message().Reason})
+		}
+		if until.IsZero() {
+			return
+		}
+		at = until
+	}
+}
+
+// sweep finds the gaps and the overlaps of what denies.
+func (a *Agenda) sweep() {
+	edges := []time.Time{a.From, a.To}
+	for _, e := range a.Entries {
+		for _, t := range []time.Time{e.Start, e.End} {
+			if e.Effect == "denies" && t.After(a.From) && t.Before(a.To) {
+				edges = append(edges, t)
+			}
+		}
+	}
+	slices.SortFunc(edges, time.Time.Compare)
+	edges = slices.CompactFunc(edges, time.Time.Equal)
+	for i := 0; i+1 < len(edges); i++ {
+		span := Span{Start: edges[i], End: edges[i+1]}
+		for _, e := range a.Entries {
+			if e.Effect == "denies" && !e.Start.After(span.Start) && (e.End.IsZero() || e.End.After(span.Start)) {
+				span.Policies = append(span.Policies, e.Policy)
+			}
+		}
+		switch len(span.Policies) {
+		case 0:
+			a.Gaps = append(a.Gaps, span)
+		case 1:
+		default:
+			a.Overlaps = append(a.Overlaps, span)
+		}
+	}
+}
+
+// Names implements report.Finding.
+func (a Agenda) Names() []string {
+	var names []string
+	for _, e := range a.Entries {
+		if !slices.Contains(names, e.Policy) {
+			names = append(names, e.Policy)
+		}
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (a Agenda) Text(w *report.Writer) {
+	title := "From " + instant.Text(a.From, a.zone) + " to " + instant.Text(a.To, a.zone)
+	if a.About != "" {
+		title += ", for " + a.About
+	}
+	w.Line("%s", title)
+	w.Line("")
+	if len(a.Entries) == 0 {
+		w.Line("No freeze and no maintenance window is in force.")
+		return
+	}
+	rows := make([][]report.Cell, len(a.Entries))
+	for i, e := range a.Entries {
+		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, e.Effect+" "+strings.Join(e.Actions, ", "), e.Reason)
+	}
+	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
+	a.spans(w, "Nothing denies changes", a.Gaps)
+	a.spans(w, "Several policies deny changes", a.Overlaps)
+}
+
+func (a Agenda) spans(w *report.Writer, title string, spans []Span) {
+	if len(spans) == 0 {
+		return
+	}
+	w.Heading("%s", title)
+	rows := make([][]report.Cell, len(spans))
+	for i, s := range spans {
+		rows[i] = report.Row(instant.Text(s.Start, a.zone), "until "+instant.Text(s.End, a.zone), strings.Join(s.Policies, ", "))
+	}
+	w.Grid("  ", nil, rows)
+}
+
+func (a Agenda) edge(t time.Time, none string) string {
+	if t.IsZero() {
+		return none
+	}
+	return instant.Text(t, a.zone)
+}

@@ -1,0 +1,280 @@
+// Package awake works out what keeping something awake changes before it is done: on an object, a namespace or a schedule. The edit
+// is made in a copy of the world, and the difference of two plans says what follows.
+package awake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Place is what carries the annotation.
+type Place struct {
+	Resource        schema.GroupVersionResource
+	Kind            string
+	Namespace, Name string
+
+	ref    workload.Ref
+	policy workload.Policy
+}
+
+// String names it as KIND/NAME.
+func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
+
+// Ref is the object where the place is one; the zero one where it is a namespace or a policy.
+func (p Place) Ref() workload.Ref { return p.ref }
+
+// Find reads KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
+func Find(w *source.World, text, namespace string) (Place, error) {
+	kind, name, _ := strings.Cut(text, "/")
+	switch strings.ToLower(kind) {
+	case "namespace", "namespaces", "ns":
+		if !slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
+			return Place{}, fmt.Errorf("there is no namespace %s", name)
+		}
+		return Place{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", Name: name}, nil
+	}
+	if found, ok := findPolicy(w, kind, name, namespace); ok {
+		return found, nil
+	}
+	if policyKind(kind) {
+		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not", text)
+	}
+	target, err := w.FindTarget(text, namespace)
+	if err != nil {
+		return Place{}, err
+	}
+	for _, raw := range w.Objects {
+		if refOf(raw) == target.Ref {
+			return Place{Resource: target.Kind.Resource, Kind: target.GroupKind.Kind, Namespace: target.Namespace, Name: target.Name, ref: target.Ref}, nil
+		}
+	}
+	return Place{}, fmt.Errorf("there is no %s", target.Ref)
+}
+
+// policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.
+func policyKind(name string) bool {
+	return slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool {
+		return strings.EqualFold(k.Name, name) || strings.EqualFold(k.Resource, name)
+	})
+}
+
+func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
+	for _, k := range schedule.Kinds() {
+		if !strings.EqualFold(k.Name, kind) && !strings.EqualFold(k.Resource, kind) {
+			continue
+		}
+		id := workload.Policy{Kind: k.Name, Namespace: namespace, Name: name}
+		if k.ClusterScoped {
+			id.Namespace = ""
+		}
+		if slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
+			return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id}, true
+		}
+	}
+	return Place{}, false
+}
+
+func refOf(raw []byte) workload.Ref {
+	root := gjson.ParseBytes(raw)
+	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // the API server and the reader have checked it
+	return workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
+		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}
+}
+
+// Patch is the merge patch that keeps something awake until an instant; a zero instant takes that away again.
+func Patch(until time.Time, reason string) []byte {
+	annotations := map[string]any{v1alpha1.AnnotationAwakeUntil: nil, v1alpha1.AnnotationAwakeReason: nil}
+	if !until.IsZero() {
+		annotations[v1alpha1.AnnotationAwakeUntil] = until.UTC().Format(time.RFC3339)
+		if reason != "" {
+			annotations[v1alpha1.AnnotationAwakeReason] = reason
+		}
+	}
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}}) // texts always have a JSON form
+	return body
+}
+
+// Effect is what an edit of awake-until changes.
+type Effect struct {
+	// Until is absent where awake-until is taken away.
+	Until  time.Time `json:"until,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	Places []string  `json:"places"`
+	// DryRun says that nothing was written.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Plan is the difference that the edit makes.
+	Plan *plan.Plan `json:"plan"`
+	// Ready lists what has been waited for.
+	Ready []string `json:"ready,omitempty"`
+
+	zone *time.Location
+}
+
+// Of works out what an edit changes between now and some time after until.
+func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect, error) {
+	e := &Effect{Until: until, Reason: reason, zone: zone}
+	edited := *w
+	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
+	for _, p := range places {
+		e.Places = append(e.Places, p.String())
+		if err := p.set(&edited, until, reason); err != nil {
+			return nil, err
+		}
+	}
+	o := plan.Options{From: now, To: now.Add(24 * time.Hour), Zone: zone}
+	if until.After(o.To) {
+		o.To = until.Add(time.Minute)
+	}
+	before, err := plan.Make(ctx, w, o)
+	if err != nil {
+		return nil, err
+	}
+	after, err := plan.Make(ctx, &edited, o)
+	if err != nil {
+		return nil, err
+	}
+	e.Plan = plan.Compare(before, after)
+	return e, nil
+}
+
+// Unwritten says what the manager has still to write to an object for it to wake; empty: nothing.
+func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
+	var obj any
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return err.Error()
+	}
+	for i := range e.Plan.Changes {
+		c := &e.Plan.Changes[i]
+		if c.Diff != "+" || c.Target != ref.String() || c.At.After(e.Plan.From) {
+			continue
+		}
+		if now := textAt(obj, path.Pointer(c.Field).Tokens()); now != c.To {
+			return fmt.Sprintf("%s is still %s", c.Field, plan.Brief(now))
+		}
+	}
+	return ""
+}
+
+// textAt is the JSON text of a field; empty where there is none.
+func textAt(value any, tokens []string) string {
+	for _, t := range tokens {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[t]
+		case []any:
+			n, err := strconv.Atoi(t)
+			if err != nil || n >= len(v) {
+				return ""
+			}
+			value = v[n]
+		default:
+			return ""
+		}
+	}
+	if value == nil {
+		return ""
+	}
+	text, _ := json.Marshal(value) // it came from JSON
+	return string(text)
+}
+
+// set makes the edit in a world, in place.
+func (p Place) set(w *source.World, until time.Time, reason string) error {
+	for i, raw := range w.Objects {
+		if p.ref.Name != "" && refOf(raw) == p.ref {
+			edited, err := jsonpatch.MergePatch(raw, Patch(until, reason))
+			if err != nil {
+				return fmt.Errorf("edit %s: %w", p, err)
+			}
+			w.Objects[i] = edited
+		}
+	}
+	for i, obj := range w.Policies {
+		if p.policy.Name != "" && source.IDOf(obj) == p.policy {
+			obj = obj.DeepCopyObject().(policy.Object)
+			annotations := obj.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			setOrDelete(annotations, until)
+			obj.SetAnnotations(annotations)
+			w.Policies[i] = obj
+		}
+	}
+	for i, ns := range w.Namespaces {
+		if p.Kind == "Namespace" && ns.Name == p.Name {
+			edited := *ns
+			annotations := map[string]string{}
+			for _, pair := range ns.Annotations {
+				annotations[pair.Key] = pair.Value
+			}
+			setOrDelete(annotations, until)
+			edited.Annotations = workload.NewPairs(annotations)
+			w.Namespaces[i] = &edited
+		}
+	}
+	return nil
+}
+
+func setOrDelete(annotations map[string]string, until time.Time) {
+	if until.IsZero() {
+		delete(annotations, v1alpha1.AnnotationAwakeUntil)
+		return
+	}
+	annotations[v1alpha1.AnnotationAwakeUntil] = until.UTC().Format(time.RFC3339)
+}
+
+// Names implements report.Finding.
+func (e *Effect) Names() []string { return e.Places }
+
+// Text implements report.Finding.
+func (e *Effect) Text(w *report.Writer) {
+	verb := "awake until " + instant.Text(e.Until, e.zone)
+	if e.Until.IsZero() {
+		verb = "no longer kept awake"
+	}
+	note := ""
+	if e.DryRun {
+		note = " (dry run: nothing was written)"
+	}
+	for _, p := range e.Places {
+		w.Line("%s: %s%s", p, verb, note)
+	}
+	w.Line("")
+	if len(e.Plan.Changes) == 0 {
+		w.Line("This changes nothing: what it reaches is awake anyway, or no schedule reaches it.")
+	}
+	var rows [][]report.Cell
+	for i := range e.Plan.Changes {
+		c := &e.Plan.Changes[i]
+		word := "happens"
+		if c.Diff == "-" {
+			word = "does not happen"
+		}
+		rows = append(rows, report.Row(instant.Text(c.At, e.zone), word, c.Target, c.Field+" "+plan.Brief(c.From)+" -> "+plan.Brief(c.To), c.By))
+	}
+	w.Grid("", nil, rows)
+	for _, r := range e.Ready {
+		w.Line("%s", w.Styled(r+" is ready", report.Good))
+	}
+}

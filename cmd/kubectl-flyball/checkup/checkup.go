@@ -1,0 +1,219 @@
+// Package checkup checks an installation: what is wrong with adapters, policies, ledgers and the webhook, and who else writes what
+// Flyball writes. What cannot be looked at is said, and counts neither as well nor as ill.
+package checkup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// State is how a check went.
+type State string
+
+// States of a check.
+const (
+	OK         State = "ok"
+	Problem    State = "problem"
+	NotChecked State = "not checked"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Details say what was found; of a problem, also what to do.
+	Details []string `json:"details,omitempty"`
+}
+
+// Checkup is all that was looked at.
+type Checkup struct {
+	Checks []Check `json:"checks"`
+}
+
+// Healthy says whether no check found a problem.
+func (c *Checkup) Healthy() bool {
+	return !slices.ContainsFunc(c.Checks, func(k Check) bool { return k.State == Problem })
+}
+
+// Add takes down a check: a problem where there are findings, else well with a note of what was looked at.
+func (c *Checkup) Add(name, well string, findings []string) {
+	if len(findings) > 0 {
+		c.Checks = append(c.Checks, Check{name, Problem, findings})
+		return
+	}
+	c.Checks = append(c.Checks, Check{name, OK, []string{well}})
+}
+
+// Skip takes down what could not be looked at.
+func (c *Checkup) Skip(name, why string) {
+	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
+}
+
+// Of looks at a world. live says that a manager works on it, whole that it has all namespaces.
+func Of(w *source.World, live, whole bool) (*Checkup, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkup{}
+	c.adapters(w, live)
+	c.policies(memory, live)
+	c.selections(memory, whole)
+	c.ledgers(memory)
+	c.rivals(w)
+	return c, nil
+}
+
+func (c *Checkup) adapters(w *source.World, live bool) {
+	findings := slices.Clone(w.Notes)
+	for _, a := range w.Adapters {
+		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
+			continue // it waits for its kind, which is nothing wrong
+		}
+		why := w.Blocked[a.Name]
+		if live && why == "" && len(a.Status.Conditions) == 0 {
+			why = fmt.Sprintf("the manager has not looked at the adapter %s: is it running?", a.Name)
+		}
+		if why != "" {
+			findings = append(findings, why)
+		}
+	}
+	if !live {
+		findings = nil // files say nothing of what a manager has found
+	}
+	c.Add("adapters", fmt.Sprintf("%d adapters, all fit for use; %d of kinds that are not installed", len(w.Adapters), len(w.Absent)), findings)
+}
+
+func (c *Checkup) policies(memory *world.Memory, live bool) {
+	var findings []string
+	n := 0
+	memory.Policies(func(p *world.Policy) bool {
+		n++
+		id := workload.Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
+		if p.IsBroken() {
+			findings = append(findings, fmt.Sprintf("%s cannot be read: %v", id, p.Invalid.ToAggregate()))
+		}
+		st := p.Kind.Status(p.Object)
+		if !live || st == nil {
+			return true
+		}
+		if len(st.Conditions) == 0 {
+			findings = append(findings, fmt.Sprintf("the manager has not looked at %s: is it running?", id))
+		}
+		for _, f := range st.Failures {
+			findings = append(findings, fmt.Sprintf("%s: %s %s: %s", id, f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message))
+		}
+		return true
+	})
+	slices.Sort(findings)
+	c.Add("policies", fmt.Sprintf("%d policies, all readable", n), findings)
+}
+
+// selections names the policies that select nothing. What cluster policies select is known only of a whole world.
+func (c *Checkup) selections(memory *world.Memory, whole bool) {
+	var findings []string
+	memory.Policies(func(p *world.Policy) bool {
+		if p.IsBroken() || p.Deleting || p.ID.Namespace == "" && !whole || freeze.ExceptionOf(p.Policy.Policy) != nil {
+			return true
+		}
+		selects := false
+		if rule := freeze.RuleOf(p.Policy.Policy); rule != nil {
+			memory.EachObject(func(ref workload.Ref) {
+				selects = selects || rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels)
+			})
+		} else {
+			memory.EachTarget(p, func(workload.Ref) { selects = true })
+			selects = selects || p.Template() != nil
+		}
+		if !selects {
+			findings = append(findings, fmt.Sprintf("%s selects nothing: explain an object that it was meant for, to see which term fails", p.ID))
+		}
+		return true
+	})
+	slices.Sort(findings)
+	c.Add("selections", "every policy selects something", findings)
+}
+
+func (c *Checkup) ledgers(memory *world.Memory) {
+	var findings []string
+	n := 0
+	memory.EachObject(func(ref workload.Ref) {
+		obj := memory.Object(ref)
+		if obj.LedgerError != "" {
+			findings = append(findings, fmt.Sprintf("the ledger of %s cannot be read, so it is never written: %s", ref, obj.LedgerError))
+		}
+		if len(obj.Ledger) > 0 {
+			n++
+		}
+		for i := range obj.Ledger {
+			if memory.Policy(workload.ParsePolicy(obj.Ledger[i].By)) == nil {
+				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?", ref, obj.Ledger[i].By))
+			}
+		}
+	})
+	slices.Sort(findings)
+	c.Add("ledgers", fmt.Sprintf("%d objects carry a ledger, all readable", n), slices.Compact(findings))
+}
+
+// rivalMarks are the annotations by which other tools that put workloads to sleep are known.
+var rivalMarks = map[string]string{
+	"downscaler/": "py-kube-downscaler or GoKubeDownscaler", "lightsout.techsupport.mk/": "LightsOut", "kube-green.com/": "kube-green",
+	"kube-green.dev/": "kube-green", "freeze-operator.io/": "kube-freeze-operator",
+}
+
+// rivals names objects that other tools write.
+func (c *Checkup) rivals(w *source.World) {
+	var findings []string
+	for _, raw := range w.Objects {
+		root := gjson.ParseBytes(raw)
+		root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {
+			for mark, tool := range rivalMarks {
+				if strings.HasPrefix(key.Str, mark) {
+					findings = append(findings, fmt.Sprintf("%s %s carries %s: %s writes it too, so let only one of them", root.Get("kind").Str,
+						strings.TrimPrefix(root.Get("metadata.namespace").Str+"/"+root.Get("metadata.name").Str, "/"), key.Str, tool))
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(findings)
+	c.Add("rivals", "no object carries the annotations of another scheduler", findings)
+}
+
+// Names implements report.Finding.
+func (c *Checkup) Names() []string {
+	names := make([]string, len(c.Checks))
+	for i, k := range c.Checks {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// maxDetails is how many details of a check are shown unless all are wanted.
+const maxDetails = 10
+
+// Text implements report.Finding.
+func (c *Checkup) Text(w *report.Writer) {
+	for _, k := range c.Checks {
+		style := map[State]report.Style{OK: report.Good, Problem: report.Bad, NotChecked: report.Warn}[k.State]
+		w.Line("%s: %s", k.Name, w.Styled(cmp.Or(string(k.State), "?"), style))
+		details := k.Details
+		if more := len(details) - maxDetails; more > 0 && !w.Wide {
+			details = append(slices.Clone(details[:maxDetails]), fmt.Sprintf("and %d more; -o wide shows them", more))
+		}
+		for _, d := range details {
+			w.Line("  %s", d)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+)
+
+func newAdapter(s *session) *cobra.Command {
+	cmd := &cobra.Command{Use: "adapter", Short: "Draft, check and try adapters, and print the rights that they need"}
+	cmd.AddCommand(newAdapterNew(s), newAdapterCheck(s), newAdapterTry(s), newAdapterRBAC(s))
+	return cmd
+}
+
+func newAdapterNew(s *session) *cobra.Command {
+	var m manifests
+	cmd := &cobra.Command{
+		Use:   "new RESOURCE",
+		Short: "Draft an adapter from the CustomResourceDefinition of a kind",
+		Long: `Drafts an adapter from the CustomResourceDefinition of a kind, named by its plural and group or by its kind: counts, switches, bounds,
+the pod template. Comments say what was guessed and why, and what was not found. With -f the definition is read from files.`,
+		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new RayCluster -f crds/",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			crds, err := s.definitions(cmd.Context(), m.paths)
+			if err != nil {
+				return err
+			}
+			crd, err := pickDefinition(crds, args[0])
+			if err != nil {
+				return err
+			}
+			d, err := draft.Of(crd)
+			if err != nil {
+				return err
+			}
+			text, err := d.Manifest()
+			if err != nil {
+				return err
+			}
+			_, err = s.Out.Write(text)
+			return err
+		},
+	}
+	m.addFlags(cmd, "Files or directories with CustomResourceDefinitions, instead of the cluster's")
+	return cmd
+}
+
+// definitions are the CustomResourceDefinitions of files, or of the cluster.
+func (s *session) definitions(ctx context.Context, files []string) ([][]byte, error) {
+	if len(files) > 0 {
+		m, err := s.files(files, "").Read()
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(m.Others, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str != "CustomResourceDefinition" }), nil
+	}
+	if s.offline {
+		return nil, errors.New("--offline needs the CustomResourceDefinition: give -f FILE")
+	}
+	cluster, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	list, err := cluster.Client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the cluster's CustomResourceDefinitions: %w", err)
+	}
+	var all [][]byte
+	for i := range list.Items {
+		list.Items[i].SetKind("CustomResourceDefinition")
+		raw, err := list.Items[i].MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", list.Items[i].GetName(), err)
+		}
+		all = append(all, raw)
+	}
+	return all, nil
+}
+
+func pickDefinition(crds [][]byte, name string) ([]byte, error) {
+	var names []string
+	for _, raw := range crds {
+		root := gjson.ParseBytes(raw)
+		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str, root.Get("spec.names.singular").Str}
+		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return raw, nil
+		}
+		names = append(names, own...)
+	}
+	if near := source.Nearest(name, names); near != "" {
+		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
+	}
+	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)
+}
+
+// readAdapter reads the one adapter of a file.
+func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter, error) {
+	m, err := s.files([]string{file}, "").Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(m.Adapters) != 1 {
+		return nil, nil, fmt.Errorf("%s has %d adapters; give a file with one", file, len(m.Adapters))
+	}
+	if err := m.CheckAdapters(); err != nil {
+		return nil, nil, err
+	}
+	compiled, errs := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{})
+	if len(errs) > 0 {
+		return nil, nil, errs.ToAggregate()
+	}
+	return m.Adapters[0], compiled, nil
+}
+
+func newAdapterCheck(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check an adapter: its spec, and against a cluster its paths, their types, /scale and your own rights",
+		Long: `Checks an adapter: that its spec compiles, with the line of what does not; and against a cluster that its kind is served, that each path
+is in the schema with its type, that /scale exists where it is used, and that you hold the rights that writing the adapter takes.
+
+Exit codes: 0 nothing is wrong, 1 something is.`,
+		Example: "  kubectl flyball adapter check adapter.yaml\n  kubectl flyball adapter check --offline adapter.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, compiled, err := s.readAdapter(args[0])
+			if err != nil {
+				return err
+			}
+			c := draft.CheckOf(compiled, s.offline)
+			if !s.offline {
+				config, err := s.restConfig()
+				if err != nil {
+					return err
+				}
+				if err := c.Live(cmd.Context(), config, compiled); err != nil {
+					return err
+				}
+			}
+			if err := s.print(c); err != nil {
+				return err
+			}
+			if len(c.Problems) > 0 {
+				return exit{code: exitError}
+			}
+			return nil
+		},
+	}
+}
+
+func newAdapterTry(s *session) *cobra.Command {
+	var m manifests
+	cmd := &cobra.Command{
+		Use:     "try FILE KIND/NAME",
+		Short:   "Put one object to sleep and wake it, in memory, and show both patches",
+		Long:    "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit codes: 0 waking gives back what was there, 1 it does not, or an error.",
+		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo --offline -f object.yaml",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, _, err := s.readAdapter(args[0])
+			if err != nil {
+				return err
+			}
+			raw, err := s.objectFor(cmd.Context(), a, args[1], m.paths)
+			if err != nil {
+				return err
+			}
+			trial, err := draft.Try(a, raw)
+			if err != nil {
+				return err
+			}
+			if err := s.print(trial); err != nil {
+				return err
+			}
+			if !trial.Restored {
+				return exit{code: exitError}
+			}
+			return nil
+		},
+	}
+	m.addFlags(cmd, "With --offline: the manifest of the object")
+	return cmd
+}
+
+// objectFor reads one object of the kind of an adapter that need not be applied.
+func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string, files []string) ([]byte, error) {
+	kind, name, ok := strings.Cut(arg, "/")
+	resource := schema.ParseGroupResource(a.Name)
+	if !ok || !strings.EqualFold(kind, a.Spec.Target.Kind) && !strings.EqualFold(kind, resource.Resource) {
+		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))
+	}
+	namespace, err := s.namespace()
+	if err != nil {
+		return nil, err
+	}
+	if s.offline {
+		m, err := s.files(files, namespace).Read()
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range m.Others {
+			if gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind && gjson.GetBytes(raw, "metadata.name").Str == name {
+				return raw, nil
+			}
+		}
+		return nil, fmt.Errorf("there is no %s in the files; give its manifest with -f", arg)
+	}
+	cluster, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, a.Spec.Target.Versions...)
+	if err != nil {
+		return nil, fmt.Errorf("find how %s is served: %w", a.Spec.Target.Kind, err)
+	}
+	client := cluster.Client.Resource(mapping.Resource)
+	if mapping.Scope.Name() != "namespace" {
+		namespace = ""
+	}
+	obj, err := client.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", arg, err)
+	}
+	return obj.MarshalJSON()
+}
+
+func newAdapterRBAC(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rbac FILE",
+		Short:   "Print the ClusterRole that the manager needs for an adapter",
+		Example: "  kubectl flyball adapter rbac adapter.yaml | kubectl apply -f -",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, compiled, err := s.readAdapter(args[0])
+			if err != nil {
+				return err
+			}
+			return s.print(draft.RightsOf(compiled))
+		},
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+)
+
+// Exit codes of can-i.
+const (
+	exitDenied    = 1
+	exitUndecided = 2
+)
+
+type canIVerb struct {
+	*session
+	manifests
+	world []string
+	when  string
+}
+
+func newCanI(s *session) *cobra.Command {
+	v := &canIVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "can-i ACTION KIND/NAME | can-i -f MANIFEST",
+		Short: "Say whether freezes let you make a change, now or at another time",
+		Long: `Says whether freezes let a change through: for you, or for whom --as and --as-group name, now or --at another time. The verdict is
+that of the admission webhook, by its own code.
+
+ACTION is one of create, delete, rollout and scale. With -f, what applying the manifests would change is worked out and judged.
+Offline, --world has the manifests of policies and objects.
+
+Rights are not looked at: kubectl auth can-i answers that.
+
+Exit codes: 0 allowed, 1 denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
+		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
+		Args:    cobra.MaximumNArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return []string{"create", "delete", "rollout", "scale"}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return s.completeTargets(cmd, args[1:], typed)
+		},
+		Annotations: map[string]string{failsUndecided: "true"},
+		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+	}
+	v.addFlags(cmd, "Manifests to judge as if they were applied")
+	cmd.Flags().StringSliceVar(&v.world, "world", nil, "With --offline: manifests of policies and objects to judge by")
+	cmd.Flags().StringVar(&v.when, "at", "", "Instant of the change (default: now)")
+	return cmd
+}
+
+func (v *canIVerb) run(ctx context.Context, args []string) error {
+	at, err := v.at(v.when)
+	if err != nil {
+		return err
+	}
+	user, err := v.user(ctx)
+	if err != nil {
+		return err
+	}
+	var answers []verdict.Answer
+	switch {
+	case len(v.paths) > 0 && len(args) == 0:
+		answers, err = v.judgeManifests(ctx, user, at)
+	case len(v.paths) == 0 && len(args) == 2:
+		answers, err = v.judgeAction(ctx, args[0], args[1], user, at)
+	default:
+		err = errors.New("give ACTION KIND/NAME, or manifests with -f")
+	}
+	if err != nil {
+		return err
+	}
+	all := verdict.Answers{Allowed: true, Answers: answers, Zone: v.zone}
+	for _, a := range answers {
+		all.Allowed = all.Allowed && a.Allowed
+	}
+	if err := v.print(all); err != nil {
+		return err
+	}
+	if !all.Allowed {
+		return exit{code: exitDenied}
+	}
+	return nil
+}
+
+func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user verdict.User, at time.Time) ([]verdict.Answer, error) {
+	change, err := verdict.ParseAction(action)
+	if err != nil {
+		return nil, err
+	}
+	w, target, err := v.around(ctx, arg, v.world)
+	if err != nil {
+		return nil, err
+	}
+	court, err := v.court(w)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := court.Action(ctx, target, change, user, at)
+	return []verdict.Answer{answer}, err
+}
+
+func (v *canIVerb) court(w *source.World) (*verdict.Court, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	v.showNotes(w)
+	return verdict.NewCourt(memory, v.flyballNamespace), nil
+}
+
+// judgeManifests judges what applying manifests would be, namespace by namespace.
+func (v *canIVerb) judgeManifests(ctx context.Context, user verdict.User, at time.Time) ([]verdict.Answer, error) {
+	namespace, err := v.namespace()
+	if err != nil {
+		return nil, err
+	}
+	m, err := v.files(v.paths, namespace).Read()
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Others) == 0 {
+		return nil, errors.New("the manifests have no objects that a freeze could judge: Flyball's own kinds are not")
+	}
+	courts := map[string]*verdict.Court{}
+	worlds := map[string]*source.World{}
+	var answers []verdict.Answer
+	for _, raw := range m.Others {
+		at0 := gjson.GetBytes(raw, "metadata.namespace").Str
+		if at0 == "" {
+			at0 = namespace
+		}
+		if courts[at0] == nil {
+			if worlds[at0], err = v.worldOf(ctx, at0, kindsOf(m.Others)); err != nil {
+				return nil, err
+			}
+			if courts[at0], err = v.court(worlds[at0]); err != nil {
+				return nil, err
+			}
+		}
+		answer, err := judgeManifest(ctx, worlds[at0], courts[at0], raw, at0, user, at)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+func kindsOf(manifests [][]byte) []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, raw := range manifests {
+		gv, err := schema.ParseGroupVersion(gjson.GetBytes(raw, "apiVersion").Str)
+		gk := schema.GroupKind{Group: gv.Group, Kind: gjson.GetBytes(raw, "kind").Str}
+		if err == nil && !slices.Contains(all, gk) {
+			all = append(all, gk)
+		}
+	}
+	return all
+}
+
+// worldOf loads what manifests of some kinds are judged by in a namespace: objects of those kinds, and of every kind where one of
+// them governs others.
+func (v *canIVerb) worldOf(ctx context.Context, namespace string, kinds []schema.GroupKind) (*source.World, error) {
+	q := source.Query{Namespace: namespace, Kinds: kinds}
+	w, err := v.load(ctx, q, v.world)
+	if err != nil || v.offline {
+		return w, err
+	}
+	for _, gk := range governing(w) {
+		if slices.Contains(kinds, gk) {
+			q.Kinds = nil
+			return v.load(ctx, q, nil)
+		}
+	}
+	return w, nil
+}
+
+// judgeManifest judges what applying one manifest would be.
+func judgeManifest(ctx context.Context, w *source.World, court *verdict.Court, raw []byte, namespace string, user verdict.User, at time.Time) (verdict.Answer, error) {
+	target, adapted := verdict.TargetOf(w, raw, namespace)
+	if !adapted {
+		return verdict.Unjudged(target, user, at), nil
+	}
+	if version, served := gjson.GetBytes(raw, "apiVersion").Str, target.Kind.Resource.GroupVersion().String(); version != served {
+		return verdict.Answer{}, fmt.Errorf("%s is given as %s and judged as %s: write the manifest in that version", target.Ref, version, served)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return verdict.Answer{}, err
+	}
+	review := verdict.Review{Target: target, Before: memory.Raw(target.Ref), After: raw}
+	if review.Before != nil {
+		if review.After, err = verdict.Applied(review.Before, raw); err != nil {
+			return verdict.Answer{}, fmt.Errorf("work out what applying %s changes: %w", target.Ref, err)
+		}
+	}
+	return court.Review(ctx, review, user, at)
+}

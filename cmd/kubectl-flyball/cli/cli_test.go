@@ -1,0 +1,151 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// now is the evening before a public holiday, in the demo's week.
+var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
+
+// demo are the flags that have a verb work on a copy of the demo's manifests.
+const demo = "--offline -f testdata/shop -n shop"
+
+// outcome is what a command line has printed and ended with.
+func outcome(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out, errOut bytes.Buffer
+	env := cli.Env{
+		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut},
+		Now:       func() time.Time { return now },
+	}
+	code := cli.Run(t.Context(), args, env)
+	text := fmt.Sprintf("exit code %d\n", code)
+	if errOut.Len() > 0 {
+		text += "--- standard error\n" + errOut.String()
+	}
+	if out.Len() > 0 {
+		text += "--- standard output\n" + out.String()
+	}
+	return text
+}
+
+// golden compares a text with a golden file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("there is no %s; make it with -update", file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s, golden (-) and found (+):\n%s", file, diff)
+	}
+}
+
+var unsafeName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// TestGolden runs the command lines of testdata/commands, one a line as "name: arguments", and compares what comes of each.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/commands/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files of commands, %v", len(files), err)
+	}
+	for _, file := range files {
+		verb := strings.TrimSuffix(filepath.Base(file), ".txt")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+				continue
+			}
+			name, args, ok := strings.Cut(line, ":")
+			if !ok {
+				t.Fatalf("%s: %q is no name and arguments", file, line)
+			}
+			t.Run(verb+"/"+name, func(t *testing.T) {
+				args = strings.ReplaceAll(args, "DEMO", demo)
+				args = strings.ReplaceAll(args, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "))
+				fields := strings.Fields(args)
+				if !strings.Contains(args, "--time-zone") && !strings.Contains(args, "__complete") {
+					fields = append(fields, "--time-zone=Europe/Berlin")
+				}
+				golden(t, verb+"/"+unsafeName.ReplaceAllString(strings.ToLower(name), "-"), "$ kubectl flyball"+args+"\n"+outcome(t, "", fields...))
+			})
+		}
+	}
+}
+
+// TestREADME runs the command lines of the README and compares their output with what stands there.
+func TestREADME(t *testing.T) {
+	text, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```console\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 2 {
+		t.Fatalf("there are %d command lines in the README", len(blocks))
+	}
+	t.Chdir("../../..")
+	for _, b := range blocks {
+		_, got, _ := strings.Cut(outcome(t, "", strings.Fields(b[1])...), "--- standard output\n")
+		if diff := cmp.Diff(b[2], got); diff != "" {
+			t.Errorf("%s: README (-) and found (+):\n%s", b[1], diff)
+		}
+	}
+}
+
+// TestColors has colours only where standard output shows them, and not where somebody wants none.
+func TestColors(t *testing.T) {
+	run := func(color bool, more ...string) string {
+		var out bytes.Buffer
+		env := cli.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time { return now }, Color: color}
+		if code := cli.Run(t.Context(), append(strings.Fields("status "+demo), more...), env); code != 0 {
+			t.Fatal(out.String())
+		}
+		return out.String()
+	}
+	if !strings.Contains(run(true), "\x1b[1mPOLICY") {
+		t.Error("there are no colours on a terminal")
+	}
+	for _, plain := range []string{run(false), run(true, "--no-color"), run(true, "-o", "json")} {
+		if strings.Contains(plain, "\x1b") {
+			t.Errorf("there are colours in %q", plain)
+		}
+	}
+	t.Setenv("NO_COLOR", "")
+	if cli.Terminal().Color {
+		t.Error("NO_COLOR is set, and there are colours")
+	}
+}

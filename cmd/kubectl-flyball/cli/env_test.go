@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// screen is a writer that several may use at once.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestProgress shows what goes on only once it has taken a while, only to a person, and takes it away at the end.
+func TestProgress(t *testing.T) {
+	var out screen
+	env := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}
+	p := env.startProgress()
+	p.doing("reading deployments")
+	if out.String() != "" {
+		t.Errorf("shown at once: %q", out.String())
+	}
+	p.show() // as the timer does
+	p.doing("reading cronjobs")
+	if got := out.String(); !strings.Contains(got, "reading deployments ...") || !strings.HasSuffix(got, "reading cronjobs ...") {
+		t.Errorf("shown: %q", got)
+	}
+	p.done()
+	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
+		t.Errorf("left on the screen: %q", out.String())
+	}
+	var pipe screen
+	env = Env{IOStreams: genericiooptions.IOStreams{ErrOut: &pipe}}
+	quiet := env.startProgress()
+	quiet.doing("reading")
+	quiet.done()
+	if quiet.timer != nil || pipe.String() != "" {
+		t.Errorf("nobody reads standard error, and it has %q", pipe.String())
+	}
+}

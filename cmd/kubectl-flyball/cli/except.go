@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/kinds"
+)
+
+type exceptVerb struct {
+	*session
+	manifests
+	spec       verdict.ExceptionSpec
+	allow      []string
+	from, span string
+	dryRun     bool
+}
+
+func newExcept(s *session) *cobra.Command {
+	v := &exceptVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "except KIND/NAME... --allow ACTION --for 1h --reason WHY",
+		Short: "Make a freeze exception for some objects and actions, and show what it lifts and what it does not",
+		Long: `Makes a FreezeException for the objects and actions named, and shows first what it lifts and what it does not: an exception of a
+namespace never lifts a cluster policy. With --dry-run nothing is written; -o yaml prints the manifest.
+
+To make one takes the verb except on it besides the right to create it.`,
+		Example:           "  kubectl flyball except deployment/web --allow rollout --for 1h --reason \"CVE fix\" --ticket https://tickets.example.com/4711\n  kubectl flyball except deployment/web --allow rollout --for 1h --reason hotfix --for-user alice --dry-run -o yaml",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: s.completeTargets,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+	}
+	v.addFlags(cmd, offlineFiles+"; nothing is written then")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&v.allow, "allow", nil, "Actions to let through: create, delete, rollout, scale")
+	flags.StringVar(&v.from, "from", "", "Instant at which it begins (default: now)")
+	flags.StringVar(&v.span, "for", "", "How long: a span such as 1h")
+	flags.StringVar(&v.spec.Reason, "reason", "", "Why")
+	flags.StringVar(&v.spec.Ticket, "ticket", "", "URL of a ticket")
+	flags.StringVar(&v.spec.ApprovedBy, "approved-by", "", "Who approved it")
+	flags.StringVar(&v.spec.Name, "name", "", "Name of the exception (default: made of the first object and the time)")
+	flags.StringSliceVar(&v.spec.Policies, "policies", nil, "Only these freezes, as Kind/name or name")
+	flags.StringSliceVar(&v.spec.Users, "for-user", nil, "Only these users")
+	flags.StringSliceVar(&v.spec.Groups, "for-group", nil, "Only these groups")
+	flags.BoolVar(&v.dryRun, "dry-run", false, "Show what it would lift, and write nothing")
+	return cmd
+}
+
+func (v *exceptVerb) run(ctx context.Context, args []string) error {
+	if err := v.readSpec(); err != nil {
+		return err
+	}
+	namespace, err := v.namespace()
+	if err != nil {
+		return err
+	}
+	v.spec.Namespace = namespace
+	w, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths)
+	if err != nil {
+		return err
+	}
+	for _, arg := range args {
+		target, err := w.FindTarget(arg, namespace)
+		if err != nil {
+			return err
+		}
+		if target.Namespace == "" {
+			return fmt.Errorf("%s lives outside namespaces: write a ClusterFreezeException", target.Ref)
+		}
+		v.spec.Targets = append(v.spec.Targets, target)
+	}
+	if v.spec.Name == "" {
+		v.spec.Name = fmt.Sprintf("%s-%s", v.spec.Targets[0].Name, strings.ToLower(v.spec.From.UTC().Format("20060102t1504z")))
+	}
+	user, err := v.user(ctx)
+	if err != nil {
+		return err
+	}
+	preview, err := verdict.Foresee(ctx, w, v.spec, user, v.flyballNamespace, v.zone)
+	if err != nil {
+		return err
+	}
+	preview.DryRun = v.dryRun || v.offline
+	if !preview.DryRun {
+		if err := v.create(ctx, preview); err != nil {
+			return err
+		}
+	}
+	v.showNotes(w)
+	if v.format == report.YAML {
+		text, err := preview.Manifest()
+		if err != nil {
+			return err
+		}
+		_, err = v.Out.Write(text)
+		return err
+	}
+	return v.print(preview)
+}
+
+// readSpec checks the flags.
+func (v *exceptVerb) readSpec() error {
+	switch {
+	case len(v.allow) == 0:
+		return errors.New("say what is let through: give --allow with one or more of create, delete, rollout, scale")
+	case v.span == "":
+		return errors.New("say how long: give --for, such as --for 1h")
+	case v.spec.Reason == "":
+		return errors.New("say why: give --reason")
+	}
+	for _, text := range v.allow {
+		action, err := verdict.ParseAction(text)
+		if err != nil {
+			return fmt.Errorf("--allow: %w", err)
+		}
+		v.spec.Actions = append(v.spec.Actions, action)
+	}
+	v.spec.From = v.Now().Truncate(time.Second)
+	if v.from != "" {
+		var err error
+		if v.spec.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+	}
+	span, err := instant.Span(v.span)
+	if err != nil {
+		return fmt.Errorf("--for: %w", err)
+	}
+	v.spec.To = v.spec.From.Add(span)
+	return nil
+}
+
+func (v *exceptVerb) create(ctx context.Context, preview *verdict.Preview) error {
+	cluster, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	text, err := preview.Manifest()
+	if err != nil {
+		return err
+	}
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &obj.Object); err != nil {
+		return fmt.Errorf("encode the exception: %w", err)
+	}
+	kind, _ := kinds.Find(preview.Exception.Kind)
+	resource := v1alpha1.GroupVersion.WithResource(kind.Resource)
+	_, err = cluster.Client.Resource(resource).Namespace(v.spec.Namespace).Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w\nto make an exception, the verbs create and except on freezeexceptions.flyball.dev are needed in namespace %s", err, v.spec.Namespace)
+	}
+	if err != nil {
+		return fmt.Errorf("make the exception: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/workload"
+)
+
+type explainVerb struct {
+	*session
+	manifests
+	when string
+}
+
+func newExplain(s *session) *cobra.Command {
+	v := &explainVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "explain KIND/NAME",
+		Short: "Tell the whole story of one object: who decides about it and why, what was there before, what comes next",
+		Long: `Tells the whole story of one object: each policy that selects it with its reasoning step by step, each that nearly does
+with the term that fails, who wins and why, what was there before, autoscalers in the relation, what a write waits for, the
+next three changes, and for each action whether a freeze refuses it now and until when.`,
+		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.completeTargets,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+	}
+	v.addFlags(cmd, offlineFiles)
+	cmd.Flags().StringVar(&v.when, "at", "", "Instant to explain (default: now)")
+	return cmd
+}
+
+func (v *explainVerb) run(ctx context.Context, arg string) error {
+	at, err := v.at(v.when)
+	if err != nil {
+		return err
+	}
+	w, target, err := v.around(ctx, arg, v.paths)
+	if err != nil {
+		return err
+	}
+	user, err := v.user(ctx)
+	if err != nil {
+		return err
+	}
+	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
+	if err != nil {
+		return err
+	}
+	return v.print(story)
+}
+
+// around loads what one target is decided by: its kind, the kinds that govern others, and the kind that it governs itself.
+func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
+	namespace, err := s.namespace()
+	if err != nil {
+		return nil, source.Target{}, err
+	}
+	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
+	w, err := s.load(ctx, q, files)
+	if err != nil {
+		return nil, source.Target{}, err
+	}
+	target, err := w.FindTarget(arg, namespace)
+	if err != nil || s.offline {
+		return w, target, err
+	}
+	q.PoliciesOnly, q.Kinds = false, append(governing(w), target.GroupKind)
+	if w, err = s.load(ctx, q, files); err != nil {
+		return nil, target, err
+	}
+	governed, err := governedKind(w, target.Ref)
+	if err != nil || governed == nil || slices.Contains(q.Kinds, *governed) {
+		return w, target, err
+	}
+	q.Kinds = append(q.Kinds, *governed)
+	w, err = s.load(ctx, q, files)
+	return w, target, err
+}
+
+// governing are the kinds whose objects own the replicas of others.
+func governing(w *source.World) []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, a := range w.Adapters {
+		if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 && compiled.CanGovern() {
+			all = append(all, compiled.GroupKind())
+		}
+	}
+	return all
+}
+
+// governedKind is the kind of what an object governs; nil: it governs nothing.
+func governedKind(w *source.World, ref workload.Ref) (*schema.GroupKind, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	kind, obj := memory.Kind(ref.GroupKind), memory.Object(ref)
+	if kind == nil || obj == nil {
+		return nil, nil
+	}
+	governed, ok := kind.Adapter.Governs(obj)
+	if !ok {
+		return nil, nil
+	}
+	if memory.Kind(governed.GroupKind) == nil {
+		return nil, nil // nobody can put it to sleep
+	}
+	return &governed.GroupKind, nil
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/agenda"
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+type freezesVerb struct {
+	*session
+	place
+	manifests
+	from, span string
+}
+
+// ics is the output format that only freezes has.
+const ics = "ics"
+
+func newFreezes(s *session) *cobra.Command {
+	v := &freezesVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "freezes [KIND/NAME]",
+		Short: "Show which freezes and maintenance windows are in force when, with gaps and overlaps",
+		Long: `Shows the coming weeks: when which freeze, maintenance window and exception is in force, for the namespace, for one object, or
+with -A for everything; the gaps in which nothing denies changes; and the times at which several policies do.
+
+-o ics writes the same as a calendar (RFC 5545).`,
+		Example:           "  kubectl flyball freezes --for 30d\n  kubectl flyball freezes deployment/web\n  kubectl flyball freezes -A --for 90d -o ics > freezes.ics",
+		Args:              cobra.MaximumNArgs(1),
+		Annotations:       map[string]string{moreFormats: ics},
+		ValidArgsFunction: s.completeTargets,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+	}
+	v.place.addFlags(cmd)
+	v.manifests.addFlags(cmd, offlineFiles)
+	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: now)")
+	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
+	return cmd
+}
+
+func (v *freezesVerb) run(ctx context.Context, args []string) error {
+	o := agenda.Options{From: v.Now(), Zone: v.zone}
+	if v.from != "" {
+		var err error
+		if o.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+	}
+	span, err := instant.Span(v.span)
+	if err != nil {
+		return fmt.Errorf("--for: %w", err)
+	}
+	o.To = o.From.Add(span)
+	namespace, err := v.namespace()
+	if err != nil {
+		return err
+	}
+	q := source.Query{Namespace: namespace, PoliciesOnly: !v.offline}
+	if v.all {
+		q.Namespace = ""
+	} else {
+		o.Namespace = namespace
+	}
+	var w *source.World
+	if len(args) == 1 {
+		var target source.Target
+		if w, target, err = v.around(ctx, args[0], v.paths); err == nil {
+			o.Target = target.Ref
+		}
+	} else {
+		w, err = v.load(ctx, q, v.paths)
+	}
+	if err != nil {
+		return err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	if o.Target.Name != "" && memory.Raw(o.Target) == nil {
+		return fmt.Errorf("there is no %s", o.Target)
+	}
+	v.showNotes(w)
+	found := agenda.Of(memory, o)
+	if v.output == ics {
+		return found.WriteICS(v.Out, v.Now())
+	}
+	return v.print(found)
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// exitChanges is the exit code of plan where there are changes.
+const exitChanges = 2
+
+type planVerb struct {
+	*session
+	place
+	manifests
+	from, span string
+	selector   string
+	remove     bool
+	edits      []string
+}
+
+func newPlan(s *session) *cobra.Command {
+	v := &planVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "plan [KIND/NAME...]",
+		Short: "List every write before it happens, and what the policies save",
+		Long: `Lists every write that the policies make in a span of time, before it happens: when, on which object, which field, from what to
+what, and on behalf of which policy. It is a simulation by the manager's own code, from one instant at which something can change
+to the next; nobody deploys in it and no autoscaler acts.
+
+With -f, policies and adapters that are not applied yet are added or put in place of those of their names (with --delete,
+removed), and the difference is shown.
+
+Offline, -f has the manifests of the world, and --edit those of the edit.
+
+Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
+		Example:           "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline -f manifests/ --edit schedule.yaml",
+		ValidArgsFunction: s.completeTargets,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+	}
+	v.place.addFlags(cmd)
+	v.manifests.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
+	cmd.Flags().StringSliceVar(&v.edits, "edit", nil, "With --offline: policies and adapters to plan with, as if they were applied")
+	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of the edit are deleted instead")
+	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: now)")
+	cmd.Flags().StringVar(&v.span, "for", "7d", "How long: a span such as 12h or 7d")
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only targets with these labels")
+	_ = cmd.MarkFlagFilename("edit", "yaml", "yml", "json")
+	return cmd
+}
+
+func (v *planVerb) run(ctx context.Context, args []string) error {
+	o, err := v.options()
+	if err != nil {
+		return err
+	}
+	files, edits := v.paths, v.edits
+	switch {
+	case !v.offline && len(v.edits) > 0:
+		return errors.New("--edit goes with --offline: against a cluster, give the edit with -f")
+	case !v.offline:
+		files, edits = nil, v.paths
+	}
+	if v.remove && len(edits) == 0 {
+		return errors.New("--delete needs the manifests of what is deleted")
+	}
+	namespace, err := v.namespace()
+	if err != nil {
+		return err
+	}
+	q := source.Query{Namespace: namespace}
+	if v.all {
+		q.Namespace = ""
+	}
+	w, err := v.load(ctx, q, files)
+	if err != nil {
+		return err
+	}
+	if o.Keep, err = v.keep(w, args, namespace); err != nil {
+		return err
+	}
+	p := v.startProgress()
+	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
+	found, err := v.plan(ctx, w, edits, namespace, o)
+	p.done()
+	if err != nil {
+		return err
+	}
+	if err := v.print(found); err != nil {
+		return err
+	}
+	if len(found.Changes) > 0 {
+		return exit{code: exitChanges}
+	}
+	return nil
+}
+
+func (v *planVerb) options() (plan.Options, error) {
+	o := plan.Options{Zone: v.zone, From: v.Now().Truncate(time.Second)}
+	if v.from != "" {
+		var err error
+		if o.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
+			return o, fmt.Errorf("--from: %w", err)
+		}
+	}
+	span, err := instant.Span(v.span)
+	if err != nil {
+		return o, fmt.Errorf("--for: %w", err)
+	}
+	o.To = o.From.Add(span)
+	return o, nil
+}
+
+// keep picks the targets that are listed.
+func (v *planVerb) keep(w *source.World, args []string, namespace string) (func(workload.Ref, *workload.Object) bool, error) {
+	selector, err := labels.Parse(v.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector: %w", err)
+	}
+	var named []workload.Ref
+	for _, arg := range args {
+		target, err := w.FindTarget(arg, namespace)
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, target.Ref)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range named {
+		if memory.Raw(ref) == nil {
+			return nil, fmt.Errorf("there is no %s", ref)
+		}
+	}
+	return func(ref workload.Ref, obj *workload.Object) bool {
+		return (len(named) == 0 || slices.Contains(named, ref)) && selector.Matches(obj.Labels)
+	}, nil
+}
+
+// plan makes the plan, or the difference that an edit makes.
+func (v *planVerb) plan(ctx context.Context, w *source.World, edits []string, namespace string, o plan.Options) (*plan.Plan, error) {
+	if len(edits) == 0 {
+		return plan.Make(ctx, w, o)
+	}
+	m, err := v.files(edits, namespace).Read()
+	if err != nil {
+		return nil, err
+	}
+	edited, err := w.Overlay(m)
+	if v.remove {
+		edited, err = w.Deleted(m, metav1.NewTime(o.From))
+	}
+	if err != nil {
+		return nil, err
+	}
+	before, err := plan.Make(ctx, w, o)
+	if err != nil {
+		return nil, err
+	}
+	after, err := plan.Make(ctx, edited, o)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compare(before, after), nil
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// Exit codes that all verbs share. What else a verb may end with is in its help.
+const (
+	exitOK    = 0
+	exitError = 1
+)
+
+// failsUndecided is the annotation of verbs that end with exitUndecided where others end with exitError.
+const failsUndecided = "fails-undecided"
+
+// moreFormats is the annotation of verbs that have an output format of their own.
+const moreFormats = "more-formats"
+
+// exit is an error that ends the process with a code of its own. Without a cause nothing is printed: the answer says it all.
+type exit struct {
+	code  int
+	cause error
+}
+
+func (e exit) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.cause.Error()
+}
+
+func (e exit) Unwrap() error { return e.cause }
+
+// Run runs a command line and gives the exit code.
+func Run(ctx context.Context, args []string, env Env) int {
+	root := New(env)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitError
+	if cmd.Annotations[failsUndecided] != "" {
+		code = exitUndecided
+	}
+	var e exit
+	if errors.As(err, &e) {
+		code = e.code
+		if e.cause == nil {
+			return code
+		}
+	}
+	_, _ = fmt.Fprintln(env.ErrOut, "error:", err)
+	return code
+}
+
+const longRoot = `Flyball governs when and how much workloads run. This plugin answers the questions that kubectl get cannot:
+
+  why is this at zero?       kubectl flyball explain deployment/web
+  what will happen tonight?  kubectl flyball plan --for 12h
+  may I deploy now?          kubectl flyball can-i rollout deployment/web
+
+The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a
+right that is missing. With --offline -f DIR they work from manifests alone.
+
+Exit codes: 0 success, 1 an error. plan and can-i have more; see their help.`
+
+// New makes the whole command.
+func New(env Env) *cobra.Command {
+	s := &session{Env: env, config: genericclioptions.NewConfigFlags(true).WithWarningPrinter(env.IOStreams)}
+	root := &cobra.Command{
+		Use:           "kubectl-flyball",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flyball"},
+		Short:         "Explain, foresee and steer what Flyball does",
+		Long:          longRoot,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return s.complete(cmd.Annotations[moreFormats])
+		},
+	}
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.ErrOut)
+	flags := root.PersistentFlags()
+	s.config.AddFlags(flags)
+	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // help is the same for everybody
+	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
+	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
+	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")
+	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
+	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
+	for _, verb := range []func(*session) *cobra.Command{
+		newStatus, newExplain, newPlan, newCanI, newFreezes, newWake, newSleep, newExcept, newAdapter, newDoctor, newVersion,
+	} {
+		root.AddCommand(verb(s))
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// session is one run of the command: the flags that all verbs share, and what follows from them.
+type session struct {
+	Env
+	config           *genericclioptions.ConfigFlags
+	output           string
+	zoneName         string
+	flyballNamespace string
+	offline          bool
+	noColor          bool
+
+	format report.Format
+	zone   *time.Location
+}
+
+// complete checks the shared flags. A verb may have an output format of its own.
+func (s *session) complete(own string) error {
+	var err error
+	if s.format, err = report.ParseFormat(s.output); err != nil && (own == "" || s.output != own) {
+		return err
+	}
+	s.zone, err = instant.Zone(s.zoneName)
+	return err
+}
+
+// print writes a finding in the format asked for.
+func (s *session) print(finding report.Finding) error {
+	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
+}
+
+// place is which namespaces a verb looks at.
+type place struct {
+	all bool
+}
+
+func (p *place) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&p.all, "all-namespaces", "A", false, "Look at all namespaces")
+}
+
+// namespace is the one of -n or of the kubeconfig's context.
+func (s *session) namespace() (string, error) {
+	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
+	if s.offline && err != nil {
+		return "default", nil //nolint:nilerr // no kubeconfig is needed offline
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the namespace: %w", err)
+	}
+	return ns, nil
+}
+
+// manifests are the files of a verb.
+type manifests struct{ paths []string }
+
+func (m *manifests) addFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringSliceVarP(&m.paths, "filename", "f", nil, usage)
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+}
+
+const offlineFiles = "With --offline: files or directories of manifests to work from; - is standard input"
+
+// at reads the value of --at.
+func (s *session) at(text string) (time.Time, error) {
+	if text == "" {
+		return s.Now(), nil
+	}
+	t, err := instant.Parse(text, s.Now(), s.zone)
+	if err != nil {
+		return t, fmt.Errorf("--at: %w", err)
+	}
+	return t, nil
+}
+
+func (s *session) files(paths []string, namespace string) source.Files {
+	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace}
+}
+
+// load reads the world of a query, from files where the session is offline.
+func (s *session) load(ctx context.Context, q source.Query, files []string) (*source.World, error) {
+	if s.offline {
+		if len(files) == 0 {
+			return nil, errors.New("--offline needs manifests to work from: give -f DIR")
+		}
+		namespace, err := s.namespace()
+		if err != nil {
+			return nil, err
+		}
+		return s.files(files, namespace).Load()
+	}
+	cluster, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	p := s.startProgress()
+	defer p.done()
+	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	return cluster.Load(ctx, q)
+}
+
+// cluster gives what reads the cluster of the connection flags.
+func (s *session) cluster() (source.Cluster, error) {
+	config, err := s.restConfig()
+	if err != nil {
+		return source.Cluster{}, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	mapper, err := s.config.ToRESTMapper()
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return source.Cluster{Client: client, Mapper: mapper, FlyballNamespace: s.flyballNamespace}, nil
+}
+
+// Requests a second of a verb that reads, and how many may come at once.
+const requestsPerSecond, requestBurst = 50, 300
+
+func (s *session) restConfig() (*rest.Config, error) {
+	config, err := s.config.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w; set KUBECONFIG or --kubeconfig, or work from files with --offline -f DIR", err)
+	}
+	config.QPS, config.Burst = requestsPerSecond, requestBurst
+	return config, nil
+}
+
+// showNotes tells a person what should be known of how the world was read.
+func (s *session) showNotes(w *source.World) {
+	for _, note := range w.Notes {
+		_, _ = fmt.Fprintln(s.ErrOut, "note:", note)
+	}
+}

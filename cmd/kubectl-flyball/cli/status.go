@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// watchEvery is how often status --watch looks again.
+const watchEvery = 2 * time.Second
+
+type statusVerb struct {
+	*session
+	place
+	manifests
+	selector string
+	when     string
+	watch    bool
+}
+
+func newStatus(s *session) *cobra.Command {
+	v := &statusVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "List every policy: its state, since when, until when, its targets, and what is wrong",
+		Long: `Lists every policy with its state, when that began and ends, what has become of its targets, and what is wrong.
+
+States are computed here, from the policies; the counts of targets and the failures are those that the manager reports.
+Offline, targets are counted as they would be decided now.`,
+		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline -f manifests/",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+	}
+	v.place.addFlags(cmd)
+	v.manifests.addFlags(cmd, offlineFiles)
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies with these labels")
+	cmd.Flags().StringVar(&v.when, "at", "", "Instant to look at (default: now)")
+	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "Go on, and print the list whenever it changes")
+	return cmd
+}
+
+func (v *statusVerb) run(ctx context.Context) error {
+	selector, err := labels.Parse(v.selector)
+	if err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	var last []byte
+	for {
+		now, err := v.look(ctx, selector)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(now, last) {
+			if _, err := v.Out.Write(now); err != nil {
+				return err
+			}
+		}
+		if last = now; !v.watch {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// look gives the list as it is printed.
+func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte, error) {
+	at, err := v.at(v.when)
+	if err != nil {
+		return nil, err
+	}
+	q := source.Query{PoliciesOnly: !v.offline}
+	if !v.all {
+		if q.Namespace, err = v.namespace(); err != nil {
+			return nil, err
+		}
+	}
+	w, err := v.load(ctx, q, v.paths)
+	if err != nil {
+		return nil, err
+	}
+	if v.last() {
+		v.showNotes(w)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	found := overview.Of(memory, overview.Options{
+		At: at, Zone: v.zone, Live: !v.offline, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
+	})
+	var out bytes.Buffer
+	err = report.Print(&out, found, v.format, v.Color && !v.noColor)
+	return out.Bytes(), err
+}
+
+// last says whether the list is printed once: notes would be repeated otherwise.
+func (v *statusVerb) last() bool { return !v.watch }

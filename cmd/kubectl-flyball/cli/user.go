@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+)
+
+// user is who asks: whom the cluster takes the connection for, --as included. Offline it is whom --as and --as-group name.
+func (s *session) user(ctx context.Context) (verdict.User, error) {
+	if s.offline {
+		u := verdict.User{Name: *s.config.Impersonate}
+		if s.config.ImpersonateGroup != nil {
+			u.Groups = *s.config.ImpersonateGroup
+		}
+		return u, nil
+	}
+	config, err := s.restConfig()
+	if err != nil {
+		return verdict.User{}, err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return verdict.User{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return verdict.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
+	}
+	return verdict.User{Name: self.Status.UserInfo.Username, Groups: self.Status.UserInfo.Groups}, nil
+}

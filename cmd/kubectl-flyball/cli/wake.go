@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// fieldManager is what the API server takes down as the writer.
+const fieldManager = "kubectl-flyball"
+
+// lookAgain is how often --wait looks whether objects are ready.
+const lookAgain = time.Second
+
+type wakeVerb struct {
+	*session
+	manifests
+	span, until string
+	reason      string
+	wait        bool
+	timeout     time.Duration
+	dryRun      bool
+	// asleep is true for the verb sleep.
+	asleep bool
+}
+
+func newWake(s *session) *cobra.Command {
+	v := &wakeVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "wake TARGET... --for 2h",
+		Short: "Keep objects, a namespace or a schedule's targets awake for some time, whatever schedules say",
+		Long: `Keeps objects (KIND/NAME), a namespace (namespace/NAME) or all targets of a schedule (schedule/NAME) awake until an instant, by the
+annotation flyball.dev/awake-until, and says what wakes. What a freeze suspends is not woken.
+
+Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
+		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake namespace/shop --until 2037-05-11T23:00\n  kubectl flyball wake schedule/office-hours --for 1d --dry-run",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+
+		ValidArgsFunction: s.completeTargets,
+	}
+	v.flags(cmd)
+	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
+	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named are ready, as their adapters say")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
+	return cmd
+}
+
+func newSleep(s *session) *cobra.Command {
+	v := &wakeVerb{session: s, asleep: true}
+	cmd := &cobra.Command{
+		Use:   "sleep TARGET...",
+		Short: "Take away what wake has set, so that schedules decide again",
+		Long: `Takes the annotation flyball.dev/awake-until from objects, a namespace or a schedule, and says what follows. It puts nothing to sleep
+that no schedule puts to sleep.`,
+		Example:           "  kubectl flyball sleep deployment/web\n  kubectl flyball sleep namespace/shop --dry-run",
+		Args:              cobra.MinimumNArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+		ValidArgsFunction: s.completeTargets,
+	}
+	v.flags(cmd)
+	return cmd
+}
+
+func (v *wakeVerb) flags(cmd *cobra.Command) {
+	v.addFlags(cmd, offlineFiles+"; nothing is written then")
+	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Say what would change, and write nothing")
+}
+
+func (v *wakeVerb) run(ctx context.Context, args []string) error {
+	until, err := v.end()
+	if err != nil {
+		return err
+	}
+	namespace, err := v.namespace()
+	if err != nil {
+		return err
+	}
+	w, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths)
+	if err != nil {
+		return err
+	}
+	var places []awake.Place
+	for _, arg := range args {
+		p, err := awake.Find(w, arg, namespace)
+		if err != nil {
+			return err
+		}
+		if p.Kind == "Namespace" && p.Name != namespace {
+			return fmt.Errorf("to see what wakes in it, work in that namespace: add -n %s", p.Name)
+		}
+		places = append(places, p)
+	}
+	effect, err := awake.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
+	if err != nil {
+		return err
+	}
+	effect.DryRun = v.dryRun || v.offline
+	if !effect.DryRun {
+		if err := v.write(ctx, places, until); err != nil {
+			return err
+		}
+		if v.wait {
+			if effect.Ready, err = v.await(ctx, w, effect, places); err != nil {
+				return err
+			}
+		}
+	}
+	v.showNotes(w)
+	return v.print(effect)
+}
+
+// end is until when something is kept awake; zero: it no longer is.
+func (v *wakeVerb) end() (time.Time, error) {
+	switch {
+	case v.asleep:
+		return time.Time{}, nil
+	case (v.span == "") == (v.until == ""):
+		return time.Time{}, errors.New("say how long: give --for 2h, or --until with an instant")
+	case v.span != "":
+		span, err := instant.Span(v.span)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("--for: %w", err)
+		}
+		return v.Now().Add(span).Truncate(time.Second), nil
+	}
+	t, err := instant.Parse(v.until, v.Now(), v.zone)
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("--until: %w", err)
+	case !t.After(v.Now()):
+		return t, fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
+	}
+	return t, nil
+}
+
+// resource gives what reads and writes a place.
+func resource(client dynamic.Interface, p awake.Place) dynamic.ResourceInterface {
+	if p.Namespace == "" {
+		return client.Resource(p.Resource)
+	}
+	return client.Resource(p.Resource).Namespace(p.Namespace)
+}
+
+func (v *wakeVerb) write(ctx context.Context, places []awake.Place, until time.Time) error {
+	cluster, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		_, err := resource(cluster.Client, p).Patch(ctx, p.Name, types.MergePatchType, awake.Patch(until, v.reason), metav1.PatchOptions{FieldManager: fieldManager})
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err, source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace})
+		}
+		if err != nil {
+			return fmt.Errorf("annotate %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// await waits until the objects named are awake and ready.
+func (v *wakeVerb) await(ctx context.Context, w *source.World, effect *awake.Effect, places []awake.Place) (ready []string, err error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := v.cluster()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	shown := v.startProgress()
+	defer shown.done()
+	for _, p := range places {
+		if p.Ref() == (workload.Ref{}) {
+			continue
+		}
+		adapter := memory.Kind(p.Ref().GroupKind).Adapter
+		isReady := func() (bool, string) {
+			obj, err := resource(cluster.Client, p).Get(ctx, p.Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error()
+			}
+			raw, err := obj.MarshalJSON()
+			if err != nil {
+				return false, err.Error()
+			}
+			if why := effect.Unwritten(p.Ref(), raw); why != "" {
+				return false, why
+			}
+			return adapter.Ready(raw)
+		}
+		for {
+			ok, why := isReady()
+			if ok {
+				ready = append(ready, p.String())
+				break
+			}
+			shown.doing("waiting for " + p.String() + ": " + why)
+			select {
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%s is kept awake but not ready after %s: %s", p, v.timeout, why)
+			case <-time.After(lookAgain):
+			}
+		}
+	}
+	return ready, nil
+}

@@ -1,0 +1,259 @@
+// Package draft helps to write Adapters. It drafts one from a CustomResourceDefinition: where the kind keeps its counts, its switches, its bounds and its
+// pods, by the names that kinds use for them. It says what it guessed and why, and what it did not find. It checks an adapter, tries
+// it on an object in memory, and lists the rights that it takes, so that a person has looked before it is used.
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+)
+
+// Draft is an Adapter with the reasons for what is in it.
+type Draft struct {
+	Adapter *v1alpha1.Adapter
+	// Guesses say what was guessed and why, and Missing what was not found.
+	Guesses, Missing []string
+}
+
+// drafting is a draft while it is made.
+type drafting struct {
+	Draft
+	version gjson.Result
+	schema  gjson.Result
+}
+
+// Of drafts an Adapter from a CustomResourceDefinition as JSON. Where nothing can be governed, the error says so.
+func Of(crd []byte) (*Draft, error) {
+	root := gjson.ParseBytes(crd)
+	if root.Get("kind").Str != "CustomResourceDefinition" {
+		return nil, fmt.Errorf("draft an adapter: this is a %s, not a CustomResourceDefinition", cmp.Or(root.Get("kind").Str, "document without a kind"))
+	}
+	d := &drafting{}
+	for _, v := range root.Get("spec.versions").Array() {
+		if v.Get("served").Bool() && (!d.version.Exists() || v.Get("storage").Bool()) {
+			d.version = v
+		}
+	}
+	if !d.version.Exists() {
+		return nil, errors.New("draft an adapter: the CustomResourceDefinition serves no version")
+	}
+	d.schema = d.version.Get("schema.openAPIV3Schema")
+	d.Adapter = &v1alpha1.Adapter{}
+	d.Adapter.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
+	d.Adapter.Name = root.Get("metadata.name").Str
+	d.Adapter.Spec.Target = v1alpha1.AdapterTarget{
+		Group: root.Get("spec.group").Str, Kind: root.Get("spec.names.kind").Str, Versions: []string{d.version.Get("name").Str},
+	}
+	for _, part := range []func(){d.counts, d.lists, d.switches, d.bounds, d.governs, d.pods, d.ready} {
+		part()
+	}
+	s := &d.Adapter.Spec
+	if len(s.Scale)+len(s.Suspend)+len(s.Hold) == 0 && s.Bounds == nil {
+		return nil, fmt.Errorf("draft an adapter of %s: found no count, no switch and no bounds in its schema; %s", s.Target.Kind,
+			"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
+	}
+	if _, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{}); len(errs) > 0 {
+		return nil, fmt.Errorf("draft an adapter of %s: %w", s.Target.Kind, errs.ToAggregate())
+	}
+	return &d.Draft, nil
+}
+
+func (d *drafting) guess(format string, args ...any) {
+	d.Guesses = append(d.Guesses, fmt.Sprintf(format, args...))
+}
+
+// at is the schema of a path such as .spec.replicas; it does not exist where the schema has no such field.
+func (d *drafting) at(path string) gjson.Result {
+	s := d.schema
+	for _, name := range strings.Split(strings.TrimPrefix(path, "."), ".") {
+		s = s.Get("properties").Get(strings.ReplaceAll(name, ".", `\.`))
+	}
+	return s
+}
+
+func (d *drafting) is(path, kind string) bool { return d.at(path).Get("type").Str == kind }
+
+// countNames are how kinds call a count of what they run.
+var countNames = []string{"replicas", "instances", "numberOfInstances", "nodeCount", "workers", "size", "count"}
+
+// counts finds the count of the kind, or those of its parts.
+func (d *drafting) counts() {
+	if path := d.version.Get("subresources.scale.specReplicasPath").Str; path != "" && d.is(path, "integer") {
+		d.guess("scale: %s, which the scale subresource names", path)
+		d.addCount("main", path)
+		return
+	}
+	for _, name := range countNames {
+		if d.is(".spec."+name, "integer") {
+			d.guess("scale: .spec.%s, by its name", name)
+			d.addCount("main", ".spec."+name)
+			return
+		}
+	}
+	d.at(".spec").Get("properties").ForEach(func(key, part gjson.Result) bool {
+		for _, name := range []string{"replicas", "instances"} {
+			if part.Get("properties."+name+".type").Str == "integer" {
+				path := ".spec." + key.Str + "." + name
+				d.guess("scale: %s, the count of a part, by its name", path)
+				d.addCount(key.Str, path)
+			}
+		}
+		return true
+	})
+}
+
+func (d *drafting) addCount(name, path string) {
+	schema := d.at(path)
+	c := v1alpha1.ScaleComponent{Name: name, Replicas: v1alpha1.Path(path)}
+	if lowest := schema.Get("minimum"); lowest.Exists() {
+		c.Minimum = lowest.Int()
+		if c.Minimum > 0 {
+			d.guess("minimum of %s: %d, from the schema, so that asleep is not nothing", path, c.Minimum)
+		}
+	}
+	if value := schema.Get("default"); value.Exists() {
+		n := value.Int()
+		c.Default = &n
+	} else if !strings.Contains(strings.TrimPrefix(path, ".spec."), ".") {
+		n := int64(1)
+		c.Default = &n
+		d.guess("default of %s: 1, as most kinds have it; the schema gives none", path)
+	}
+	d.Adapter.Spec.Scale = append(d.Adapter.Spec.Scale, c)
+}
+
+// lists finds lists of named parts that have counts.
+func (d *drafting) lists() {
+	d.at(".spec").Get("properties").ForEach(func(key, list gjson.Result) bool {
+		element := list.Get("items.properties")
+		if list.Get("type").Str != "array" || !element.Exists() {
+			return true
+		}
+		name := ""
+		for _, n := range []string{"name", "groupName"} {
+			if name == "" && element.Get(n+".type").Str == "string" {
+				name = n
+			}
+		}
+		for _, count := range []string{"replicas", "count", "instances"} {
+			if name != "" && element.Get(count+".type").Str == "integer" {
+				d.guess("scale: each of .spec.%s[*].%s, named by its %s", key.Str, count, name)
+				d.Adapter.Spec.Scale = append(d.Adapter.Spec.Scale, v1alpha1.ScaleComponent{
+					Each: v1alpha1.Path(".spec." + key.Str + "[*]"), NameFrom: v1alpha1.Path("." + name), Replicas: v1alpha1.Path("." + count)})
+				break
+			}
+		}
+		return true
+	})
+}
+
+// switches finds what stops the kind's objects, and what stops their owner.
+func (d *drafting) switches() {
+	set := func(path string, value bool) []v1alpha1.Variant {
+		raw, _ := json.Marshal(value) // a boolean always has a JSON form
+		return []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: v1alpha1.Path(path), Value: apiextensionsv1.JSON{Raw: raw}}}}}
+	}
+	for _, path := range []string{".spec.suspend", ".spec.suspended", ".spec.stopped", ".spec.running"} {
+		if value := path != ".spec.running"; d.is(path, "boolean") && d.Adapter.Spec.Suspend == nil {
+			d.guess("suspend: %s is set to %t, by its name", path, value)
+			d.Adapter.Spec.Suspend = set(path, value)
+		}
+	}
+	for _, path := range []string{".spec.paused", ".spec.pause"} {
+		if d.is(path, "boolean") && d.Adapter.Spec.Hold == nil {
+			d.guess("hold: %s is set to true, by its name; check whether it stops the owner only, or what runs as well", path)
+			d.Adapter.Spec.Hold = set(path, true)
+		}
+	}
+	if len(d.Adapter.Spec.Scale)+len(d.Adapter.Spec.Suspend) == 0 {
+		d.Missing = append(d.Missing, "no count and no switch to suspend by: objects of the kind cannot be put to sleep")
+	}
+}
+
+// bounds finds an autoscaler's limits.
+func (d *drafting) bounds() {
+	for _, names := range [][2]string{{"minReplicas", "maxReplicas"}, {"minReplicaCount", "maxReplicaCount"}, {"minRunners", "maxRunners"}} {
+		low, high := ".spec."+names[0], ".spec."+names[1]
+		if !d.is(low, "integer") || !d.is(high, "integer") {
+			continue
+		}
+		d.guess("bounds: %s and %s, by their names", low, high)
+		d.Adapter.Spec.Bounds = &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: v1alpha1.Path(low)}, Max: &v1alpha1.Bound{Path: v1alpha1.Path(high)}}
+		return
+	}
+}
+
+// governs finds what an autoscaler scales.
+func (d *drafting) governs() {
+	for _, path := range []string{".spec.scaleTargetRef", ".spec.targetRef"} {
+		if d.is(path+".name", "string") && d.is(path+".kind", "string") && d.Adapter.Spec.Bounds != nil {
+			d.guess("governs: %s, which names a kind and a name", path)
+			d.Adapter.Spec.Governs = v1alpha1.Path(path)
+			return
+		}
+	}
+}
+
+// pods finds the pod template and the selector.
+func (d *drafting) pods() {
+	if !d.at(".spec.template.spec.containers").Exists() {
+		d.Missing = append(d.Missing, "no pod template at .spec.template: every edit of .spec but of counts and switches counts as a roll-out")
+		return
+	}
+	p := &v1alpha1.Pods{Template: ".spec.template"}
+	d.guess("pods: the template at .spec.template, which has containers")
+	if d.at(".spec.selector.matchLabels").Exists() {
+		p.Selector = ".spec.selector"
+	}
+	d.Adapter.Spec.Pods = p
+}
+
+// ready finds by what an object is known to have settled.
+func (d *drafting) ready() {
+	if d.is(".status.observedGeneration", "integer") {
+		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.Predicate{
+			Path: ".status.observedGeneration", Op: "Ge", ValueFrom: ".metadata.generation"})
+	}
+	if s := d.Adapter.Spec.Scale; len(s) == 1 && s[0].Each == "" && d.is(".status.readyReplicas", "integer") {
+		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.Predicate{
+			Path: ".status.readyReplicas", Default: &apiextensionsv1.JSON{Raw: []byte("0")}, Op: "Ge", ValueFrom: s[0].Replicas})
+		d.guess("ready: .status.readyReplicas reaches %s", s[0].Replicas)
+	}
+	if len(d.Adapter.Spec.Ready) == 0 {
+		d.Missing = append(d.Missing, "nothing in .status says when an object is ready: wake --wait does not wait")
+	}
+}
+
+// Manifest is the draft as YAML, with what was guessed and what is missing as comments.
+func (d *Draft) Manifest() ([]byte, error) {
+	spec, err := json.Marshal(d.Adapter.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the adapter: %w", err)
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": d.Adapter.APIVersion, "kind": d.Adapter.Kind, "metadata": map[string]string{"name": d.Adapter.Name}, "spec": json.RawMessage(spec),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the adapter: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString("# A draft: read it, and try it with kubectl flyball adapter try, before it is used.\n")
+	for _, g := range slices.Sorted(slices.Values(d.Guesses)) {
+		b.WriteString("# guessed " + g + "\n")
+	}
+	for _, m := range d.Missing {
+		b.WriteString("# missing: " + m + "\n")
+	}
+	return append([]byte(b.String()), text...), nil
+}

@@ -1,0 +1,136 @@
+package draft
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Trial is one object put to sleep and woken in memory.
+type Trial struct {
+	Target string `json:"target"`
+	State  string `json:"state"`
+	// Message says what sleeping changes, or why nothing does.
+	Message string `json:"message,omitempty"`
+	// Sleep and Wake are the patches; absent where there is nothing to write.
+	Sleep json.RawMessage `json:"sleep,omitempty"`
+	Wake  json.RawMessage `json:"wake,omitempty"`
+	// Restored is true where waking gives back exactly what was there.
+	Restored bool `json:"restored"`
+	// Ready says whether the object as it is has settled, and Why not.
+	Ready bool   `json:"ready"`
+	Why   string `json:"why,omitempty"`
+}
+
+// Try puts an object (as JSON) to sleep by an adapter, and wakes it again.
+func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
+	compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+	if len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	by := workload.Policy{Kind: schedule.Kind, Namespace: "default", Name: "trial"}
+	plan := workload.Plan{Size: &workload.Claim[workload.Size]{Value: workload.Size{Mode: workload.SizeSleep}, By: by, Since: time.Unix(0, 0)}}
+	memory, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Adapters: []*v1alpha1.Adapter{a}, Objects: [][]byte{object}})
+	if err != nil {
+		return nil, err
+	}
+	var ref workload.Ref
+	memory.EachObject(func(r workload.Ref) { ref = r })
+	if ref.Name == "" {
+		return nil, fmt.Errorf("the adapter is of %s, and the object is not", compiled.GroupKind())
+	}
+	t := &Trial{Target: ref.String()}
+	t.Ready, t.Why = compiled.Ready(object)
+	down, err := compiled.Render(memory.Object(ref), plan)
+	if err != nil {
+		return nil, err
+	}
+	t.State, t.Message = down.State.String(), down.Message
+	if down.Patch == nil {
+		t.Restored = true
+		return t, nil
+	}
+	if t.Sleep, err = settle(memory, compiled, ref, plan); err != nil {
+		return nil, err
+	}
+	if t.Wake, err = settle(memory, compiled, ref, workload.Plan{}); err != nil {
+		return nil, err
+	}
+	t.Restored = same(object, memory.Raw(ref))
+	return t, nil
+}
+
+// maxPatches is how many writes one way may take: two where a count is behind /scale.
+const maxPatches = 4
+
+// settle applies what a plan asks for until nothing is left to write, and gives the patches: one, or a list of several.
+func settle(memory *world.Memory, a *adapter.Adapter, ref workload.Ref, plan workload.Plan) (json.RawMessage, error) {
+	var all []json.RawMessage
+	for range maxPatches {
+		r, err := a.Render(memory.Object(ref), plan)
+		if err != nil {
+			return nil, err
+		}
+		if r.Patch == nil {
+			break
+		}
+		if _, err := memory.Apply(ref, r.Patch); err != nil {
+			return nil, err
+		}
+		for p := r.Patch; p != nil; p = p.Next {
+			all = append(all, json.RawMessage(p.Body))
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, nil
+	case 1:
+		return all[0], nil
+	}
+	return json.Marshal(all)
+}
+
+// same compares two objects, their resourceVersions and empty annotations aside.
+func same(a, b []byte) bool {
+	read := func(raw []byte) map[string]any {
+		var obj map[string]any
+		if json.Unmarshal(raw, &obj) != nil {
+			return nil
+		}
+		if metadata, ok := obj["metadata"].(map[string]any); ok {
+			delete(metadata, "resourceVersion")
+			if annotations, ok := metadata["annotations"].(map[string]any); ok && len(annotations) == 0 {
+				delete(metadata, "annotations")
+			}
+		}
+		return obj
+	}
+	return reflect.DeepEqual(read(a), read(b))
+}
+
+// Names implements report.Finding.
+func (t *Trial) Names() []string { return []string{t.Target} }
+
+// Text implements report.Finding.
+func (t *Trial) Text(w *report.Writer) {
+	w.Line("%s: %s, %s", t.Target, t.State, t.Message)
+	if t.Sleep == nil {
+		w.Line("sleeping writes nothing")
+		return
+	}
+	w.Line("sleep: %s", t.Sleep)
+	w.Line("wake:  %s", t.Wake)
+	if t.Restored {
+		w.Line("%s", w.Styled("waking gives back exactly what was there", report.Good))
+	} else {
+		w.Line("%s", w.Styled("waking does not give back what was there", report.Bad))
+	}
+}

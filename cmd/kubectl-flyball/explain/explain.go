@@ -1,0 +1,342 @@
+// Package explain tells the whole story of one object at an instant: who has a say in it and why, who nearly has, what was there
+// before, what is waited for, and what comes next. Every part is read off the decision that the manager would make at that instant
+// and off a simulation of what follows; nothing is decided here.
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Explanation is the story of one object.
+type Explanation struct {
+	Target string    `json:"target"`
+	At     time.Time `json:"at"`
+	// State is what the object is, or would be once what is pending is written: awake, asleep, already_asleep, overridden, set or
+	// unable; absent where nothing can be decided.
+	State string `json:"state,omitempty"`
+	// Summary is the story in one line.
+	Summary string `json:"summary"`
+	// Winner is the policy that decides, and Reason why it does; absent where none has a say.
+	Winner string `json:"winner,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Pending is what has still to be written now, and Waits what that waits for.
+	Pending string `json:"pending,omitempty"`
+	Waits   *Wait  `json:"waits,omitempty"`
+	// Claims are the values agreed on, by facet.
+	Claims   []Claim  `json:"claims,omitempty"`
+	Policies []Policy `json:"policies,omitempty"`
+	// Overruled says who did not get what was asked for, and why.
+	Overruled []Conflict `json:"overruled,omitempty"`
+	// Nearly are the policies of which one term fails; where no policy selects the object, all that could reach it.
+	Nearly []Near `json:"nearly,omitempty"`
+	// Ledger is what was there before.
+	Ledger []Entry `json:"ledger,omitempty"`
+	// GovernedBy and Governs are the autoscalers in the relation.
+	GovernedBy []Relation `json:"governedBy,omitempty"`
+	Governs    *Relation  `json:"governs,omitempty"`
+	// Next are the next changes, at most three.
+	Next []Change `json:"next"`
+	// Steps are what came after the policies were asked.
+	Steps []Line `json:"steps,omitempty"`
+	// Freezes say of each action whether somebody may do it now.
+	Freezes []verdict.Answer `json:"freezes,omitempty"`
+	Notes   []string         `json:"notes,omitempty"`
+
+	zone *time.Location
+}
+
+// Wait is what a write waits for.
+type Wait struct {
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until,omitzero"`
+}
+
+// Claim is one value agreed on.
+type Claim struct {
+	Facet string    `json:"facet"`
+	Value string    `json:"value"`
+	By    string    `json:"by"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Policy is what one policy said, step by step.
+type Policy struct {
+	Policy string `json:"policy"`
+	// Asks is sleep, awake, set, keep, or nothing.
+	Asks  string `json:"asks"`
+	Steps []Line `json:"steps,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Batch is the policy's rate limit, in words.
+	Batch string `json:"batch,omitempty"`
+}
+
+// Line is what one step said.
+type Line struct {
+	Step string `json:"step"`
+	Text string `json:"text"`
+}
+
+// Conflict says who overruled whom.
+type Conflict struct {
+	Winner string `json:"winner"`
+	Loser  string `json:"loser"`
+	Facet  string `json:"facet"`
+	Reason string `json:"reason"`
+}
+
+// Near is a policy that does not select the object.
+type Near struct {
+	Policy string `json:"policy"`
+	// Fails are the terms that do not hold.
+	Fails []Fail `json:"fails"`
+}
+
+// Fail is one term of a selector.
+type Fail struct {
+	Term string `json:"term"`
+	Why  string `json:"why"`
+}
+
+// Entry is one field that Flyball changed.
+type Entry struct {
+	Field string    `json:"field"`
+	Was   string    `json:"was,omitempty"`
+	Set   string    `json:"set,omitempty"`
+	By    string    `json:"by"`
+	Since time.Time `json:"since,omitzero"`
+	// Text says it in words.
+	Text string `json:"text"`
+}
+
+// Relation is an object that governs, or is governed.
+type Relation struct {
+	Target string `json:"target"`
+	// Text says in which state it is.
+	Text string `json:"text"`
+}
+
+// Change is one change to come.
+type Change struct {
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+	By      string    `json:"by"`
+}
+
+// Options say what is explained.
+type Options struct {
+	At   time.Time
+	Zone *time.Location
+	// User asks what freezes let happen.
+	User verdict.User
+	// FlyballNamespace is where Flyball runs.
+	FlyballNamespace string
+}
+
+// Of explains one object of a world. An object that is not there is an error.
+func Of(ctx context.Context, w *source.World, target source.Target, o Options) (*Explanation, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	if memory.Raw(target.Ref) == nil {
+		return nil, fmt.Errorf("there is no %s", target.Ref)
+	}
+	var story decide.Story
+	v := decide.Target(memory, target.Ref, o.At, &story)
+	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
+	if v.Object == nil {
+		e.Summary = "its kind is not in use, so nothing is decided about it"
+		return e, nil
+	}
+	e.policies(memory, &v, &story)
+	e.decided(&v)
+	e.ledger(v.Object.Ledger, v.Object.LedgerError)
+	e.relations(memory, target.Ref, o.At)
+	e.nearly(memory, &v)
+	e.summarize(&v)
+	if err := e.foresee(w, memory, target.Ref, &v); err != nil {
+		return nil, err
+	}
+	return e, e.judge(ctx, memory, target, o)
+}
+
+// policies tells what each policy said.
+func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *decide.Story) {
+	for _, told := range story.Policies {
+		p := Policy{Policy: told.Policy.String(), Asks: "nothing", Steps: lines(told.Trace.Lines)}
+		if told.Err != nil {
+			p.Error = told.Err.Error()
+		}
+		if known := memory.Policy(told.Policy); known != nil {
+			p.Batch = batchText(known)
+		}
+		if i := slices.IndexFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.ID == told.Policy }); i >= 0 {
+			p.Asks = asks(&v.Opinions[i], len(told.Trace.Lines))
+		}
+		e.Policies = append(e.Policies, p)
+	}
+	for _, o := range v.Opinions {
+		id := o.Policy.ID.String()
+		switch {
+		case o.OnBehalf:
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "set", Steps: []Line{{"governor", "asks this for the sake of what the object governs"}}})
+		case o.Left:
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{"left", "does not select the object any more, and has still to give back what it set"}}})
+		}
+	}
+	slices.SortFunc(e.Policies, func(a, b Policy) int { return strings.Compare(a.Policy, b.Policy) })
+	e.Steps = lines(story.Lines)
+}
+
+func asks(o *decide.Opinion, steps int) string {
+	if o.Err != nil {
+		return "keep"
+	}
+	switch o.Class {
+	case workload.ClassSleep:
+		return "sleep"
+	case workload.ClassAwake:
+		return "awake"
+	case workload.ClassKeep:
+		return "keep"
+	case workload.ClassOrphan:
+		return "orphan"
+	}
+	if steps < 2 { // a trigger that is idle stops at its window
+		return "nothing"
+	}
+	return "set"
+}
+
+func batchText(p *decide.Policy) string {
+	var parts []string
+	if p.Down.Batch > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d changes down, then none for %s", p.Down.Batch, p.Down.Delay))
+	}
+	if p.Up.Batch > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d changes up, then none for %s", p.Up.Batch, p.Up.Delay))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// decided tells what was agreed on, what is pending, and what that waits for.
+func (e *Explanation) decided(v *decide.Verdict) {
+	claim := func(facet, value string, by workload.Policy, since time.Time) {
+		e.Claims = append(e.Claims, Claim{Facet: facet, Value: value, By: by.String(), Since: since})
+	}
+	if c := v.Plan.Size; c != nil {
+		claim("size", sizeText(c.Value), c.By, c.Since)
+	}
+	if c := v.Plan.Min; c != nil {
+		claim("min", fmt.Sprint(c.Value), c.By, c.Since)
+	}
+	if c := v.Plan.Max; c != nil {
+		claim("max", fmt.Sprint(c.Value), c.By, c.Since)
+	}
+	if c := v.Plan.Hold; c != nil {
+		claim("hold", "held", c.By, c.Since)
+	}
+	for _, key := range sortedKeys(v.Plan.Annotations) {
+		c := v.Plan.Annotations[key]
+		claim(key, c.Value, c.By, c.Since)
+	}
+	for _, c := range v.Conflicts {
+		e.Overruled = append(e.Overruled, Conflict{Winner: c.Winner.String(), Loser: c.Loser.String(), Facet: c.Facet, Reason: c.Reason})
+	}
+	slices.SortFunc(e.Overruled, func(a, b Conflict) int {
+		return strings.Compare(a.Facet+"\x00"+a.Winner+"\x00"+a.Loser, b.Facet+"\x00"+b.Winner+"\x00"+b.Loser)
+	})
+	if v.Err == nil && v.Result.Patch != nil {
+		e.Pending = v.Result.Message
+		if e.Pending == "" {
+			e.Pending = "the ledger is brought up to date"
+		}
+	}
+	if v.Gate.Kind != decide.GateOpen {
+		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
+	}
+}
+
+func sizeText(s workload.Size) string {
+	switch s.Mode {
+	case workload.SizeSleep:
+		return "asleep: suspended, or every count at its minimum"
+	case workload.SizeAtMost:
+		return fmt.Sprintf("at most %d", s.Replicas)
+	case workload.SizePercent:
+		return fmt.Sprintf("%d%%", s.Percent)
+	case workload.SizeExactly:
+		return fmt.Sprint(s.Replicas)
+	default:
+		return "as its owner has it"
+	}
+}
+
+// nearly lists the policies that do not select the object but might have been meant to.
+func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
+	ns := memory.Namespace(v.Object.Namespace)
+	memory.Policies(func(p *world.Policy) bool {
+		told := slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == p.ID.String() })
+		if told || !p.Kind.Acts() || p.IsBroken() {
+			return true
+		}
+		var fails []Fail
+		for _, m := range p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels) {
+			fails = append(fails, Fail{m.Term, m.Why})
+		}
+		if len(fails) == 1 && fails[0].Term == "target" {
+			return true // it is not meant to select anything: a freeze that suspends nothing
+		}
+		if !v.Kind.Can(p.Needs) {
+			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %v, and the kind can only %v", p.Needs, v.Kind.Capabilities)})
+		}
+		foreign := p.ID.Namespace != "" && p.ID.Namespace != v.Object.Namespace
+		if len(fails) == 1 && !foreign || len(fails) > 0 && !foreign && len(e.Policies) == 0 {
+			e.Nearly = append(e.Nearly, Near{Policy: p.ID.String(), Fails: fails})
+		}
+		return true
+	})
+	slices.SortFunc(e.Nearly, func(a, b Near) int { return strings.Compare(a.Policy, b.Policy) })
+}
+
+// relations tells of autoscalers.
+func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.Time) {
+	tell := func(other workload.Ref) Relation {
+		v := decide.Target(memory, other, at, nil)
+		switch {
+		case v.Object == nil:
+			return Relation{other.String(), "it is not there"}
+		case v.Err != nil:
+			return Relation{other.String(), v.Err.Error()}
+		}
+		text := v.Result.State.String()
+		if v.Plan.Hold != nil {
+			text += ", held by " + v.Plan.Hold.By.String()
+		}
+		if v.Result.Patch != nil && v.Result.Message != "" {
+			text += ", still to write: " + v.Result.Message
+		}
+		return Relation{other.String(), text}
+	}
+	for _, g := range memory.Governors(ref) {
+		e.GovernedBy = append(e.GovernedBy, tell(g))
+	}
+	obj, kind := memory.Object(ref), memory.Kind(ref.GroupKind)
+	if governed, ok := kind.Adapter.Governs(obj); ok {
+		r := tell(governed)
+		e.Governs = &r
+	}
+}
+
+func (e *Explanation) when(t time.Time) string { return instant.Text(t, e.zone) }

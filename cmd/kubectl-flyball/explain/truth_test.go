@@ -1,0 +1,161 @@
+package explain_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const root = "../../.."
+
+// TestExplainIsTrue holds what explain says, at every instant at which something changes and between these, against what happens
+// next in a simulation of everything: in the demo's week, and in the first two days of every sample of schedules and triggers.
+func TestExplainIsTrue(t *testing.T) {
+	scenes := map[string][]string{"demo": {root + "/test/demo/manifests", root + "/samples/calendars"}}
+	for _, dir := range []string{"schedules", "triggers", "cluster-schedules", "cluster-triggers"} {
+		files, err := filepath.Glob(filepath.Join(root, "samples", dir, "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("samples of %s: %d, %v", dir, len(files), err)
+		}
+		for _, file := range files {
+			scenes[dir+"/"+filepath.Base(file)] = []string{file, root + "/samples/calendars"}
+		}
+	}
+	told := 0
+	for name, paths := range scenes {
+		t.Run(name, func(t *testing.T) {
+			w, err := source.Files{Paths: paths, Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			withoutIdle(w)
+			days := 2
+			if name == "demo" {
+				days = 7
+			}
+			told += tell(t, w, time.Date(2037, 5, 10, 22, 0, 0, 0, time.UTC), days)
+		})
+	}
+	t.Logf("%d stories", told)
+	if told < 500 {
+		t.Errorf("only %d stories were told", told)
+	}
+}
+
+// withoutIdle leaves out the adapters of kinds of which there is no object: to compile them for each story takes most of the time. It
+// edits the world given.
+func withoutIdle(w *source.World) {
+	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+	})
+}
+
+// tell explains every target at every instant of some days, and gives how many stories that were.
+func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int) {
+	t.Helper()
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes, err := decide.Simulate(memory, from, from.AddDate(0, 0, 28))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []workload.Ref
+	memory.EachObject(func(ref workload.Ref) { targets = append(targets, ref) })
+	slices.SortFunc(targets, workload.Ref.Compare)
+	for _, at := range instantsOf(writes, from, from.AddDate(0, 0, days)) {
+		now := after(t, w, from, at)
+		for _, ref := range targets {
+			story, err := explain.Of(t.Context(), now, source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Zone: time.UTC})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, story, writes, ref, at)
+			stories++
+		}
+	}
+	return stories
+}
+
+func kindOf(w *source.World, ref workload.Ref) source.Kind {
+	i := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+	return w.Kinds[i]
+}
+
+// instantsOf are those at which something changes, and the middle between one and the next.
+func instantsOf(writes []decide.Write, from, to time.Time) []time.Time {
+	all := []time.Time{from}
+	for _, write := range writes {
+		last := all[len(all)-1]
+		if write.At.After(to) || write.At.Equal(last) {
+			continue
+		}
+		all = append(all, last.Add(write.At.Sub(last)/2).Truncate(time.Second), write.At)
+	}
+	return slices.CompactFunc(all, time.Time.Equal)
+}
+
+// after is the world once everything up to an instant has happened.
+func after(t *testing.T, w *source.World, from, at time.Time) *source.World {
+	t.Helper()
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decide.Simulate(memory, from, at); err != nil {
+		t.Fatal(err)
+	}
+	next := *w
+	next.Objects = nil
+	memory.EachObject(func(ref workload.Ref) { next.Objects = append(next.Objects, memory.Raw(ref)) })
+	return &next
+}
+
+// compare holds a story against what has happened and what happens next.
+func compare(t *testing.T, story *explain.Explanation, writes []decide.Write, ref workload.Ref, at time.Time) {
+	t.Helper()
+	var next []explain.Change
+	var before, last *decide.Write
+	for i := range writes {
+		write := &writes[i]
+		switch {
+		case !write.At.After(at):
+			last = write
+			if write.Target == ref {
+				before = write
+			}
+		case write.Target == ref && write.Message != "" && len(next) < 3:
+			next = append(next, explain.Change{At: write.At, Message: write.Message, By: write.By.String()})
+		}
+	}
+	limited := slices.ContainsFunc(story.Policies, func(p explain.Policy) bool { return p.Batch != "" })
+	if limited && last != nil && at.Sub(last.At) < time.Hour {
+		return // how much of an open batch is used up is not to be seen
+	}
+	if diff := cmp.Diff(next, story.Next, cmp.Transformer("utc", time.Time.UTC)); diff != "" && len(next)+len(story.Next) > 0 {
+		t.Errorf("%s at %s: what happens next (-) and what was told (+):\n%s", ref, at.Format(time.RFC3339), diff)
+	}
+	if story.State == "asleep" {
+		if before == nil || before.By.String() != story.Winner {
+			t.Errorf("%s at %s: asleep because of %q, but the last write was %+v", ref, at.Format(time.RFC3339), story.Winner, before)
+		}
+		if len(story.Ledger) == 0 {
+			t.Errorf("%s at %s: asleep, and what was there before is not told", ref, at.Format(time.RFC3339))
+		}
+	}
+	if story.State == "asleep" && len(story.Policies) == 1 && len(next) > 0 && !limited && !strings.Contains(story.Reason, next[0].At.UTC().Format(time.RFC3339)) {
+		t.Errorf("%s at %s: the reason %q does not name %s, when it wakes", ref, at.Format(time.RFC3339), story.Reason, next[0].At)
+	}
+}

@@ -1,0 +1,280 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+func lines(all []pipeline.Line) []Line {
+	var out []Line
+	for _, l := range all {
+		out = append(out, Line(l))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// summarize names the winner and tells the story in one line.
+func (e *Explanation) summarize(v *decide.Verdict) {
+	e.State = v.Result.State.String()
+	switch {
+	case v.Err != nil:
+		e.State, e.Summary = "", v.Err.Error()
+		return
+	case len(e.Claims) > 0:
+		e.Winner = e.Claims[0].By
+	case len(v.Plan.Keep) > 0 && len(e.Ledger) > 0:
+		e.Winner = e.Ledger[0].By
+	case len(e.Overruled) > 0:
+		e.Winner = e.Overruled[0].Winner
+	default:
+		for _, p := range e.Policies {
+			if p.Asks == "awake" {
+				e.Winner = p.Policy
+				break
+			}
+		}
+	}
+	e.Reason = e.reason()
+	text := e.stateText(v)
+	if e.Pending != "" {
+		text = "about to be " + text
+	}
+	if e.Winner != "" {
+		text += ", because of " + e.Winner
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	e.Summary = text
+}
+
+// reason is why the winner decides: what it says, and how it overrules others.
+func (e *Explanation) reason() string {
+	if e.Winner == "" {
+		switch {
+		case len(e.Policies) == 0 && len(e.Steps) > 0 && e.Steps[0].Step == "ask":
+			return strings.TrimPrefix(e.Steps[0].Text, "nobody: ")
+		case len(e.Policies) == 0:
+			return "no policy selects it"
+		default:
+			return "no policy asks anything of it"
+		}
+	}
+	var parts []string
+	for _, p := range e.Policies {
+		if p.Policy == e.Winner && len(p.Steps) > 0 {
+			parts = append(parts, p.Steps[0].Text)
+		}
+	}
+	for _, c := range e.Overruled {
+		if c.Winner == e.Winner {
+			parts = append(parts, fmt.Sprintf("it overrules %s by %s", c.Loser, reasonText(c.Reason)))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func reasonText(reason string) string {
+	switch reason {
+	case "capacity":
+		return "asking for more capacity"
+	case "priority":
+		return "its higher priority"
+	case "mandatory":
+		return "being a freeze"
+	default:
+		return reason
+	}
+}
+
+func (e *Explanation) stateText(v *decide.Verdict) string {
+	switch v.Result.State {
+	case workload.StateAsleep:
+		return "asleep"
+	case workload.StateAlreadyAsleep:
+		return "at rest by its owner's own will, and left alone"
+	case workload.StateOverridden:
+		return "changed by somebody else, which is respected until the next transition"
+	case workload.StateSet:
+		return "set"
+	case workload.StateUnable:
+		return "left running, for what is asked cannot be done on it"
+	}
+	return "as its owner has it"
+}
+
+// ledger tells what was there before.
+func (e *Explanation) ledger(l workload.Ledger, unreadable string) {
+	if unreadable != "" {
+		e.Notes = append(e.Notes, "its ledger cannot be read, so it is never written: "+unreadable)
+	}
+	for i := range l {
+		en := &l[i]
+		label := path.Pointer(en.Pointer).Last()
+		if en.Element != "" {
+			label = en.Element + " " + label
+		}
+		entry := Entry{Field: en.Pointer, Was: en.Was, Set: en.Set, By: en.By, Since: en.Since}
+		if en.Once != "" {
+			entry.Text = fmt.Sprintf("%s was set once to %s by %s at %s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.when(en.Since))
+		} else {
+			entry.Text = fmt.Sprintf("%s: %s until %s, put to %s by %s", label, cmp.Or(en.Was, "not set"), e.when(en.Since), cmp.Or(en.Set, "nothing"), en.By)
+		}
+		if en.Pending {
+			entry.Text += " (the write to /scale is not yet known to be through)"
+		}
+		e.Ledger = append(e.Ledger, entry)
+	}
+}
+
+var instants = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})`)
+
+// local writes the instants in a text of the engine in the zone asked for.
+func (e *Explanation) local(text string) string {
+	return instants.ReplaceAllStringFunc(text, func(found string) string {
+		t, err := time.Parse(time.RFC3339, found)
+		if err != nil {
+			return found
+		}
+		return e.when(t)
+	})
+}
+
+// Names implements report.Finding.
+func (e *Explanation) Names() []string { return []string{e.Target} }
+
+// Text implements report.Finding.
+func (e *Explanation) Text(w *report.Writer) {
+	w.Line("%s at %s", w.Styled(e.Target, report.Bold), e.when(e.At))
+	w.Line("  %s", e.local(e.Summary))
+	if e.Pending != "" {
+		w.Line("  to be written: %s", e.Pending)
+	}
+	if e.Waits != nil {
+		text := "  waits: " + e.Waits.Reason
+		if !e.Waits.Until.IsZero() {
+			text += ", until " + e.when(e.Waits.Until)
+		}
+		w.Line("%s", w.Styled(text, report.Warn))
+	}
+	e.textPolicies(w)
+	e.textBefore(w)
+	e.textNext(w)
+	e.textFreezes(w)
+	for _, n := range e.Notes {
+		w.Line("")
+		w.Line("note: %s", n)
+	}
+}
+
+func (e *Explanation) textPolicies(w *report.Writer) {
+	if len(e.Policies) > 0 {
+		w.Heading("Policies that select it")
+	}
+	for _, p := range e.Policies {
+		mark := ""
+		if p.Policy == e.Winner {
+			mark = "  <- decides"
+		}
+		w.Line("  %s asks: %s%s", p.Policy, p.Asks, w.Styled(mark, report.Good))
+		for _, s := range p.Steps {
+			w.Line("    %s: %s", s.Step, e.local(s.Text))
+		}
+		if p.Error != "" {
+			w.Line("    %s", w.Styled("cannot decide: "+p.Error, report.Bad))
+		}
+		if p.Batch != "" {
+			w.Line("    batches: %s", p.Batch)
+		}
+	}
+	for _, c := range e.Overruled {
+		w.Line("  %s overrules %s on %s by %s", c.Winner, c.Loser, c.Facet, reasonText(c.Reason))
+	}
+	if len(e.Nearly) > 0 {
+		w.Heading("Policies that do not select it")
+	}
+	for _, n := range e.Nearly {
+		for _, f := range n.Fails {
+			w.Line("  %s, by %s: %s", n.Policy, f.Term, f.Why)
+		}
+	}
+	if w.Wide && len(e.Steps) > 0 {
+		w.Heading("What followed")
+		for _, s := range e.Steps {
+			w.Line("  %s: %s", s.Step, s.Text)
+		}
+	}
+}
+
+func (e *Explanation) textBefore(w *report.Writer) {
+	if len(e.Ledger) > 0 {
+		w.Heading("What was there before")
+	}
+	for _, en := range e.Ledger {
+		w.Line("  %s", en.Text)
+	}
+	if len(e.GovernedBy) > 0 || e.Governs != nil {
+		w.Heading("Autoscalers")
+	}
+	for _, r := range e.GovernedBy {
+		w.Line("  governed by %s: %s", r.Target, r.Text)
+	}
+	if e.Governs != nil {
+		w.Line("  governs %s: %s", e.Governs.Target, e.Governs.Text)
+	}
+}
+
+func (e *Explanation) textNext(w *report.Writer) {
+	w.Heading("Next changes")
+	if len(e.Next) == 0 {
+		w.Line("  none in sight")
+		return
+	}
+	var rows [][]report.Cell
+	for _, c := range e.Next {
+		rows = append(rows, report.Row(e.when(c.At), c.Message, "by "+c.By))
+	}
+	w.Grid("  ", nil, rows)
+}
+
+func (e *Explanation) textFreezes(w *report.Writer) {
+	if len(e.Freezes) == 0 {
+		return
+	}
+	who := e.Freezes[0].User.Name
+	if who == "" {
+		who = "anybody without an exception of their own"
+	}
+	w.Heading("May it be changed now, by %s?", who)
+	var rows [][]report.Cell
+	for _, a := range e.Freezes {
+		word, style, why := "yes", report.Good, a.Note
+		if !a.Allowed {
+			word, style, why = "no", report.Bad, "until "+e.when(a.NextAllowed)
+			if a.NextAllowed.IsZero() {
+				why = "no later time is known"
+			}
+		}
+		for _, d := range a.Denials {
+			why = strings.TrimPrefix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ", ")
+		}
+		for _, l := range a.Lifts {
+			why = strings.TrimPrefix(why+", "+l.Exception+" lets it through", ", ")
+		}
+		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: strings.TrimSuffix(why, ": ")}})
+	}
+	w.Grid("  ", nil, rows)
+}

@@ -1,0 +1,43 @@
+package instant_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+)
+
+func TestParse(t *testing.T) {
+	berlin, err := instant.Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"now": "2037-05-11T12:00:00Z", "+2h": "2037-05-11T14:00:00Z", "-1d": "2037-05-10T12:00:00Z",
+		"2037-05-11T18:00:00+02:00": "2037-05-11T16:00:00Z", "2037-05-11T18:00": "2037-05-11T16:00:00Z", "2037-05-11 18:00:30": "2037-05-11T16:00:30Z",
+		"2037-10-25T02:30:00+01:00": "2037-10-25T01:30:00Z", "2037-10-25T03:30": "2037-10-25T02:30:00Z",
+	} {
+		got, err := instant.Parse(text, now, berlin)
+		if err != nil || got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q is %s, %v; want %s", text, got.UTC(), err, want)
+		}
+	}
+	for text, part := range map[string]string{
+		"":                 "empty",
+		"18:00":            "add the date, as in 2037-05-11T18:00",
+		"2037-05-11":       "add the time of day, as in 2037-05-11T18:00",
+		"2037-10-25T02:30": "give 2037-10-25T02:30:00+02:00 or 2037-10-25T02:30:00+01:00",
+		"2037-03-29T02:30": "skips it",
+		"05/04/2026 18:00": "give an RFC 3339 instant",
+		"+2 fortnights":    "read the span",
+	} {
+		if _, err := instant.Parse(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q: %v, want an error with %q", text, err, part)
+		}
+	}
+	if _, err := instant.Zone("Europe/Atlantis"); err == nil || !strings.Contains(err.Error(), "IANA") {
+		t.Errorf("a zone that does not exist: %v", err)
+	}
+}

@@ -1,0 +1,219 @@
+// Package overview lists every policy of a world with what it is in, since when and until when, its targets, and what is wrong. The
+// state is computed by the policy's own code; what has become of targets is read from the status that the manager writes, or
+// decided here where there is no manager.
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Overview is every policy at an instant.
+type Overview struct {
+	At       time.Time `json:"at"`
+	Policies []Policy  `json:"policies"`
+
+	zone *time.Location
+}
+
+// Policy is one line.
+type Policy struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	State     string `json:"state"`
+	// Since and Next are when the state began and when it ends; absent: always, and never.
+	Since time.Time `json:"since,omitzero"`
+	Next  time.Time `json:"next,omitzero"`
+	// Targets is absent for exceptions, which have none, and where nobody has counted yet.
+	Targets *v1alpha1.TargetCounts `json:"targets,omitempty"`
+	// Problem says what is wrong; empty: nothing is.
+	Problem  string                   `json:"problem,omitempty"`
+	Failures []v1alpha1.TargetFailure `json:"failures,omitempty"`
+	// Message says why the policy is in its state.
+	Message string `json:"message,omitempty"`
+}
+
+// Options say how a world is looked at.
+type Options struct {
+	At   time.Time
+	Zone *time.Location
+	// Live says that a manager works on the policies, so that their status says what has become of targets.
+	Live bool
+	// Keep picks policies by their labels.
+	Keep func(labels map[string]string) bool
+}
+
+// Of makes the overview of a world.
+func Of(w *world.Memory, o Options) Overview {
+	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
+	w.Policies(func(p *world.Policy) bool {
+		if o.Keep == nil || o.Keep(p.Object.GetLabels()) {
+			v.Policies = append(v.Policies, of(w, p, o))
+		}
+		return true
+	})
+	slices.SortFunc(v.Policies, func(a, b Policy) int { return strings.Compare(a.order(), b.order()) })
+	return v
+}
+
+func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" + p.Name }
+
+// of is one line. Exceptions are not named by ID where they cannot be read, so names come from the object.
+func of(w *world.Memory, p *world.Policy, o Options) Policy {
+	row := Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
+	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
+		row.State, row.Next = e.State(o.At)
+		return row
+	}
+	if p.IsBroken() {
+		row.State, row.Problem = "Invalid", p.Invalid.ToAggregate().Error()
+		return row
+	}
+	st := p.State(o.At)
+	row.State, row.Since, row.Next, row.Message = st.Name, st.Since, st.Next, st.Message
+	if p.Deleting {
+		row.State = "Restoring"
+	}
+	if o.Live && p.Kind.Acts() {
+		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
+	} else {
+		row.Targets = count(w, p, o.At)
+	}
+	return row
+}
+
+// read takes over what the manager says.
+func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
+	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		p.Problem = "the manager has not looked at it: is it running?"
+		return
+	case st.ObservedGeneration < generation:
+		p.Problem = "the manager has not seen the latest edit yet"
+	case ready.Status != metav1.ConditionTrue:
+		p.Problem = ready.Message
+	}
+	p.Targets, p.Failures = st.Targets, st.Failures
+	for _, name := range []string{v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
+		if c := meta.FindStatusCondition(st.Conditions, name); c != nil && c.Status == metav1.ConditionTrue && p.Problem == "" {
+			p.Problem = name + ": " + c.Message
+		}
+	}
+}
+
+// count decides for every target of a policy.
+func count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCounts {
+	counts := &v1alpha1.TargetCounts{}
+	seen := map[workload.Ref]bool{}
+	w.EachTarget(p, func(ref workload.Ref) {
+		if seen[ref] {
+			return
+		}
+		seen[ref] = true
+		counts.Total++
+		v := decide.Target(w, ref, at, nil)
+		switch {
+		case v.Err != nil:
+			counts.Failed++
+		case v.Result.Patch != nil:
+			counts.Pending++
+		case v.Result.State == workload.StateAsleep:
+			counts.Asleep++
+		case v.Result.State == workload.StateAlreadyAsleep:
+			counts.AlreadyAsleep++
+		case v.Result.State == workload.StateOverridden:
+			counts.Overridden++
+		case v.Result.State == workload.StateUnable:
+			counts.Unable++
+		default:
+			counts.Awake++
+		}
+	})
+	return counts
+}
+
+// Names implements report.Finding.
+func (v Overview) Names() []string {
+	names := make([]string, len(v.Policies))
+	for i, p := range v.Policies {
+		names[i] = strings.ToLower(p.Kind) + ".flyball.dev/" + p.Name
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (v Overview) Text(w *report.Writer) {
+	if len(v.Policies) == 0 {
+		w.Line("There are no policies here.")
+		return
+	}
+	rows := make([][]report.Cell, len(v.Policies))
+	for i, p := range v.Policies {
+		rows[i] = v.row(p, w.Wide)
+	}
+	heads := []string{"POLICY", "STATE", "SINCE", "NEXT", "TARGETS", "PROBLEM"}
+	if w.Wide {
+		heads = append(heads, "WHY")
+	}
+	w.Grid("", heads, rows)
+	for _, p := range v.Policies {
+		for _, f := range p.Failures {
+			w.Line("%s", w.Styled(fmt.Sprintf("%s: %s %s: %s", p.id(), f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message), report.Bad))
+		}
+	}
+}
+
+func (p Policy) id() string {
+	return workload.Policy{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}.String()
+}
+
+func (v Overview) row(p Policy, wide bool) []report.Cell {
+	since, next, problem := "", "never", report.Cell{Text: p.Problem, Style: report.Bad}
+	if !p.Since.IsZero() {
+		since = instant.Text(p.Since, v.zone)
+	}
+	if !p.Next.IsZero() {
+		next = instant.Text(p.Next, v.zone)
+	}
+	row := append(report.Row(p.id(), p.State, since, next, targets(p.Targets)), problem)
+	if wide {
+		row = append(row, report.Cell{Text: p.Message})
+	}
+	return row
+}
+
+// targets says how many there are, and how many in which state.
+func targets(n *v1alpha1.TargetCounts) string {
+	if n == nil {
+		return "-"
+	}
+	var parts []string
+	for _, c := range []struct {
+		n    int32
+		word string
+	}{{n.Asleep, "asleep"}, {n.Awake, "awake"}, {n.AlreadyAsleep, "already asleep"}, {n.Pending, "pending"}, {n.Overridden, "overridden"},
+		{n.Failed, "failed"}, {n.Unable, "unable"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
+		}
+	}
+	if len(parts) == 0 {
+		return fmt.Sprint(n.Total)
+	}
+	return fmt.Sprintf("%d: %s", n.Total, strings.Join(parts, ", "))
+}

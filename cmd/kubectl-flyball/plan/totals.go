@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Totals are what the policies save against no policies at all: every target as its owner has it, all the time. Autoscalers are
+// taken to leave counts as they are.
+type Totals struct {
+	// Targets is how many targets were looked at, Changed how many of them change.
+	Targets int `json:"targets"`
+	Changed int `json:"changed"`
+	// Uncounted is how many of those that change have no count of replicas, such as CronJobs: they are in no sum.
+	Uncounted int `json:"uncounted"`
+	// ReplicaHours are those with the policies, and those that are saved.
+	ReplicaHours      float64 `json:"replicaHours"`
+	ReplicaHoursSaved float64 `json:"replicaHoursSaved"`
+	// CPUHoursSaved are core hours of requests, MemoryGiBHoursSaved GiB hours of requests.
+	CPUHoursSaved       float64 `json:"cpuHoursSaved"`
+	MemoryGiBHoursSaved float64 `json:"memoryGiBHoursSaved"`
+}
+
+// Timeline is how much of a target runs over time.
+type Timeline struct {
+	Target string `json:"target"`
+	Steps  []Step `json:"steps"`
+
+	ref workload.Ref
+}
+
+// Step is what runs from an instant on.
+type Step struct {
+	At time.Time `json:"at"`
+	// Running is what runs, as a part of what the owner wants: 0 is asleep, 1 is everything.
+	Running float64 `json:"running"`
+	// Replicas is the count; absent where the kind has none.
+	Replicas *int64 `json:"replicas,omitempty"`
+}
+
+// ledger keeps account of what runs.
+type ledger struct {
+	memory   *world.Memory
+	options  Options
+	accounts map[workload.Ref]*account
+}
+
+// account is that of one target.
+type account struct {
+	timeline Timeline
+	counted  bool
+	// owner is the count that the owner wants; cpu (in cores) and memory (in GiB) are the requests of one replica.
+	owner       int64
+	cpu, memory float64
+}
+
+// newLedger opens an account for every target that is listed.
+func newLedger(memory *world.Memory, o Options) *ledger {
+	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
+	memory.EachObject(func(ref workload.Ref) {
+		obj := memory.Object(ref)
+		if obj == nil || o.Keep != nil && !o.Keep(ref, obj) {
+			return
+		}
+		kind := memory.Kind(ref.GroupKind)
+		a := &account{timeline: Timeline{Target: ref.String(), ref: ref}}
+		wanted := kind.Adapter.Observe(obj)
+		for _, c := range wanted.Components {
+			a.owner += c.Replicas
+		}
+		if wanted.Suspended {
+			a.owner = 0
+		}
+		a.counted = len(wanted.Components) > 0
+		if len(wanted.Components) == 1 {
+			a.cpu, a.memory = requests(memory.Raw(ref), string(kind.Adapter.Pods().Template))
+		}
+		l.accounts[ref] = a
+		l.note(ref, o.From)
+	})
+	return l
+}
+
+func (l *ledger) keeps(ref workload.Ref) bool { return l.accounts[ref] != nil }
+
+// note takes down what runs of a target from an instant on.
+func (l *ledger) note(ref workload.Ref, at time.Time) {
+	a := l.accounts[ref]
+	obj := *l.memory.Object(ref)
+	obj.Ledger = nil // so that what Flyball has set counts as what is there
+	now := l.memory.Kind(ref.GroupKind).Adapter.Observe(&obj)
+	step := Step{At: at, Running: 1}
+	var count int64
+	for _, c := range now.Components {
+		count += c.Replicas
+	}
+	switch {
+	case now.Suspended:
+		step.Running, count = 0, 0
+	case a.counted && a.owner > 0:
+		step.Running = float64(count) / float64(a.owner)
+	case a.counted:
+		step.Running = 0
+	}
+	if a.counted {
+		step.Replicas = &count
+	}
+	if n := len(a.timeline.Steps); n > 0 && a.timeline.Steps[n-1].At.Equal(at) && n > 1 {
+		a.timeline.Steps[n-1] = step // several writes at one instant
+		return
+	}
+	a.timeline.Steps = append(a.timeline.Steps, step)
+}
+
+// close sums up. Timelines of targets that do not change are left out.
+func (l *ledger) close() (Totals, []Timeline) {
+	t := Totals{Targets: len(l.accounts)}
+	var lines []Timeline
+	for _, a := range l.accounts {
+		changes := len(a.timeline.Steps) > 1
+		if changes {
+			t.Changed++
+			lines = append(lines, a.timeline)
+		}
+		if !a.counted {
+			if changes {
+				t.Uncounted++
+			}
+			continue
+		}
+		for i, s := range a.timeline.Steps {
+			end := l.options.To
+			if i+1 < len(a.timeline.Steps) {
+				end = a.timeline.Steps[i+1].At
+			}
+			hours := end.Sub(s.At).Hours()
+			saved := hours * float64(a.owner-*s.Replicas)
+			t.ReplicaHours += hours * float64(*s.Replicas)
+			t.ReplicaHoursSaved += saved
+			t.CPUHoursSaved += saved * a.cpu
+			t.MemoryGiBHoursSaved += saved * a.memory
+		}
+	}
+	slices.SortFunc(lines, func(a, b Timeline) int { return a.ref.Compare(b.ref) })
+	return t, lines
+}
+
+// requests are those of one pod of a template: cores and GiB.
+func requests(raw []byte, template string) (cpu, memory float64) {
+	at := strings.TrimPrefix(template, ".")
+	if at == "" || strings.ContainsAny(at, "['") {
+		return 0, 0
+	}
+	sum := func(name string) float64 {
+		total := 0.0
+		for _, container := range gjson.GetBytes(raw, at+".spec.containers").Array() {
+			if q, err := resource.ParseQuantity(container.Get("resources.requests." + name).String()); err == nil {
+				total += q.AsApproximateFloat64()
+			}
+		}
+		return total
+	}
+	return sum("cpu"), sum("memory") / (1 << 30)
+}

@@ -1,0 +1,281 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Cluster reads the world from an API server.
+type Cluster struct {
+	Client dynamic.Interface
+	Mapper meta.RESTMapper
+	// FlyballNamespace is where Flyball runs.
+	FlyballNamespace string
+	// Progress is told what is being read; it may be nil.
+	Progress func(what string)
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// reading is one Load while it runs.
+type reading struct {
+	Cluster
+	query   Query
+	world   *World
+	missing MissingRights
+}
+
+// Load reads what a query asks for. Where rights are missing, the error is a MissingRights that lists all of them.
+func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
+	r := &reading{Cluster: c, query: q, world: &World{}}
+	for _, step := range []func(context.Context) error{r.adapters, r.policies, r.namespaces, r.objects} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.missing) > 0 {
+		return nil, r.missing
+	}
+	r.world.setScope(c.FlyballNamespace)
+	return r.world, nil
+}
+
+// list reads all objects of a resource. A right that is missing is noted and gives none.
+func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]*unstructured.Unstructured, error) {
+	if r.Progress != nil {
+		r.Progress(resource.GroupResource().String())
+	}
+	var client dynamic.ResourceInterface = r.Client.Resource(resource)
+	if namespace != "" {
+		client = r.Client.Resource(resource).Namespace(namespace)
+	}
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, opts)
+	})
+	var all []*unstructured.Unstructured
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		all = append(all, obj.(*unstructured.Unstructured))
+		return nil
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		r.missing.add(Right{"list", resource.GroupResource(), namespace})
+		return nil, nil
+	case apierrors.IsNotFound(err) && resource.Group == v1alpha1.GroupVersion.Group:
+		return nil, fmt.Errorf("list %s: this cluster does not have Flyball's CRDs; install Flyball, or work from files with --offline -f", resource.GroupResource())
+	case err != nil:
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	return all, nil
+}
+
+func (r *reading) adapters(ctx context.Context) error {
+	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("adapters"), "")
+	if err != nil {
+		return err
+	}
+	var all []*v1alpha1.Adapter
+	for _, obj := range list {
+		a := &v1alpha1.Adapter{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, a); err != nil {
+			return fmt.Errorf("read the adapter %s: %w", obj.GetName(), err)
+		}
+		all = append(all, a)
+	}
+	r.world.usable(all)
+	for _, a := range r.world.Adapters {
+		if err := r.serve(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve finds how the kind of an adapter is served.
+func (r *reading) serve(a *v1alpha1.Adapter) error {
+	gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
+	mapping, err := r.Mapper.RESTMapping(gk, a.Spec.Target.Versions...)
+	if meta.IsNoMatchError(err) {
+		r.world.Absent = append(r.world.Absent, gk)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find how %s is served: %w", gk, err)
+	}
+	k := kindOf(a, mapping.Scope.Name() == meta.RESTScopeNameNamespace, mapping.Resource.Version)
+	if mapping.Resource.Resource != k.Resource.Resource {
+		k.Names = append(k.Names, mapping.Resource.Resource)
+	}
+	r.world.Kinds = append(r.world.Kinds, k)
+	return nil
+}
+
+func (r *reading) policies(ctx context.Context) error {
+	for _, kind := range policyKinds() {
+		namespace := r.query.Namespace
+		if kind.ClusterScoped {
+			namespace = ""
+		}
+		list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource(kind.Resource), namespace)
+		if err != nil {
+			return err
+		}
+		for _, obj := range list {
+			typed := kind.New()
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
+				return fmt.Errorf("read %s %s: %w", kind.Name, obj.GetName(), err)
+			}
+			typed.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
+			r.world.Policies = append(r.world.Policies, typed)
+		}
+	}
+	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("calendars"), "")
+	if err != nil {
+		return err
+	}
+	for _, obj := range list {
+		c := &v1alpha1.Calendar{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, c); err != nil {
+			return fmt.Errorf("read the calendar %s: %w", obj.GetName(), err)
+		}
+		r.world.Calendars = append(r.world.Calendars, c)
+	}
+	return nil
+}
+
+// namespaces reads the namespaces that the objects live in: their labels and annotations decide too.
+func (r *reading) namespaces(ctx context.Context) error {
+	var list []*unstructured.Unstructured
+	if r.query.Namespace == "" {
+		var err error
+		if list, err = r.list(ctx, namespaces, ""); err != nil {
+			return err
+		}
+	} else {
+		ns, err := r.Client.Resource(namespaces).Get(ctx, r.query.Namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
+			r.missing.add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
+			return nil
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no namespace %s", r.query.Namespace)
+		case err != nil:
+			return fmt.Errorf("read the namespace %s: %w", r.query.Namespace, err)
+		}
+		list = append(list, ns)
+	}
+	for _, obj := range list {
+		raw, err := obj.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("read the namespace %s: %w", obj.GetName(), err)
+		}
+		ns, err := projectNamespace(raw)
+		if err != nil {
+			return err
+		}
+		r.world.Namespaces = append(r.world.Namespaces, ns)
+	}
+	return nil
+}
+
+// projectNamespace reads what deciding looks at of a namespace.
+func projectNamespace(raw []byte) (*workload.Object, error) {
+	ns, err := workload.NewMetadata(workload.NewInterner(), v1alpha1.AnnotationAwakeUntil).Project(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read a namespace: %w", err)
+	}
+	return ns, nil
+}
+
+func (r *reading) objects(ctx context.Context) error {
+	for _, k := range r.world.Kinds {
+		if !r.query.wants(k.GroupKind) {
+			continue
+		}
+		namespace := r.query.Namespace
+		if !k.Namespaced {
+			if namespace != "" && r.query.Kinds == nil {
+				continue // objects outside namespaces were not asked for
+			}
+			namespace = ""
+		}
+		list, err := r.list(ctx, k.Resource, namespace)
+		if err != nil {
+			return err
+		}
+		for _, obj := range list {
+			raw, err := obj.MarshalJSON()
+			if err != nil {
+				return fmt.Errorf("read %s %s/%s: %w", k.Kind, obj.GetNamespace(), obj.GetName(), err)
+			}
+			r.world.Objects = append(r.world.Objects, raw)
+		}
+	}
+	return nil
+}
+
+// Right is a right that is missing.
+type Right struct {
+	Verb     string
+	Resource schema.GroupResource
+	// Namespace is where it is missing; empty: in the whole cluster.
+	Namespace string
+}
+
+// String says so in words.
+func (r Right) String() string {
+	where := "in all namespaces"
+	if r.Namespace != "" {
+		where = "in namespace " + r.Namespace
+	}
+	return r.Verb + " " + r.Resource.String() + " " + where
+}
+
+// MissingRights is the error about rights that are missing. What could be read without them would be half of the truth.
+type MissingRights []Right
+
+func (m *MissingRights) add(r Right) {
+	if !slices.Contains(*m, r) {
+		*m = append(*m, r)
+	}
+}
+
+// Error lists the rights, and the rules that would give them.
+func (m MissingRights) Error() string {
+	var b strings.Builder
+	b.WriteString("rights are missing, and without them the answer could be wrong:")
+	for _, r := range m {
+		b.WriteString("\n  " + r.String())
+	}
+	b.WriteString("\nAsk for these rules:")
+	type key struct{ group, verb string }
+	resources := map[key][]string{}
+	var order []key
+	for _, r := range m {
+		k := key{r.Resource.Group, r.Verb}
+		if resources[k] == nil {
+			order = append(order, k)
+		}
+		if !slices.Contains(resources[k], r.Resource.Resource) {
+			resources[k] = append(resources[k], r.Resource.Resource)
+		}
+	}
+	for _, k := range order {
+		fmt.Fprintf(&b, "\n- {apiGroups: [%q], resources: [%s], verbs: [%s]}", k.group, strings.Join(resources[k], ", "), k.verb)
+	}
+	return b.String()
+}

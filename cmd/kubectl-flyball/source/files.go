@@ -1,0 +1,352 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Files reads a world, or what is to be laid over one, from manifests.
+type Files struct {
+	// Paths are files, directories, and - for standard input.
+	Paths []string
+	Stdin io.Reader
+	// Namespace is that of objects that name none.
+	Namespace string
+	// FlyballNamespace is where Flyball runs.
+	FlyballNamespace string
+}
+
+// Manifests are the objects of some files.
+type Manifests struct {
+	Adapters  []*v1alpha1.Adapter
+	Calendars []*v1alpha1.Calendar
+	Policies  []policy.Object
+	// Others are all other objects, as JSON, with their namespace as it stands.
+	Others [][]byte
+
+	docs   map[any]*document
+	others []*document
+}
+
+// Read reads the manifests. The error names every place at which something is wrong, as file:line.
+func (f Files) Read() (*Manifests, error) {
+	docs, err := readDocuments(f.Paths, f.Stdin)
+	m := &Manifests{docs: map[any]*document{}}
+	faults := []error{err}
+	for _, d := range docs {
+		faults = append(faults, m.take(d, f.Namespace))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// expand makes one document of each item of a List.
+func expand(d *document) (docs []*document, faults []error) {
+	root := gjson.ParseBytes(d.json)
+	kind := root.Get("kind").Str
+	switch {
+	case !root.IsObject():
+		return nil, []error{d.fault("", "this is no object")}
+	case kind == "" || root.Get("apiVersion").Str == "":
+		return nil, []error{d.fault("", "this is no Kubernetes object: apiVersion and kind are needed")}
+	case !strings.HasSuffix(kind, "List") || !root.Get("items").IsArray():
+		return []*document{d}, nil
+	}
+	for i, item := range root.Get("items").Array() {
+		docs = append(docs, &document{file: d.file, line: d.line, text: d.text, json: []byte(item.Raw), item: i})
+	}
+	return docs, nil
+}
+
+// take files one document.
+func (m *Manifests) take(d *document, namespace string) error {
+	root := gjson.ParseBytes(d.json)
+	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
+	if err != nil {
+		return d.fault("apiVersion", "%v", err)
+	}
+	if name := root.Get("metadata.name"); name.Exists() && name.Type != gjson.String {
+		return d.fault("metadata.name", "metadata.name is the value %s and no text: put it in quotes", name.Raw)
+	}
+	if root.Get("metadata.name").Str == "" && root.Get("metadata.generateName").Str == "" {
+		return d.fault("metadata", "metadata.name is missing")
+	}
+	if gv.Group != v1alpha1.GroupVersion.Group {
+		m.Others, m.others = append(m.Others, d.json), append(m.others, d)
+		return nil
+	}
+	if gv != v1alpha1.GroupVersion {
+		return d.fault("apiVersion", "%s is not served; the version is %s", gv, v1alpha1.GroupVersion)
+	}
+	return m.takeOwn(d, root.Get("kind").Str, namespace)
+}
+
+// takeOwn files an object of Flyball's own.
+func (m *Manifests) takeOwn(d *document, kind, namespace string) error {
+	row, isPolicy := kinds.Find(kind)
+	if !isPolicy && kind != "Adapter" && kind != "Calendar" {
+		names := []string{"Adapter", "Calendar"}
+		for _, k := range policyKinds() {
+			names = append(names, k.Name)
+		}
+		if near := Nearest(kind, names); near != "" {
+			return d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)
+		}
+		return d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))
+	}
+	raw, faults := admitted(d, kind)
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	switch kind {
+	case "Adapter":
+		return decode(m, d, raw, &v1alpha1.Adapter{}, &m.Adapters)
+	case "Calendar":
+		return decode(m, d, raw, &v1alpha1.Calendar{}, &m.Calendars)
+	}
+	obj := row.New()
+	if err := decode(m, d, raw, obj, &m.Policies); err != nil {
+		return err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	switch {
+	case row.ClusterScoped && obj.GetNamespace() != "":
+		return d.fault("metadata.namespace", "%s lives outside namespaces: take metadata.namespace away", kind)
+	case !row.ClusterScoped && obj.GetNamespace() == "":
+		obj.SetNamespace(namespace)
+	}
+	return nil
+}
+
+func decode[T any](m *Manifests, d *document, raw []byte, obj T, list *[]T) error {
+	if err := json.Unmarshal(raw, obj); err != nil {
+		var at *json.UnmarshalTypeError
+		if errors.As(err, &at) {
+			return d.fault(at.Field, "%s: a %s does not fit here", at.Field, at.Value)
+		}
+		return d.fault("", "%v", err)
+	}
+	*list = append(*list, obj)
+	m.docs[any(obj)] = d
+	return nil
+}
+
+// Load makes a world of files alone: the adapters of the library, unless a file has one of the same name, and what the files have.
+func (f Files) Load() (*World, error) {
+	m, err := f.Read()
+	if err != nil {
+		return nil, err
+	}
+	w := &World{}
+	if err := w.libraryWith(m.Adapters); err != nil {
+		return nil, err
+	}
+	crds := map[schema.GroupKind]gjson.Result{}
+	for _, raw := range m.Others {
+		if root := gjson.ParseBytes(raw); root.Get("kind").Str == "CustomResourceDefinition" {
+			crds[schema.GroupKind{Group: root.Get("spec.group").Str, Kind: root.Get("spec.names.kind").Str}] = root
+		}
+	}
+	for _, a := range w.Adapters {
+		w.Kinds = append(w.Kinds, kindByCRD(a, crds))
+	}
+	slices.SortFunc(w.Kinds, func(a, b Kind) int {
+		return strings.Compare(a.Resource.GroupResource().String(), b.Resource.GroupResource().String())
+	})
+	w.setScope(f.FlyballNamespace)
+	w.Policies, w.Calendars = m.Policies, m.Calendars
+	if err := w.takeObjects(m, f.Namespace); err != nil {
+		return nil, err
+	}
+	w.inventNamespaces()
+	return w, w.Check(m)
+}
+
+// libraryWith takes over the adapters of the library, with others in place of those of their names.
+func (w *World) libraryWith(others []*v1alpha1.Adapter) error {
+	library, err := adapters.All()
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(others)
+	for i := range library {
+		if !slices.ContainsFunc(others, func(a *v1alpha1.Adapter) bool { return a.Name == library[i].Name }) {
+			all = append(all, &library[i])
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1alpha1.Adapter) int { return strings.Compare(a.Name, b.Name) })
+	w.Adapters = all
+	return nil
+}
+
+func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]gjson.Result) Kind {
+	k := kindOf(a, true, "")
+	if crd, ok := crds[k.GroupKind]; ok {
+		k.Namespaced = crd.Get("spec.scope").Str != "Cluster"
+		for _, n := range crd.Get("spec.names.shortNames").Array() {
+			k.Names = append(k.Names, n.Str)
+		}
+	}
+	return k
+}
+
+// takeObjects takes over namespaces and the objects of adapted kinds.
+func (w *World) takeObjects(m *Manifests, namespace string) error {
+	seen := map[string]*document{}
+	for i, raw := range m.Others {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(raw); err != nil {
+			return m.others[i].fault("", "%v", err)
+		}
+		gk := u.GroupVersionKind().GroupKind()
+		if gk == (schema.GroupKind{Kind: "Namespace"}) {
+			ns, err := projectNamespace(withName(u))
+			if err != nil {
+				return m.others[i].fault("metadata", "%v", err)
+			}
+			w.Namespaces = append(w.Namespaces, ns)
+			continue
+		}
+		at := slices.IndexFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
+		if at < 0 {
+			continue
+		}
+		if w.Kinds[at].Namespaced && u.GetNamespace() == "" {
+			u.SetNamespace(namespace)
+		}
+		ref := workload.Ref{GroupKind: gk, Namespace: u.GetNamespace(), Name: u.GetName()}.String()
+		if other := seen[ref]; other != nil {
+			return m.others[i].fault("metadata.name", "%s is in %s:%d too", ref, other.file, other.lineOf("metadata.name"))
+		}
+		seen[ref] = m.others[i]
+		text, err := u.MarshalJSON()
+		if err != nil {
+			return m.others[i].fault("", "%v", err)
+		}
+		w.Objects = append(w.Objects, text)
+	}
+	return nil
+}
+
+// withName is a namespace with the label that API servers give it.
+func withName(u *unstructured.Unstructured) []byte {
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["kubernetes.io/metadata.name"] = u.GetName()
+	u.SetLabels(labels)
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return nil // the reader says that there is nothing
+	}
+	return raw
+}
+
+// inventNamespaces adds the namespaces that objects live in and no file has, without labels of their own.
+func (w *World) inventNamespaces() {
+	for _, raw := range w.Objects {
+		name := gjson.GetBytes(raw, "metadata.namespace").Str
+		if name == "" || slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
+			continue
+		}
+		w.Namespaces = append(w.Namespaces, &workload.Object{Name: name, Labels: workload.Pairs{{Key: "kubernetes.io/metadata.name", Value: name}}})
+		w.note("no file has the namespace %s: it is taken to have no labels", name)
+	}
+}
+
+// Overlay gives the world with manifests laid over it: policies, calendars and adapters are added, or put in place of those of
+// their names.
+func (w *World) Overlay(m *Manifests) (*World, error) {
+	next := *w
+	next.Notes = slices.Clone(w.Notes)
+	for _, p := range m.Policies {
+		next.SetPolicy(p)
+	}
+	next.Calendars = slices.DeleteFunc(slices.Clone(w.Calendars), func(c *v1alpha1.Calendar) bool {
+		return slices.ContainsFunc(m.Calendars, func(n *v1alpha1.Calendar) bool { return n.Name == c.Name })
+	})
+	next.Calendars = append(next.Calendars, m.Calendars...)
+	next.Adapters = slices.DeleteFunc(slices.Clone(w.Adapters), func(a *v1alpha1.Adapter) bool {
+		return slices.ContainsFunc(m.Adapters, func(n *v1alpha1.Adapter) bool { return n.Name == a.Name })
+	})
+	next.Adapters = append(next.Adapters, m.Adapters...)
+	return &next, next.Check(m)
+}
+
+// CheckAdapters compiles adapters that came from files, and names the line of each field that is wrong.
+func (m *Manifests) CheckAdapters() error {
+	var faults []error
+	for _, a := range m.Adapters {
+		_, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+		for _, e := range errs {
+			faults = append(faults, m.docs[any(a)].fault(e.Field, "%s", e.Error()))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Check compiles what came from files, and names the line of each field that is wrong.
+func (w *World) Check(m *Manifests) error {
+	var faults []error
+	report := func(d *document, errs field.ErrorList) {
+		for _, e := range errs {
+			faults = append(faults, d.fault(e.Field, "%s", e.Error()))
+		}
+	}
+	if err := m.CheckAdapters(); err != nil {
+		return err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	for _, p := range m.Policies {
+		if known := memory.Find(IDOf(p)); known != nil {
+			report(m.docs[any(p)], known.Invalid)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Deleted gives the world as it is once policies and adapters of manifests are being deleted.
+func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
+	var ids []workload.Policy
+	for _, p := range m.Policies {
+		id := IDOf(p)
+		if !slices.ContainsFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == id }) {
+			return nil, fmt.Errorf("there is no %s to delete", id)
+		}
+		ids = append(ids, id)
+	}
+	next := w.MarkDeleted(ids, at)
+	next.Adapters = slices.Clone(w.Adapters)
+	for _, a := range m.Adapters {
+		i := slices.IndexFunc(next.Adapters, func(b *v1alpha1.Adapter) bool { return b.Name == a.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no adapter %s to delete", a.Name)
+		}
+		next.Adapters[i] = next.Adapters[i].DeepCopy()
+		next.Adapters[i].DeletionTimestamp = &at
+	}
+	return next, nil
+}

@@ -1,0 +1,264 @@
+// Package source reads the world that a verb works on: from a cluster, with no more rights than what is shown needs, or from files,
+// without any cluster. It promises that a world is whole: a right that is missing, a kind that cannot be listed or a file that
+// cannot be read is an error that names it, never half of the truth.
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// DefaultNamespace is where Flyball runs unless somebody says otherwise.
+const DefaultNamespace = "flyball-system"
+
+// Query says what to read.
+type Query struct {
+	// Namespace is the namespace to read; empty: all of them.
+	Namespace string
+	// Kinds are the kinds whose objects are read; nil: every adapted kind.
+	Kinds []schema.GroupKind
+	// PoliciesOnly leaves all objects out.
+	PoliciesOnly bool
+}
+
+func (q Query) wants(gk schema.GroupKind) bool {
+	return !q.PoliciesOnly && (q.Kinds == nil || slices.Contains(q.Kinds, gk))
+}
+
+// World is what was read.
+type World struct {
+	world.Lists
+	// Kinds are the adapted kinds that are there, in order of their names.
+	Kinds []Kind
+	// Notes say what a reader should know of how the world was read.
+	Notes []string
+	// Absent are kinds that adapters speak of and the API server does not serve.
+	Absent []schema.GroupKind
+}
+
+// Memory compiles the world. Each call makes a world of its own, which a simulation may change.
+func (w *World) Memory() (*world.Memory, error) { return world.NewMemory(w.Lists) }
+
+// Note adds a note, once.
+func (w *World) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(w.Notes, text) {
+		w.Notes = append(w.Notes, text)
+	}
+}
+
+// Kind is an adapted kind with the names by which people call it.
+type Kind struct {
+	schema.GroupKind
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+	// Names are the plural, the singular and the short names, in lower case.
+	Names []string
+}
+
+// setScope says which kinds live outside namespaces.
+func (w *World) setScope(flyballNamespace string) {
+	outside := sets.New[schema.GroupKind]()
+	for _, k := range w.Kinds {
+		if !k.Namespaced {
+			outside.Insert(k.GroupKind)
+		}
+	}
+	w.Scope = world.Scope(flyballNamespace, outside.Has)
+}
+
+// kindOf makes a Kind of an adapter.
+func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) Kind {
+	resource := schema.ParseGroupResource(a.Name)
+	gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
+	if version == "" && len(a.Spec.Target.Versions) > 0 {
+		version = a.Spec.Target.Versions[0]
+	}
+	names := []string{resource.Resource, strings.ToLower(gk.Kind)}
+	return Kind{GroupKind: gk, Resource: resource.WithVersion(version), Namespaced: namespaced, Names: append(names, shortNames[gk]...)}
+}
+
+// shortNames are those of kinds that Kubernetes itself has, which are known without asking a server.
+var shortNames = map[schema.GroupKind][]string{
+	{Group: "apps", Kind: "Deployment"}: {"deploy"}, {Group: "apps", Kind: "StatefulSet"}: {"sts"}, {Group: "apps", Kind: "DaemonSet"}: {"ds"},
+	{Group: "apps", Kind: "ReplicaSet"}: {"rs"}, {Group: "batch", Kind: "CronJob"}: {"cj"}, {Kind: "Pod"}: {"po"},
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"hpa"},
+}
+
+// FindKind finds the adapted kind that a person calls by a name: Deployment, deployments, deploy, deployments.apps or
+// Deployment.apps. An error names the nearest.
+func (w *World) FindKind(name string) (Kind, error) {
+	wanted := strings.ToLower(name)
+	var found []Kind
+	for _, k := range w.Kinds {
+		for _, n := range k.Names {
+			if wanted == n || wanted == n+"."+strings.ToLower(k.Group) {
+				found = append(found, k)
+				break
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Kind{}, w.unknownKind(name)
+	}
+	options := make([]string, len(found))
+	for i, k := range found {
+		options[i] = k.Resource.GroupResource().String()
+	}
+	return Kind{}, fmt.Errorf("%q is ambiguous: give one of %s", name, strings.Join(options, ", "))
+}
+
+func (w *World) unknownKind(name string) error {
+	for _, gk := range w.Absent {
+		if strings.EqualFold(gk.Kind, name) || strings.EqualFold(gk.String(), name) {
+			return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
+		}
+	}
+	var candidates, listed []string
+	for _, k := range w.Kinds {
+		candidates = append(candidates, k.Names...)
+		listed = append(listed, k.Resource.GroupResource().String())
+	}
+	if near := Nearest(strings.ToLower(name), candidates); near != "" {
+		return fmt.Errorf("no adapter speaks of a kind %q; did you mean %s?", name, near)
+	}
+	if len(listed) == 0 {
+		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
+	}
+	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
+}
+
+// Nearest gives the candidate that a misspelt name is likely meant for; empty if none is near.
+func Nearest(name string, candidates []string) string {
+	best, distance := "", max(1, len(name)/3)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if d := editDistance(name, c); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to insert, remove, replace, or swap with the next one (Damerau and Levenshtein).
+func editDistance(a, b string) int {
+	var before []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
+
+// Target is an object that somebody names as KIND/NAME.
+type Target struct {
+	Kind Kind
+	workload.Ref
+}
+
+// FindTarget reads KIND/NAME in a namespace. Whether there is such an object is not looked at.
+func (w *World) FindTarget(text, namespace string) (Target, error) {
+	kind, name, ok := strings.Cut(text, "/")
+	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+		return Target{}, fmt.Errorf("%q is no target: give KIND/NAME, such as deployment/web", text)
+	}
+	k, err := w.FindKind(kind)
+	if err != nil {
+		return Target{}, err
+	}
+	t := Target{Kind: k, Ref: workload.Ref{GroupKind: k.GroupKind, Namespace: namespace, Name: name}}
+	if !k.Namespaced {
+		t.Namespace = ""
+	}
+	return t, nil
+}
+
+// SetPolicy adds a policy, or puts it in place of the one of its kind and name.
+func (w *World) SetPolicy(obj policy.Object) {
+	w.RemovePolicy(IDOf(obj))
+	w.Policies = append(w.Policies, obj)
+}
+
+// RemovePolicy takes a policy out; false: there was none.
+func (w *World) RemovePolicy(id workload.Policy) bool {
+	before := len(w.Policies)
+	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == id })
+	return len(w.Policies) < before
+}
+
+// IDOf names a policy object.
+func IDOf(obj policy.Object) workload.Policy {
+	return workload.Policy{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// MarkDeleted gives the world in which some policies are being deleted, as an API server would have it: what they have set is given
+// back.
+func (w *World) MarkDeleted(ids []workload.Policy, at metav1.Time) *World {
+	next := *w
+	next.Policies = slices.Clone(w.Policies)
+	for i, p := range next.Policies {
+		if slices.Contains(ids, IDOf(p)) {
+			p = p.DeepCopyObject().(policy.Object)
+			p.SetDeletionTimestamp(&at)
+			next.Policies[i] = p
+		}
+	}
+	return &next
+}
+
+// blockedBy says why nothing may be written for the kind of an adapter; empty: it may.
+func blockedBy(a *v1alpha1.Adapter) string {
+	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
+		if c := meta.FindStatusCondition(a.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {
+			return fmt.Sprintf("the adapter %s is not ready (%s): %s", a.Name, name, c.Message)
+		}
+	}
+	return ""
+}
+
+// usable takes over the adapters that can be compiled, and notes the others.
+func (w *World) usable(all []*v1alpha1.Adapter) {
+	w.Blocked = map[string]string{}
+	for _, a := range all {
+		if _, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) > 0 {
+			w.note("the adapter %s is left aside: %v", a.Name, errs.ToAggregate())
+			continue
+		}
+		if why := blockedBy(a); why != "" {
+			w.Blocked[a.Name] = why
+		}
+		w.Adapters = append(w.Adapters, a)
+	}
+}
+
+// policyKinds are the kinds of policies, of both scopes.
+func policyKinds() []policy.Kind { return kinds.All() }
