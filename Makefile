@@ -9,9 +9,10 @@ CONTROL_PLANE := test/cluster
 NAME     ?= dev
 LEVEL    ?= workloads
 # What make unit tests: all of these but the packages whose tests import something below test/, which starts a control plane.
-UNITS    := ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/...
+UNITS    := ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/... ./docs/...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  := -s -w
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X flyball.dev/flyball/cmd/version.Version=$(VERSION) -X flyball.dev/flyball/cmd/version.Revision=$(REVISION)
 # kubectl of the machine, or else the one that make cluster-up leaves beside its kubeconfig.
 KUBECTL  ?= $(or $(shell command -v kubectl),$(dir $(KUBECONFIG))bin/kubectl)
 
@@ -26,6 +27,10 @@ demo: ## Show a week of schedules in two minutes, on a local control plane (or, 
 .PHONY: test
 test: ## Run every test: unit, property, integration on a real API server, samples.
 	@test/run.sh
+
+.PHONY: test-busy
+test-busy: ## Run the integration suites ten times while every core is kept busy; ROUNDS and SUITES say how often and which.
+	@test/busy.sh
 
 .PHONY: unit
 unit: ## Run the tests that need no server.
@@ -43,8 +48,9 @@ bench: ## Print one line a figure, each measured against a baseline in the same 
 	@$(GO) run ./test/bench
 
 .PHONY: build
-build: ## Build the manager into bin/.
+build: ## Build the manager and kubectl-flyball into bin/.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	install -m 0755 deploy/krew/kubectl_complete-flyball $(BIN)/
 
 .PHONY: run
 run: ## Run the manager against the cluster of KUBECONFIG, without admission webhooks.
@@ -65,10 +71,11 @@ cluster-down: ## Stop the local control plane NAME.
 	@cd $(CONTROL_PLANE) && $(GO) run ./cmd/flyball-cluster down --name $(NAME)
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, JSON Schemas and the chart's copies from the API types and the adapters.
+generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies and docs/cli from the API types, the adapters and the commands.
 	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
 	$(GO) run ./schemas/generate
 	$(GO) run ./deploy/generate
+	$(GO) run ./docs/generate
 
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint, and that generated files are up to date.

@@ -1,5 +1,5 @@
 // Package deploy keeps the copies that the Helm chart needs, since Helm reads no file outside a chart: the CRDs, the adapter
-// library, the alerts and the dashboard, and the names of the policy kinds. It promises that each copy is the same text as its
+// library, the alerts, the dashboard and the values, and the names of the policy kinds. It promises that each copy is the same text as its
 // original, and that none is left of an original that is gone.
 package deploy
 
@@ -18,6 +18,7 @@ func Copied() []string {
 		"deploy/helm/flyball/files/adapters/*.yaml",
 		"deploy/helm/flyball/files/alerts.yaml",
 		"deploy/helm/flyball/files/dashboard.json",
+		"deploy/helm/flyball/files/defaults.yaml",
 		kindsFile,
 	}
 }
@@ -48,6 +49,9 @@ func Files(root string) (map[string][]byte, error) {
 		}
 	}
 	if err := add(files, "deploy/helm/flyball/files/alerts.yaml", filepath.Join(root, "deploy", "alerts", "flyball.yaml")); err != nil {
+		return nil, err
+	}
+	if err := add(files, "deploy/helm/flyball/files/defaults.yaml", filepath.Join(root, "deploy", "helm", "flyball", "values.yaml")); err != nil {
 		return nil, err
 	}
 	return files, add(files, "deploy/helm/flyball/files/dashboard.json", filepath.Join(root, "deploy", "dashboards", "flyball.json"))

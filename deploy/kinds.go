@@ -2,37 +2,43 @@ package deploy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
 // kindsFile is the chart's helper that names the kinds of policies.
 const kindsFile = "deploy/helm/flyball/templates/_kinds.tpl"
 
-const kindsText = `{{/* Flyball's own kinds, as in RBAC rules. Generated from the table of policy kinds. */}}
-{{- define "flyball.statuses" -}}
-[adapters/status, calendars/status, {{ include "flyball.namespacedKinds" . | replace "," "/status," }}/status, {{ include "flyball.clusterKinds" . | replace "," "/status," }}/status]
-{{- end -}}
+// kindLists are the lists of resources that the chart's templates take from the table of policy kinds.
+var kindLists = []struct {
+	name, comment string
+	has           func(policy.Kind) bool
+}{
+	{"policies", "All kinds of policies.", func(policy.Kind) bool { return true }},
+	{"policies.acting", "Those that act on targets: Flyball keeps a finalizer on them.", policy.Kind.Acts},
+	{"policies.passive", "All others.", func(k policy.Kind) bool { return !k.Acts() }},
+	{"policies.guarded", "Those whose deletion is judged: they restrict who may change workloads, and can be in force.", guarded},
+	{"policies.edit", "Those in namespaces that the role edit gives the right to write.", func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
+	{"policies.admin", "Those in namespaces that it takes the role admin to write.", func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
+}
 
-{{- define "flyball.namespacedKinds" -}}
-%s
-{{- end -}}
-
-{{- define "flyball.clusterKinds" -}}
-%s
-{{- end -}}
-`
+func guarded(k policy.Kind) bool { return k.Restricts && k.Acts() }
 
 // kindsTemplate is the text of kindsFile.
 func kindsTemplate() []byte {
-	var namespaced, cluster []string
-	for _, k := range kinds.All() {
-		if k.ClusterScoped {
-			cluster = append(cluster, k.Resource)
-		} else {
-			namespaced = append(namespaced, k.Resource)
+	text := []byte("{{/* The resources of Flyball's policies, as in RBAC rules. Generated from the table of policy kinds. */}}\n")
+	for _, list := range kindLists {
+		var resources []string
+		for _, k := range kinds.All() {
+			if list.has(k) {
+				resources = append(resources, k.Resource)
+			}
 		}
+		slices.Sort(resources)
+		text = fmt.Appendf(text, "\n{{/* %s */}}\n{{- define \"flyball.%s\" -}}\n%s\n{{- end -}}\n", list.comment, list.name, strings.Join(resources, ", "))
 	}
-	return fmt.Appendf(nil, kindsText, strings.Join(namespaced, ", "), strings.Join(cluster, ", "))
+	return text
 }

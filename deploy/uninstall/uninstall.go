@@ -1,6 +1,7 @@
 // Package uninstall gives everything back before Flyball goes: it deletes every Adapter, which makes the manager that still
 // runs undo all that it has changed on the kind, and waits until the last one is gone. It promises to say what it waits for,
-// and to fail rather than to leave something asleep. Policies, and CRDs, stay.
+// and to fail rather than to leave something asleep. Then it takes Flyball's finalizer off the policies, so that they, and their
+// namespaces, can be deleted once no manager runs. Policies, and CRDs, stay.
 package uninstall
 
 import (
@@ -15,15 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/kinds"
 )
 
 // interval is how often the adapters that are left are looked at.
 const interval = time.Second
 
-// Run deletes every Adapter and waits until all are gone, or until the context ends; the error then names those that are left
-// and why. say is told what is done and what is waited for, a line whenever that changes.
+// Run deletes every Adapter, waits until all are gone, and takes the finalizers off the policies. Where the context ends before, the
+// error names what is left and why. say is told what is done and what is waited for, a line whenever that changes.
 func Run(ctx context.Context, config *rest.Config, say func(line string)) error {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -36,12 +39,15 @@ func Run(ctx context.Context, config *rest.Config, say func(line string)) error 
 	said := ""
 	for {
 		left, err := step(ctx, c, say)
+		if err == nil && left == "" {
+			left, err = free(ctx, c, say)
+		}
 		switch {
 		case meta.IsNoMatchError(err):
 			say("Adapters are not served here: nothing to give back")
 			return nil
 		case err == nil && left == "":
-			say("every adapter is gone, and everything it changed is given back")
+			say("every adapter is gone, and everything it changed is given back; no policy has a finalizer any more")
 			return nil
 		case err != nil:
 			left = err.Error()
@@ -52,7 +58,7 @@ func Run(ctx context.Context, config *rest.Config, say func(line string)) error 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("adapters are left: %s: %w", said, context.Cause(ctx))
+			return fmt.Errorf("not everything is done: %s: %w", said, context.Cause(ctx))
 		case <-time.After(interval):
 		}
 	}
@@ -83,6 +89,36 @@ func step(ctx context.Context, c client.Client, say func(string)) (left string, 
 		}
 	}
 	return strings.Join(waits, "; "), errors.Join(errs...)
+}
+
+// free takes the finalizer off policies and says of which; empty if none has one. A manager that has not heard yet that the last adapter
+// is gone may put it on again, so a look at which nothing is left to do has to follow.
+func free(ctx context.Context, c client.Client, say func(string)) (freed string, err error) {
+	var names []string
+	for _, kind := range kinds.Acting() {
+		list := kind.NewList().(client.ObjectList)
+		if err := c.List(ctx, list); err != nil {
+			return "", fmt.Errorf("list %s: %w", kind.Resource, err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return "", err
+		}
+		for _, item := range items {
+			obj := item.(client.Object)
+			before := obj.DeepCopyObject().(client.Object)
+			if !controllerutil.RemoveFinalizer(obj, v1alpha1.FinalizerRestore) {
+				continue
+			}
+			name := strings.TrimPrefix(obj.GetNamespace()+"/"+obj.GetName(), "/")
+			if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+				return "", fmt.Errorf("take the finalizer off %s %s: %w", kind.Name, name, err)
+			}
+			say("took the finalizer off " + kind.Name + " " + name)
+			names = append(names, kind.Name+" "+name)
+		}
+	}
+	return strings.Join(names, ", "), nil
 }
 
 // reason is what the manager says of an adapter that is being deleted.

@@ -208,8 +208,8 @@ func (s session) coverage(ctx context.Context, pkg string) (float64, error) {
 	return strconv.ParseFloat(m[1], 64)
 }
 
-// command is a command in the snapshot under which go is the shim, tests are never cached, and a failing property is
-// not shrunk.
+// command is a command in the snapshot under which go is the shim. Tests are never cached, look at fewer samples than usual, and do
+// not shrink what fails; binaries have no debug data. All of that is only to be quicker.
 func (s session) command(ctx context.Context, out io.Writer, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -217,6 +217,6 @@ func (s session) command(ctx context.Context, out io.Writer, name string, args .
 	shim := filepath.Join(s.snapshot, ".ci/tools/mutate/shim")
 	cmd.Env = append(os.Environ(),
 		"MUTATE="+os.Args[0], "PATH="+shim+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+s.temp,
-		"GOFLAGS=-vet=off -count=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true")
+		"GOFLAGS=-vet=off -count=1 -short -ldflags=-w", "RAPID_CHECKS=25", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true")
 	return cmd
 }

@@ -1,3 +1,25 @@
+{{/*
+Fills in what the values lack, in place: those of an older version, which an upgrade has kept, know nothing of what came later, and a
+value can be set to null. What is free-form may be left out on purpose, and so may parts of a security context. Every template begins
+with it.
+*/}}
+{{- define "flyball.prepare" -}}
+{{- $defaults := omit (fromYaml (.Files.Get "files/defaults.yaml")) "resources" "affinity" "nodeSelector" -}}
+{{- include "flyball.fill" (list .Values $defaults) -}}
+{{- end -}}
+
+{{- define "flyball.fill" -}}
+{{- $values := first . -}}
+{{- range $key, $default := last . -}}
+{{- $value := index $values $key -}}
+{{- if kindIs "invalid" $value -}}
+{{- $_ := set $values $key $default -}}
+{{- else if and (kindIs "map" $default) (kindIs "map" $value) (not (hasSuffix "ecurityContext" $key)) -}}
+{{- include "flyball.fill" (list $value $default) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The name of everything. */}}
 {{- define "flyball.fullname" -}}
 {{- .Values.fullnameOverride | default "flyball" | trunc 50 | trimSuffix "-" -}}
@@ -32,21 +54,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 flyball.dev/aggregate-to-manager: "true"
 {{- end -}}
 
-{{/* The security context of every container: the restricted Pod Security Standard. */}}
-{{- define "flyball.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end -}}
-
-{{- define "flyball.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: {type: RuntimeDefault}
-{{- end -}}
-
 {{- define "flyball.placement" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -68,4 +75,13 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- /* The Secret that the manager keeps: its certificates and its path, or the path alone beside cert-manager's. */}}
 {{- define "flyball.webhookSecret" -}}
 {{ include "flyball.fullname" . }}-webhook-{{ if .Values.webhook.certManager.enabled }}path{{ else }}cert{{ end }}
+{{- end }}
+
+{{- /* The names of the enabled adapters, in order, joined by commas. */ -}}
+{{- define "flyball.enabledAdapters" -}}
+{{- $names := list }}
+{{- range $name, $adapter := .Values.adapters }}
+{{- if ($adapter | default dict).enabled }}{{ $names = append $names $name }}{{ end }}
+{{- end }}
+{{- join "," (sortAlpha $names) }}
 {{- end }}

@@ -1,12 +1,31 @@
-{{/* Flyball's own kinds, as in RBAC rules. Generated from the table of policy kinds. */}}
-{{- define "flyball.statuses" -}}
-[adapters/status, calendars/status, {{ include "flyball.namespacedKinds" . | replace "," "/status," }}/status, {{ include "flyball.clusterKinds" . | replace "," "/status," }}/status]
+{{/* The resources of Flyball's policies, as in RBAC rules. Generated from the table of policy kinds. */}}
+
+{{/* All kinds of policies. */}}
+{{- define "flyball.policies" -}}
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertriggers, deletioncosts, freezeexceptions, maintenancewindows, schedules, triggers
 {{- end -}}
 
-{{- define "flyball.namespacedKinds" -}}
-schedules, triggers, changefreezes, maintenancewindows, freezeexceptions
+{{/* Those that act on targets: Flyball keeps a finalizer on them. */}}
+{{- define "flyball.policies.acting" -}}
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusterschedules, clustertriggers, deletioncosts, maintenancewindows, schedules, triggers
 {{- end -}}
 
-{{- define "flyball.clusterKinds" -}}
-clusterschedules, clustertriggers, clusterchangefreezes, clustermaintenancewindows, clusterfreezeexceptions
+{{/* All others. */}}
+{{- define "flyball.policies.passive" -}}
+clusterfreezeexceptions, freezeexceptions
+{{- end -}}
+
+{{/* Those whose deletion is judged: they restrict who may change workloads, and can be in force. */}}
+{{- define "flyball.policies.guarded" -}}
+changefreezes, clusterchangefreezes, clustermaintenancewindows, maintenancewindows
+{{- end -}}
+
+{{/* Those in namespaces that the role edit gives the right to write. */}}
+{{- define "flyball.policies.edit" -}}
+deletioncosts, schedules, triggers
+{{- end -}}
+
+{{/* Those in namespaces that it takes the role admin to write. */}}
+{{- define "flyball.policies.admin" -}}
+changefreezes, freezeexceptions, maintenancewindows
 {{- end -}}
