@@ -6,14 +6,14 @@ cd "$(dirname "$0")/.."
 
 say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 say "local control plane: building what is missing"
-(cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm)
+(cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm --with prometheus --with promtool)
 
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
 # so does engine/admit, which measures its own memory: the detector needs several times as much.
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/status ./engine/target ./engine/template \
-    ./engine/watch ./engine/world/... ./cmd/...)
-others=$(go list ./engine/... ./crds/... ./adapters/... ./schemas/... ./deploy/... ./test/local/... ./test/demo/... ./test/bench/... |
+    ./engine/watch ./engine/world/... ./cmd/flyball-manager/...)
+others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/local/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent")
 
 say "unit and property tests"
@@ -27,7 +27,7 @@ say "local control plane tests"
 
 say "integration tests and samples on a real API server"
 raced=$(go list ./test/integration/trigger)
-suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... | grep -vxF "$raced")
+suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... | grep -vxF "$raced")
 go test -timeout 40m $suites
 
 say "integration tests of triggers on a real API server, with the race detector"

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 const (
@@ -133,7 +134,7 @@ func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (
 	client := server.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = reviewers
 	return timed(ctx, reviewers, reviewBlock, func(ctx context.Context, _ int) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+admit.JudgePath, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+registration.JudgePath, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 const (
@@ -51,7 +52,7 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 			}
 			body := bodies[asked%len(bodies)]
 			all.Go(func() {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+admit.JudgePath, strings.NewReader(body))
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+registration.JudgePath, strings.NewReader(body))
 				if err != nil {
 					return
 				}
@@ -79,7 +80,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := overTLS(admit.Bound(judge, logr.Discard()))
+	server := overTLS(gate.Bound(judge, logr.Discard()))
 	defer server.Close()
 	quiet := func() (times, error) { return b.ask(ctx, server, body) }
 	hostile := 0

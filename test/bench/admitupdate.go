@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -108,10 +108,10 @@ func (s *stage) awaitJudged(ctx context.Context, front *switchboard, judged bool
 
 // judgedBy has the API server send changes of Deployments to a server on this machine.
 func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
-	url := server.URL + admit.JudgePath
+	url := server.URL + registration.JudgePath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	rules := []admit.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut}}
-	config := admit.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules, admit.FreezeScope{})
+	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut}}
+	config := registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules, registration.FreezeScope{})
 	_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create the webhook configuration: %w", err)
@@ -122,7 +122,7 @@ func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 // judgedByNobody takes that back and waits until the API server knows.
 func (s *stage) judgedByNobody(ctx context.Context, front *switchboard) error {
 	ctx = context.WithoutCancel(ctx)
-	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, admit.FreezeConfigurationName, metav1.DeleteOptions{})
+	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, registration.FreezeConfigurationName, metav1.DeleteOptions{})
 	if err != nil {
 		return fmt.Errorf("delete the webhook configuration: %w", err)
 	}

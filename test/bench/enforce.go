@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -229,7 +229,7 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 		}
 		each = append(each, max(refused.Sub(answered).Seconds()*1000, 0))
 		err = s.thaw(ctx, f, func() error {
-			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, admit.FreezeConfigurationName, metav1.GetOptions{})
+			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, registration.FreezeConfigurationName, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}

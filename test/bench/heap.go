@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -54,7 +55,7 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	options := app.CacheOptions()
+	options := app.CacheOptions(status.NewListings())
 	source := &source{n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
 	informer := options.NewInformer(source.listerWatcher(ctx), kind.New(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	if err := informer.SetTransform(options.DefaultTransform); err != nil {

@@ -45,6 +45,8 @@ type sizes struct {
 	outage                      time.Duration
 	// kept are the numbers of policies to keep in memory.
 	kept []int
+	// costed pods of one Deployment get deletion costs, and as many come and go as podChanges says; keptPods are kept in memory.
+	costed, podChanges, keptPods int
 }
 
 func fullSizes() sizes {
@@ -54,6 +56,7 @@ func fullSizes() sizes {
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
+		costed: 2000, podChanges: 30, keptPods: 20_000,
 	}
 }
 
@@ -64,6 +67,7 @@ func quickSizes() sizes {
 		decideRounds: 3, reviews: 2000, updatesJudged: 400, admitRounds: 2,
 		reactObjects: 20, reactSpaces: 4, frozenTimes: 10, firstFrozen: 3,
 		outageRounds: 2, outageTargets: 50, outage: 8 * time.Second, kept: []int{200, 1000},
+		costed: 300, podChanges: 8, keptPods: 3000,
 	}
 }
 
@@ -84,12 +88,16 @@ type part struct {
 func parts() []part {
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
+		{[]string{"cost_plan_ms_2000"}, (*bench).costPlans},
+		{[]string{"heap_per_pod_ratio"}, (*bench).keepingPods},
 		{[]string{"heap_per_policy_bytes"}, (*bench).heap},
+		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, (*bench).planning},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, (*bench).deciding},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
 		{[]string{"admit_hostile_p99_ratio"}, (*bench).besieging},
 		{[]string{"admit_added_p99_ms"}, (*bench).updating},
 		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
+		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, (*bench).costing},
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},
 		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms"}, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, (*bench).outages},

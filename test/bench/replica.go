@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -108,7 +108,7 @@ func (r *replica) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(told.Path, admit.ValidatePath), admit.JudgePath)
+	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(told.Path, registration.ValidatePath), registration.JudgePath)
 	return nil
 }
 

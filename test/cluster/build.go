@@ -59,11 +59,10 @@ func Build(ctx context.Context, opts BuildOptions) (*Binaries, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := buildDir(ctx)
-	if err != nil {
+	b := &builder{source: opts.Source, log: opts.Log}
+	if b.dir, b.apart, err = buildDirs(ctx); err != nil {
 		return nil, err
 	}
-	b := &builder{dir: dir, source: opts.Source, log: opts.Log}
 	result := &Binaries{paths: map[string]string{}, share: b.share()}
 	var missing []component
 	for _, c := range wanted {
@@ -109,11 +108,12 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "flyball"), nil
 }
 
-// buildDir names the directory of one set of versions, Go release and recipe.
-func buildDir(ctx context.Context) (string, error) {
+// buildDirs names the directory of one set of versions, Go release and recipe, and that below which binaries that are kept apart
+// have directories of their own.
+func buildDirs(ctx context.Context) (together, apart string, err error) {
 	cache, err := CacheDir()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	goVersion := runtime.Version()
 	if out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output(); err == nil {
@@ -121,6 +121,9 @@ func buildDir(ctx context.Context) (string, error) {
 	}
 	hash := sha256.New()
 	for _, c := range components() {
+		if c.apart {
+			continue
+		}
 		fmt.Fprintln(hash, c.binary, c.pkg, c.version, c.ldflags)
 		for _, a := range c.assets {
 			fmt.Fprintln(hash, a.file, a.sources)
@@ -128,17 +131,23 @@ func buildDir(ctx context.Context) (string, error) {
 	}
 	fmt.Fprintln(hash, goVersion, runtime.GOOS, runtime.GOARCH)
 	key := fmt.Sprintf("kubernetes-%s-%s-%s", KubernetesVersion, goVersion, hex.EncodeToString(hash.Sum(nil))[:10])
-	return filepath.Join(cache, key), nil
+	return filepath.Join(cache, key), filepath.Join(cache, "apart", fmt.Sprintf("%s-%s-%s", goVersion, runtime.GOOS, runtime.GOARCH)), nil
 }
 
 type builder struct {
 	dir    string
+	apart  string
 	source string
 	log    io.Writer
 }
 
-func (b *builder) share() string             { return filepath.Join(b.dir, "share") }
-func (b *builder) target(c component) string { return filepath.Join(b.dir, "bin", c.binary) }
+func (b *builder) share() string { return filepath.Join(b.dir, "share") }
+func (b *builder) target(c component) string {
+	if c.apart {
+		return filepath.Join(b.apart, c.module+"-"+c.version, c.binary)
+	}
+	return filepath.Join(b.dir, "bin", c.binary)
+}
 
 func (b *builder) complete(c component) bool {
 	files := []string{b.target(c)}
@@ -177,6 +186,9 @@ func (b *builder) buildAll(ctx context.Context, missing []component) error {
 		if b.complete(c) {
 			continue
 		}
+		if err := os.MkdirAll(filepath.Dir(b.target(c)), 0o755); err != nil {
+			return fmt.Errorf("make the build cache: %w", err)
+		}
 		label := fmt.Sprintf("building %s %s (%d of %d; the first time this takes minutes)", c.binary, c.version, i+1, len(missing))
 		stop := progress(b.log, label)
 		err := b.build(ctx, c)
@@ -194,7 +206,7 @@ func (b *builder) build(ctx context.Context, c component) error {
 	aside := b.target(c) + ".tmp"
 	defer os.Remove(aside)
 	_, err := runGo(ctx, dir, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-p", strconv.Itoa(runtime.NumCPU()),
-		"-ldflags", strings.Join(append([]string{"-s", "-w"}, c.ldflags...), " "), "-o", aside, c.pkg)
+		"-tags", c.tags, "-ldflags", strings.Join(append([]string{"-s", "-w"}, c.ldflags...), " "), "-o", aside, c.pkg)
 	if err != nil {
 		return err
 	}

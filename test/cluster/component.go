@@ -15,6 +15,8 @@ const (
 	MetricsServerVersion = "v0.9.0"
 	VPAVersion           = "v1.8.1"
 	HelmVersion          = "v4.3.1"
+	// PrometheusVersion is that of the Go module: v0.313 is release 3.13.
+	PrometheusVersion = "v0.313.5"
 )
 
 // The binaries, by file name.
@@ -28,6 +30,8 @@ const (
 	binMetricsServer     = "metrics-server"
 	binVPARecommender    = "vpa-recommender"
 	binHelm              = "helm"
+	binPrometheus        = "prometheus"
+	binPromtool          = "promtool"
 )
 
 // component is one binary and the module below build/ that it is built in.
@@ -37,6 +41,10 @@ type component struct {
 	pkg     string
 	version string
 	ldflags []string
+	tags    string
+	// apart says that the binary is kept by its own version and not by that of the cluster, so that another release of it builds
+	// nothing else anew.
+	apart bool
 	// level needs the binary; empty: only built when asked for by name.
 	level Level
 	// assets are data files that the binary's own module carries.
@@ -66,7 +74,13 @@ func components() []component {
 			assets: []asset{{file: assetVPACRDs, module: "k8s.io/autoscaler/vertical-pod-autoscaler", sources: []string{"deploy/vpa-v1-crd-gen.yaml"}}},
 		},
 		{binary: binHelm, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion, ldflags: []string{"-X", "helm.sh/helm/v4/internal/version.version=" + HelmVersion}},
+		prometheus(binPrometheus), prometheus(binPromtool),
 	}
+}
+
+// prometheus is a program of the Prometheus project, without the discovery of targets in clouds, which is most of it.
+func prometheus(binary string) component {
+	return component{binary: binary, module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/" + binary, version: PrometheusVersion, tags: "remove_all_sd", apart: true}
 }
 
 // versionFlags stamps the release into the version packages, without which the

@@ -19,6 +19,7 @@ func TestVersionsAreThoseOfTheBuildModules(t *testing.T) {
 		{"metrics-server", "sigs.k8s.io/metrics-server " + MetricsServerVersion},
 		{"vpa", "k8s.io/autoscaler/vertical-pod-autoscaler " + VPAVersion},
 		{"helm", "helm.sh/helm/v4 " + HelmVersion},
+		{"prometheus", "github.com/prometheus/prometheus " + PrometheusVersion},
 	} {
 		raw, err := os.ReadFile(filepath.Join("build", test.module, "go.mod"))
 		if err != nil {

@@ -31,7 +31,7 @@ var refusal = []string{
 	"ChangeFreeze/" + namespace + "/" + freezeName + " denies RollOut",
 	"no changes around the holiday",
 	"contact #release",
-	"Next allowed: 2026-05-15T12:00:00+02:00 (" + zone + ")",
+	"Next allowed: 2037-05-15T12:00:00+02:00 (" + zone + ")",
 }
 
 // reading is how long what was printed stays as it is at a terminal, so that it can be read.

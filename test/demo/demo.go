@@ -78,7 +78,10 @@ func run(ctx context.Context, opts options) (err error) {
 			return err
 		}
 	}
-	return d.verdict()
+	if err := d.verdict(); err != nil || d.opts.useKubeconfig {
+		return err
+	}
+	return d.zones(ctx)
 }
 
 // say prints a line below a step's title.

@@ -87,7 +87,7 @@ func TestActAgreesWithItsFiles(t *testing.T) {
 // answer is how kubectl tells a refusal.
 const answer = `error: failed to patch image update to pod template: admission webhook "freeze.flyball.dev" denied the request: change of
 Deployment.apps/flyball-demo/web refused: ChangeFreeze/flyball-demo/holiday denies RollOut: no changes around the holiday (contact #release; see
-https://wiki.example.com/freeze). Next allowed: 2026-05-15T12:00:00+02:00 (Europe/Berlin)`
+https://wiki.example.com/freeze). Next allowed: 2037-05-15T12:00:00+02:00 (Europe/Berlin)`
 
 func TestJudged(t *testing.T) {
 	tests := map[string]struct {
@@ -102,7 +102,7 @@ func TestJudged(t *testing.T) {
 		"refused in the exception":    {false, answer, false, "should have passed"},
 		"refused by somebody else":    {true, `deployments.apps "web" is forbidden: User "alice" cannot patch`, false, "the refusal does not say"},
 		"the webhook does not answer": {true, `failed calling webhook "freeze.flyball.dev": connection refused`, false, "the refusal does not say"},
-		"another instant":             {true, strings.Replace(answer, "15T12", "18T00", 1), false, `does not say "Next allowed: 2026-05-15T12`},
+		"another instant":             {true, strings.Replace(answer, "15T12", "18T00", 1), false, `does not say "Next allowed: 2037-05-15T12`},
 		"nobody to ask":               {true, strings.Replace(answer, "contact #release; ", "", 1), false, `does not say "contact #release"`},
 		"no reason":                   {true, strings.Replace(answer, "around the holiday", "", 1), false, `does not say "no changes around`},
 		"another policy":              {true, strings.Replace(answer, "holiday denies", "other denies", 1), false, `does not say "ChangeFreeze/flyball-demo/holiday`},
@@ -170,7 +170,7 @@ func freezeSeen(t *testing.T, denied int, user string, seen ...any) (*recorder, 
 	for i := 0; i < len(seen); i += 2 {
 		clock.Set(begin.Add(time.Duration(seen[i].(float64) * float64(time.Hour))))
 		r.see(freezes, object(t, fmt.Sprintf(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: holiday},
-			spec: {startTime: "2026-05-13T10:00:00Z", endTime: "2026-05-15T10:00:00Z"},
+			spec: {startTime: "2037-05-13T10:00:00Z", endTime: "2037-05-15T10:00:00Z"},
 			status: {state: %s, denied: {rollOut: %d}, lastDenial: {user: %s}}}`, seen[i+1], denied, user)))
 	}
 	return r, r.freezeTrack()

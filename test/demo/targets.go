@@ -33,7 +33,7 @@ func start() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("load the time zone of the demo: %w", err)
 	}
-	return time.Date(2026, time.May, 11, 0, 0, 0, 0, loc), nil
+	return time.Date(2037, time.May, 11, 0, 0, 0, 0, loc), nil
 }
 
 // week says by hand when a target is awake, from Monday to the next Monday, as "from-to" in hours; it is written without any

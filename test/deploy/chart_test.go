@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,12 +20,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/adapters"
-	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/world"
 )
 
 var update = flag.Bool("update", false, "write the kustomize base instead of comparing with it")
@@ -192,54 +188,6 @@ func TestOwnKindsAreCovered(t *testing.T) {
 	}
 }
 
-// described collects the names of metrics as they are registered.
-type described struct{ names []string }
-
-var fqName = regexp.MustCompile(`fqName: "([^"]+)"`)
-
-func (d *described) Register(c prometheus.Collector) error {
-	descs := make(chan *prometheus.Desc, 100)
-	c.Describe(descs)
-	close(descs)
-	for desc := range descs {
-		d.names = append(d.names, fqName.FindStringSubmatch(desc.String())[1])
-	}
-	return nil
-}
-
-func (d *described) MustRegister(cs ...prometheus.Collector) {
-	for _, c := range cs {
-		_ = d.Register(c)
-	}
-}
-
-func (d *described) Unregister(prometheus.Collector) bool { return false }
-
-// TestMetricsExist checks that every metric that alerts, dashboard and documents speak of is one of the manager's.
-func TestMetricsExist(t *testing.T) {
-	var known described
-	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := freezecontroller.NewMetrics(&known); err != nil {
-		t.Fatal(err)
-	}
-	word := regexp.MustCompile(`\bflyball_[a-z_]+`)
-	for _, pattern := range []string{"deploy/alerts/*.yaml", "deploy/dashboards/*.json", "docs/operations.md", "docs/policies/schedule.md"} {
-		for file, text := range read(t, pattern) {
-			for _, name := range word.FindAllString(text, -1) {
-				base := name
-				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-					base = strings.TrimSuffix(base, suffix)
-				}
-				if !slices.Contains(known.names, base) {
-					t.Errorf("%s: there is no metric %s; there are %v", file, name, known.names)
-				}
-			}
-		}
-	}
-}
-
 // TestKustomizeIsTheChart compares the kustomize base with what the chart renders: two ways, one result. With -update it writes
 // the base.
 func TestKustomizeIsTheChart(t *testing.T) {
@@ -255,6 +203,28 @@ func TestKustomizeIsTheChart(t *testing.T) {
 		if len(objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/overlays/"+overlay))) <= len(want)+1 {
 			t.Errorf("the overlay %s adds nothing", overlay)
 		}
+	}
+}
+
+// TestKustomizeImage makes the kustomization of the documents, and looks for its image in the Deployment.
+func TestKustomizeImage(t *testing.T) {
+	block := regexp.MustCompile(`(?ms)^\$ cat > kustomization.yaml <<EOF\n(.*?)^EOF$`).FindStringSubmatch(read(t, "docs/operations.md")["../../docs/operations.md"])
+	if block == nil {
+		t.Fatal("the documents have no kustomization")
+	}
+	// Kustomize reads nothing outside the directory of its file that is not a kustomization itself.
+	dir, err := os.MkdirTemp("../..", ".kustomize-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	text := strings.ReplaceAll(block[1], "deploy/kustomize/base", "../deploy/kustomize/base")
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, must(t, "kubectl", "kustomize", dir))
+	if got, want := deployment(t, all).Spec.Template.Spec.Containers[0].Image, "registry.example.com/flyball:dev"; got != want {
+		t.Errorf("the image is %s, want %s", got, want)
 	}
 }
 
@@ -327,7 +297,7 @@ func TestReadmeListsTheLibrary(t *testing.T) {
 // TestLinksLead checks that every relative link in the documents leads to a file.
 func TestLinksLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/*/*.md"} {
 		for file, text := range read(t, pattern) {
 			for _, m := range link.FindAllStringSubmatch(text, -1) {
 				if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {

@@ -83,6 +83,14 @@ func (s site) tool(ctx context.Context, name string, args ...string) (string, er
 	return out.String(), nil
 }
 
+// shell runs a line of the documents, with the cluster's kubectl.
+func (s site) shell(ctx context.Context, line string) (string, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-euc", line)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig, "PATH="+filepath.Dir(s.cluster.Bin("kubectl"))+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 func must(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := here.tool(t.Context(), name, args...)

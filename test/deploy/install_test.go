@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,12 +45,14 @@ func TestInstallation(t *testing.T) {
 		{"adapters become ready", (*stage).adaptersReady},
 		{"a schedule sleeps and wakes", (*stage).sleepAndWake},
 		{"the webhook answers", (*stage).webhookAnswers},
+		{"a schedule does no more than its author may", (*stage).authors},
 		{"the documented kind works", (*stage).documentedKind},
 		{"a freeze denies", (*stage).freeze},
+		{"pods get deletion costs", (*stage).podsGetCosts},
+		{"webhook configurations come back", (*stage).configurationsComeBack},
 		{"upgrade", (*stage).upgrade},
 		{"uninstall wakes what is asleep", (*stage).uninstall},
 		{"nothing was forbidden", (*stage).nothingForbidden},
-		{"the webhook's configuration is the manager's", (*stage).sameConfiguration},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
 			s.T = t
@@ -61,9 +65,15 @@ func TestInstallation(t *testing.T) {
 }
 
 func (s *stage) install() {
-	must(s.T, "helm", append([]string{"install", release, chart, "--create-namespace"}, s.args...)...)
+	// An older version, of which the values know less: the upgrade below brings it here.
+	must(s.T, "helm", append([]string{"install", release, olderChart(s.T), "--create-namespace"}, s.args...)...)
 	s.redirect()
 	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)})
+}
+
+// live reads an object of the release as it is in the cluster.
+func (s *stage) live(kind string) []*unstructured.Unstructured {
+	return objects(s.T, must(s.T, "kubectl", "get", kind, "flyball", "--namespace", namespace, "-o", "yaml", "--show-managed-fields=false"))
 }
 
 func (s *stage) adaptersReady() {
@@ -194,10 +204,34 @@ func (s *stage) freeze() {
 		}
 		return nil
 	})
-	var c admissionregistrationv1.ValidatingWebhookConfiguration
-	s.must(here.client.Get(s.ctx, client.ObjectKey{Name: "flyball-freeze"}, &c))
-	if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].Kind != "ClusterRole" || c.OwnerReferences[0].Name != "flyball" {
-		s.Errorf("the configuration of freezes does not go with the release: %+v", c.OwnerReferences)
+}
+
+// configurationsComeBack has somebody edit and delete what sends requests to the webhook: by the chart's rights the manager puts it
+// back, and it goes with the release.
+func (s *stage) configurationsComeBack() {
+	for _, name := range []string{"flyball", "flyball-freeze"} {
+		key := client.ObjectKey{Name: name}
+		var before admissionregistrationv1.ValidatingWebhookConfiguration
+		s.must(here.client.Get(s.ctx, key, &before))
+		back := func() error {
+			var c admissionregistrationv1.ValidatingWebhookConfiguration
+			if err := here.client.Get(s.ctx, key, &c); err != nil {
+				return err
+			}
+			if diff := cmp.Diff(before.Webhooks, c.Webhooks) + cmp.Diff(before.OwnerReferences, c.OwnerReferences) + cmp.Diff(before.Annotations, c.Annotations); diff != "" {
+				return fmt.Errorf("the configuration %s (-before +now):\n%s", name, diff)
+			}
+			return nil
+		}
+		if owners := before.OwnerReferences; len(owners) != 1 || owners[0].Kind != "ClusterRole" || owners[0].Name != "flyball" {
+			s.Errorf("the configuration %s does not go with the release: %+v", name, owners)
+		}
+		edited := before.DeepCopy()
+		edited.Webhooks[0].FailurePolicy, edited.Webhooks[0].ClientConfig.CABundle = new(admissionregistrationv1.Ignore), nil
+		s.must(here.client.Update(s.ctx, edited))
+		eventually(s.T, back)
+		s.must(here.client.Delete(s.ctx, edited))
+		eventually(s.T, back)
 	}
 }
 
@@ -212,8 +246,16 @@ func (s *stage) upgrade() {
 	if err == nil || !strings.Contains(err.Error(), "kubectl delete adapters.flyball.dev deployments.apps") {
 		s.Fatalf("turning the adapter of sleeping objects off: got %v, want to be told what to do first", err)
 	}
-	must(s.T, "helm", append([]string{"upgrade", release, chart, "--set-json", `adapters={"jobs.batch":{"enabled":false}}`}, s.args...)...)
-	s.redirect()
+	// The values that were given are kept, and those that are new have their defaults. The other way that Helm has works as well.
+	for _, way := range [][2]string{{"--reuse-values", "7"}, {"--reset-then-reuse-values", "16"}} {
+		how, workers := way[0], way[1]
+		must(s.T, "helm", "upgrade", release, chart, "--namespace", namespace, how, "--set-json", `adapters={"jobs.batch":{"enabled":false}}`)
+		s.redirect()
+		pod := deployment(s.T, s.live("Deployment")).Spec.Template.Spec
+		if got := last(pod.Containers[0].Args, "--workers="); got != workers || pod.NodeSelector["example.com/none"] != "yes" || *pod.SecurityContext.RunAsUser != 65532 {
+			s.Errorf("%s: the manager has %s workers, want %s, on nodes %v, as %v", how, got, workers, pod.NodeSelector, pod.SecurityContext.RunAsUser)
+		}
+	}
 	if !bytes.Equal(before, s.configuration().Webhooks[0].ClientConfig.CABundle) {
 		s.Error("the upgrade has changed the caBundle")
 	}

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
 // TestLedgerPolicyIsTheManagers compares the guard of the ledger that the chart installs with the one that a manager outside the
 // cluster makes.
 func TestLedgerPolicyIsTheManagers(t *testing.T) {
 	all := render(t)
-	policy, binding := admit.LedgerPolicy()
+	policy, binding := registration.LedgerPolicy()
 	var livePolicy admissionregistrationv1.ValidatingAdmissionPolicy
 	var liveBinding admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	read := func(obj *unstructured.Unstructured, into any) {
@@ -24,8 +24,8 @@ func TestLedgerPolicyIsTheManagers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read(find(t, all, "ValidatingAdmissionPolicy", admit.LedgerPolicyName), &livePolicy)
-	read(find(t, all, "ValidatingAdmissionPolicyBinding", admit.LedgerPolicyName), &liveBinding)
+	read(find(t, all, "ValidatingAdmissionPolicy", registration.LedgerPolicyName), &livePolicy)
+	read(find(t, all, "ValidatingAdmissionPolicyBinding", registration.LedgerPolicyName), &liveBinding)
 	if diff := cmp.Diff(policy.Spec, livePolicy.Spec); diff != "" {
 		t.Errorf("the policy (-manager +chart):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,6 +251,10 @@ type Options struct {
 	Config *rest.Config
 	// Webhook says how admission requests are served; zero: none are.
 	Webhook app.WebhookOptions
+	// Adapters are those that the installation brings.
+	Adapters []string
+	// Health is where /healthz and /readyz are served; empty: nowhere.
+	Health string
 	// Log takes the manager's lines; nil: none are kept.
 	Log io.Writer
 }
@@ -269,7 +274,7 @@ func (e *Env) Start(opts Options) *Manager {
 	}
 	go func() {
 		m.done <- app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: "0", Namespace: Namespace, Workers: 16, QPS: -1,
+			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 		})
 	}()

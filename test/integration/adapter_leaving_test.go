@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -61,6 +62,24 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		n.start()
 		awake(k, s)
 		Eventually(vanished(read(a))).Should(Succeed())
+	})
+
+	It("when the adapter was deleted while no manager ran, and comes back if the installation brings it", func() {
+		n, k, a, s := pressAtNight()
+		n.stop()
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		gone := stored(Default, a).GetUID()
+		n.adapters = []string{k.Name()}
+		n.start()
+		Eventually(func(g Gomega) types.UID { return stored(g, a).GetUID() }).ShouldNot(Equal(gone))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
+		Eventually(pressCount(k, s.Namespace, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+
+		By("somebody deletes it while the manager runs")
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		awake(k, s)
+		Eventually(vanished(read(a))).Should(Succeed())
+		Consistently(vanished(read(a))).Should(Succeed())
 	})
 
 	It("when both the adapter and the schedule were deleted while no manager ran", func() {

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,7 +16,14 @@ import (
 
 // night is a manager whose clock stands at nine in the evening. It can be stopped and started again; whatever was cleaned
 // up after its first start, it still serves.
-type night struct{ running *harness.Manager }
+type night struct {
+	running *harness.Manager
+	clock   *clocktesting.FakeClock
+	// config is under whose account it runs; nil: the administrator's.
+	config *rest.Config
+	// adapters are those that the installation brings.
+	adapters []string
+}
 
 // managerAtNight starts the manager.
 func managerAtNight() *night {
@@ -27,7 +35,8 @@ func managerAtNight() *night {
 }
 
 func (n *night) start() {
-	n.running = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(monday.Add(9 * time.Hour)), Log: GinkgoWriter})
+	n.clock = clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+	n.running = env.Start(harness.Options{Clock: n.clock, Config: n.config, Adapters: n.adapters, Log: GinkgoWriter})
 }
 
 func (n *night) stop() {

@@ -38,7 +38,7 @@ var _ = Describe("A manual change at night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(5))
 	})
 
-	It("that goes up and back to zero leaves the original to be restored", func() {
+	It("that goes up and back to zero is the last word of the owner, and stands as well", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -47,9 +47,15 @@ var _ = Describe("A manual change at night", func() {
 		scale(ns, "web", 5)
 		Eventually(targetsOf(ns, "nights")).Should(HaveField("Overridden", BeEquivalentTo(1)))
 		scale(ns, "web", 0)
-		Eventually(targetsOf(ns, "nights")).Should(HaveField("Asleep", BeEquivalentTo(1)))
+		Consistently(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		clock.SetTime(dawn)
-		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(ledger(ns, "web")).Should(BeEmpty())
+		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
+		scale(ns, "web", 4)
+		clock.SetTime(dusk.AddDate(0, 0, 1))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		clock.SetTime(dawn.AddDate(0, 0, 1))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(4))
 	})
 
 	It("of anything but the count stays, and the count is restored", func() {

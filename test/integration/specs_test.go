@@ -56,7 +56,7 @@ var _ = DescribeTable("A spec that is wrong is refused by its schema, with the f
 	Entry("a date", "Calendar", `{dates: [{date: 25-12-2026}]}`, "spec.dates[0].date", "25-12-2026"),
 	Entry("a month", "Calendar", `{yearly: [{month: 13, day: 1}]}`, "spec.yearly[0].month", "12"),
 	Entry("an unnamed component", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{replicas: .spec.replicas}]}`, "spec.scale[0]", "name is required"),
-	Entry("each without a name", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{each: ".spec.pools[*]", name: a, replicas: .n}]}`, "spec.scale[0]", "each and nameFrom go together"),
+	Entry("names of elements without each", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: a, nameFrom: .name, replicas: .n}]}`, "spec.scale[0]", "nameFrom goes together with each"),
 	Entry("each through /scale", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n, via: Scale}]}`, "spec.scale[0]", "via: Scale cannot be used with each"),
 	Entry("an adapter without a version", "Adapter", `{target: {group: example.com, kind: Press, versions: []}}`, "spec.target.versions", "1"),
 )

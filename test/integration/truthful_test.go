@@ -121,6 +121,14 @@ var _ = Describe("An object that its owner had suspended", func() {
 	})
 })
 
+// seriesOfPolicies are the metrics of a policy that has slept a target.
+var seriesOfPolicies = []string{
+	"flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts",
+	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state",
+	"flyball_saved_replicas", "flyball_saved_cpu_cores", "flyball_saved_memory_bytes",
+	"flyball_saved_replica_seconds_total", "flyball_saved_cpu_core_seconds_total", "flyball_saved_memory_byte_seconds_total",
+}
+
 var _ = Describe("Names as long as the API server allows", func() {
 	It("are no hindrance to sleep, status, events and metrics", func() {
 		clock := clocktesting.NewFakeClock(monday)
@@ -140,7 +148,7 @@ var _ = Describe("Names as long as the API server allows", func() {
 		Expect(ledger(ns, long)(Default)).To(ContainSubstring(`"by":"Schedule/` + ns + "/" + long + `"`))
 		Eventually(conditionOf(ns, long, v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 		Eventually(reasons(ns, long)).Should(HaveKeyWithValue("Asleep", 1))
-		Eventually(labelled(m, ns+"/"+long)).Should(ContainElements("flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts"))
+		Eventually(labelled(m, ns+"/"+long)).Should(ConsistOf(seriesOfPolicies))
 		clock.SetTime(dawn)
 		Eventually(replicas(ns, long)).Should(BeEquivalentTo(3))
 		Eventually(ledger(ns, long)).Should(BeEmpty())
@@ -156,8 +164,8 @@ var _ = Describe("The series of what is deleted", func() {
 		clock.SetTime(dusk)
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 		policy := ns + "/nights"
-		Eventually(labelled(m, policy)).Should(ConsistOf("flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts"))
-		Eventually(labelled(m, a.Name)).Should(ConsistOf("flyball_adapter_ready", "flyball_writes_total", "flyball_cache_objects"))
+		Eventually(labelled(m, policy)).Should(ConsistOf(seriesOfPolicies))
+		Eventually(labelled(m, a.Name)).Should(ConsistOf("flyball_adapter_ready", "flyball_adapter_authorized", "flyball_adapter_kind_installed", "flyball_writes_total", "flyball_cache_objects"))
 
 		remove(&v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}})
 		Eventually(labelled(m, policy)).Should(BeEmpty())

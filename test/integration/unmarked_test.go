@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -22,8 +22,8 @@ import (
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
 	every := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
-	config := admit.Configuration("nobody-answers", admit.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
-		[]admit.Kind{{Kind: "Adapter", Resource: "adapters", Operations: every}, {Kind: "Schedule", Resource: "schedules"}}, nil)
+	config := registration.Configuration("nobody-answers", registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
+		[]registration.Kind{{Resource: "adapters", Operations: every}, {Resource: "schedules"}}, nil)
 	judged := func() error {
 		return env.Client.Patch(ctx, k.Adapter(""), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)
 	}

@@ -32,7 +32,8 @@ type Request struct {
 		Name        string `json:"name"`
 	} `json:"objectRef"`
 	Response struct {
-		Code int `json:"code"`
+		Code    int    `json:"code"`
+		Message string `json:"message"`
 	} `json:"responseStatus"`
 	Received time.Time `json:"requestReceivedTimestamp"`
 }

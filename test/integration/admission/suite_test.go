@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,7 +32,7 @@ func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "horizontalpodautoscalers.autoscaling")
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, shipped...)
 	Expect(presses.Install(ctx, env)).To(Succeed())
 	// From before the webhook.
 	Expect(env.Client.Create(ctx, object("Schedule", "slipped", `{`+pair+`, timeZone: Europe/Atlantis}`))).To(Succeed())
@@ -51,7 +52,7 @@ func object(kind, name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name, spec))
 	Expect(err).NotTo(HaveOccurred())
-	if kind == "Schedule" || kind == "Trigger" {
+	if !strings.HasPrefix(kind, "Cluster") && kind != "Adapter" && kind != "Calendar" {
 		objs[0].SetNamespace(metav1.NamespaceDefault)
 	}
 	return objs[0]

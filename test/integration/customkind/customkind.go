@@ -17,7 +17,9 @@ import (
 )
 
 // Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, the
-// free text .spec.note, and the reference .spec.target with a name and a kind.
+// free text .spec.note, the reference .spec.target with a name and a kind, and the switch .spec.suspend. Lists of counts are .spec.pools, which is
+// atomic and whose counts may be quantities, and .spec.keyed, whose elements the API server knows by name. The optional part
+// .spec.power has defaults inside, and .spec.valve is one itself.
 type Kind struct {
 	// Group is the API group.
 	Group string
@@ -61,6 +63,23 @@ spec:
               pool: {type: object, properties: {size: {type: integer}}}
               note: {type: string}
               target: {type: object, properties: {name: {type: string}, kind: {type: string}}}
+              suspend: {type: boolean}
+              pools:
+                type: array
+                items: {type: object, properties: {name: {type: string}, role: {type: string}, count: {x-kubernetes-int-or-string: true}}}
+              keyed:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items: {type: object, required: [name], properties: {name: {type: string}, count: {type: integer}}}
+              power:
+                type: object
+                properties:
+                  "on": {type: boolean}
+                  level: {type: integer, default: 3}
+                  fan: {type: object, default: {}, properties: {speed: {type: integer, default: 2}}}
+                  mode: {type: string, enum: [steady, suspended]}
+              valve: {type: object, default: {}, properties: {open: {type: boolean}, turns: {type: integer, default: 4}}}
           status: {type: object, properties: {replicas: {type: integer}}}
 `, k.Name(), k.Group, scale)
 }

@@ -12,6 +12,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -303,6 +304,9 @@ spec: {target: {namespaces: [%s], selector: {matchLabels: {tier: front}}}, start
 		Eventually(leave).Should(BeRefused("ClusterChangeFreeze/front denies an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"))
 		Expect(patch(alice, front, `{"metadata":{"labels":{"tier":null}}}`)).To(BeRefused())
 		Eventually(eventsOn("", "front")).Should(ContainElement(ContainSubstring("Denied: Relabel of Deployment.apps/" + ns + "/front by alice")))
+		var events eventsv1.EventList
+		Expect(env.Client.List(ctx, &events, client.InNamespace("kube-system"))).To(Succeed())
+		Expect(events.Items).To(ContainElement(And(HaveField("Regarding.Name", "front"), HaveField("Reason", "Denied"))), "not in the namespace default, where many may read")
 		Eventually(func(g Gomega) {
 			var frz v1alpha1.ClusterChangeFreeze
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "front"}, &frz)).To(Succeed())

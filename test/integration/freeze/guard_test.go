@@ -189,7 +189,8 @@ spec:
 		Expect(alice.Create(ctx, exception(""))).To(MatchError(ContainSubstring(`user "alice" needs the verb "except" on it, or on every policy that spec.policies names`)))
 		grant("except", "release", ns, "freezeexceptions", "except")
 		dave := as("dave", "release")
-		made := exception("")
+		made := exception("  ticketURL: https://tickets.example.com/1")
+		const why = "CVE fix (https://tickets.example.com/1)"
 		Eventually(func() error { return dave.Create(ctx, made) }).Should(Succeed())
 		Eventually(try(alice, restart)).Should(Succeed())
 		var e v1alpha1.FreezeException
@@ -202,6 +203,15 @@ spec:
 		}).Should(Succeed())
 		Eventually(eventsOn(ns, "fix")).Should(ContainElement("ExceptionMade: created by dave"))
 		Expect(patch(alice, made, `{"spec":{"allow":["RollOut","Delete"]}}`)).To(MatchError(ContainSubstring(`needs the verb "except"`)))
+
+		used := "RollOut of Deployment.apps/" + ns + "/web by alice"
+		Expect(eventsOn(ns, "fix")(Default)).NotTo(ContainElement(HavePrefix("Used")), "dry runs are no uses")
+		Expect(patch(alice, web, restart)).To(Succeed())
+		Eventually(eventsOn(ns, "fix")).Should(ContainElements(
+			"Used: "+used+", which ChangeFreeze/"+ns+"/inventory denies: "+why, "Used: "+used+", which ChangeFreeze/"+ns+"/audit denies: "+why))
+		for _, name := range []string{"inventory", "audit"} {
+			Eventually(eventsOn(ns, name)).Should(ContainElement("Lifted: " + used + ", let through by FreezeException/" + ns + "/fix: " + why))
+		}
 
 		clock.SetTime(noon.Add(2 * time.Hour))
 		Eventually(func(g Gomega) {

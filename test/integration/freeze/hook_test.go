@@ -54,6 +54,42 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: Cr
 		Eventually(configuration).Should(BeNil())
 	})
 
+	It("guards the labels of namespaces closed while a freeze that selects by them is guarded, and not else", func() {
+		guard := func(g Gomega) []string {
+			var policies []string
+			webhooks, _, _ := unstructured.NestedSlice(configuration(g).Object, "webhooks")
+			for _, w := range webhooks {
+				name, policy := w.(map[string]any)["name"].(string), w.(map[string]any)["failurePolicy"].(string)
+				if strings.HasPrefix(name, "namespaces.") {
+					policies = append(policies, policy)
+				}
+			}
+			return policies
+		}
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: by-name}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-20T12:00:00Z, deny: [Delete]}
+`)
+		Eventually(configuration).ShouldNot(BeNil())
+		Consistently(guard, "300ms").Should(BeEmpty())
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: by-label}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {matchLabels: {env: nowhere}}}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-06T12:00:00Z, guardAhead: 1h, deny: [Delete]}
+`)
+		Eventually(guard).Should(ConsistOf("Ignore"))
+		for _, change := range []struct {
+			hour int
+			want []string
+		}{{11, []string{"Fail"}}, {12, []string{"Fail"}}, {36, nil}} {
+			clock.SetTime(time.Date(2026, 3, 5, change.hour, 0, 0, 0, time.UTC))
+			Eventually(guard).Should(ConsistOf(change.want))
+		}
+	})
+
 	It("comes back when somebody removes it or cuts its rules", func() {
 		apply(`
 apiVersion: flyball.dev/v1alpha1

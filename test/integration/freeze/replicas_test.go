@@ -131,6 +131,26 @@ func (d *deploymentOfManagers) path() string {
 	return *config.Webhooks[0].ClientConfig.Service.Path
 }
 
+// byLabel is a freeze that selects namespaces by their labels.
+const byLabel = `
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: by-label}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {matchLabels: {env: prod}}}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}
+`
+
+// guard is the failure policy with which the labels of namespaces are guarded; empty if they are not.
+func (d *deploymentOfManagers) guard(g Gomega) admissionregistrationv1.FailurePolicyType {
+	var config admissionregistrationv1.ValidatingWebhookConfiguration
+	g.Expect(d.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
+	for _, w := range config.Webhooks {
+		if w.Name == "namespaces.freeze.flyball.dev" {
+			return *w.FailurePolicy
+		}
+	}
+	return ""
+}
+
 // verdict has an error unless a change that the freeze refuses is refused by it.
 func (d *deploymentOfManagers) verdict(ctx context.Context) error {
 	if err := d.frozen(ctx); !refused(err) {
@@ -236,6 +256,10 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 	})
 
 	It("that are all gone refuse what is frozen, and let everything else and the repair pass", func() {
+		Expect(managers.env.Apply(ctx, []byte(byLabel))).To(Succeed())
+		Eventually(managers.guard).Should(Equal(admissionregistrationv1.Fail))
+		prod := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"env": "prod"}}}
+		Expect(managers.env.Client.Create(ctx, prod)).To(Succeed())
 		for len(managers.running) > 0 {
 			managers.kill()
 		}
@@ -243,7 +267,18 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring(`failed calling webhook "freeze.flyball.dev"`)))
 		other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
 		Expect(own.Client.Create(ctx, other)).To(Succeed())
-		Expect(patch(own.Client, other, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
+		for ns, edits := range map[*corev1.Namespace][]string{prod: {`{"env":"dev"}`, `{"env":null}`, `null`}, other: {`{"env":"prod"}`, `{"a":"b"}`}} {
+			for _, labels := range edits {
+				Expect(patch(own.Client, ns, `{"metadata":{"labels":`+labels+`}}`, client.DryRunAll)).To(MatchError(ContainSubstring(`failed calling webhook "namespaces.freeze.flyball.dev"`)), labels)
+			}
+			Expect(patch(own.Client, ns, `{"metadata":{"annotations":{"a":"b"},"finalizers":["example.com/none"]}}`)).To(Succeed())
+			Expect(patch(own.Client, ns, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		}
+		for _, ns := range []string{"kube-system", harness.Namespace} {
+			Expect(patch(own.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, `{"metadata":{"labels":{"repaired":"yes"}}}`)).To(Succeed())
+		}
+		Expect(own.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-", Labels: map[string]string{"env": "dev"}}})).To(Succeed())
+		Expect(own.Client.Delete(ctx, other)).To(Succeed())
 		Expect(own.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "free"}})).To(Succeed())
 		Expect(own.Client.Create(ctx, deployment("default", "new"))).To(Succeed(), "Create is not denied, so it is not sent")
 		for _, ns := range []string{"kube-system", harness.Namespace} {
@@ -254,6 +289,16 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 	})
 
 	It("come back to a cluster as it was left", func() {
+		managers.start()
+		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
+		relabel := func() error {
+			return patch(managers.env.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}, `{"metadata":{"labels":{"env":"dev"}}}`, client.DryRunAll)
+		}
+		Eventually(relabel).Should(Succeed(), "the admin may override")
+		Expect(managers.env.Client.Delete(ctx, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "by-label"}})).To(Succeed())
+		Eventually(managers.guard).Should(BeEmpty())
+		managers.kill()
+		Eventually(relabel).Should(Succeed(), "nothing is left that selects by labels")
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})

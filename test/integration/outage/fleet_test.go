@@ -167,15 +167,15 @@ func (f *fleet) restorable(obj *unstructured.Unstructured) error {
 		}
 		return nil
 	}
-	ledger, of, err := workload.ParseLedger(text)
+	ledger, on, err := workload.ParseLedger(text)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	if len(ledger) != 1 {
 		return fmt.Errorf("%s %s has %d entries in its ledger, want 1: %s", obj.GetKind(), obj.GetName(), len(ledger), text)
 	}
-	if of != obj.GetKind()+"/"+obj.GetName() {
-		return fmt.Errorf("%s %s has the ledger of %q", obj.GetKind(), obj.GetName(), of)
+	if on.Of != obj.GetKind()+"/"+obj.GetName() || on.Namespace != obj.GetNamespace() || on.UID == "" {
+		return fmt.Errorf("%s %s has the ledger of %+v", obj.GetKind(), obj.GetName(), on)
 	}
 	want := fmt.Sprint(was)
 	if obj.GetKind() == "CronJob" {

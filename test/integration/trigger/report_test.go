@@ -96,6 +96,7 @@ var _ = Describe("What a Trigger reports", func() {
 		t := trigger(ns, autoscalers, low, high)
 		create(t)
 		Eventually(series(m, "flyball_targets", ns+"/peaks", "state")).Should(HaveKeyWithValue("set", 1.0))
+		Eventually(statusOf(t)).Should(HaveField("Targets", HaveValue(Equal(v1alpha1.TargetCounts{Total: 1, Set: 1}))))
 		Eventually(series(m, "flyball_next_transition_timestamp_seconds", ns+"/peaks", "")).Should(HaveKeyWithValue("", float64(hour(11).Unix())))
 		remove(t)
 		Eventually(series(m, "flyball_targets", ns+"/peaks", "state")).Should(BeEmpty())

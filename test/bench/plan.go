@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	planned "flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/test/harness"
+)
+
+// planRounds is how often the plan is made; planTargets and planDays are its size, the same in a quick run: the figures are of that
+// size by name.
+const planRounds, planTargets, planDays = 3, 2000, 7
+
+// planning measures a plan of a week over 2,000 targets: how long it takes, and how much heap there is at its end with everything
+// that it has made still in use.
+func (b *bench) planning(ctx context.Context) error {
+	w, err := planWorld()
+	if err != nil {
+		return err
+	}
+	from := nightOf(0).dusk.Add(-8 * time.Hour)
+	var seconds, heaps []float64
+	var made *plan.Plan
+	for range planRounds {
+		collect()
+		started := time.Now()
+		peak := watchHeap()
+		made, err = plan.Make(ctx, w, plan.Options{From: from, To: from.AddDate(0, 0, planDays), Zone: time.UTC})
+		heaps = append(heaps, float64(peak())/(1<<20))
+		if err != nil {
+			return err
+		}
+		seconds = append(seconds, time.Since(started).Seconds())
+	}
+	b.report.rounds("plan_seconds_2000", seconds)
+	b.report.rounds("plan_heap_mb_2000", heaps)
+	b.report.figure("plan_seconds_2000", median(seconds), "s")
+	b.report.figure("plan_heap_mb_2000", median(heaps), "MB")
+	b.report.figure("plan_changes_2000", float64(len(made.Changes)), "changes")
+	return nil
+}
+
+// watchHeap looks at the heap until it is asked for the most that it has seen, in bytes.
+func watchHeap() (peak func() uint64) {
+	stop, result := make(chan struct{}), make(chan uint64)
+	go func() {
+		var most uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+			select {
+			case <-stop:
+				result <- most
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() uint64 { close(stop); return <-result }
+}
+
+// planWorld is 2,000 Deployments in 40 namespaces under two cluster schedules of which one wakes earlier for some.
+func planWorld() (*planned.World, error) {
+	library, err := adapters.All()
+	if err != nil {
+		return nil, err
+	}
+	w := &planned.World{Lists: world.Lists{Scope: world.Scope(harness.Namespace, nil)}}
+	for i := range library {
+		w.Adapters = append(w.Adapters, &library[i])
+	}
+	early := nightly("early")
+	early.Spec.Upscale, early.Spec.Priority = "0 6 * * 1-5", 10
+	early.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
+	for _, p := range []*v1alpha1.ClusterSchedule{nightly("nights"), early} {
+		p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterSchedule"))
+		w.Policies = append(w.Policies, policy.Object(p))
+	}
+	s := &stage{sizes: sizes{perNamespace: 50}}
+	for i := range planTargets {
+		d := s.deployment(i)
+		d.APIVersion, d.Kind = "apps/v1", "Deployment"
+		d.ResourceVersion, d.UID = "1", "u"
+		raw, err := json.Marshal(d)
+		if err != nil {
+			return nil, fmt.Errorf("encode a Deployment: %w", err)
+		}
+		w.Objects = append(w.Objects, raw)
+		if i%s.perNamespace == 0 {
+			w.Namespaces = append(w.Namespaces, &workload.Object{Name: d.Namespace, Labels: scheduledPairs})
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,28 @@
+package deploy
+
+import (
+	"regexp"
+	"testing"
+)
+
+// TestNoDateCanBePast looks for dates that a reader would copy and that mean nothing any more, or soon: those in documents and samples are
+// far ahead. 2037 has the days of the week that they need.
+func TestNoDateCanBePast(t *testing.T) {
+	date := regexp.MustCompile(`\b(20\d\d)-\d\d-\d\d`)
+	seen := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/policies/*.md", "samples/*/*.yaml", "deploy/helm/flyball/values.yaml", "deploy/helm/flyball/templates/*"} {
+		for file, text := range read(t, pattern) {
+			if file == "../../samples/calendars/german-holidays.yaml" {
+				continue // it lists the holidays of twelve years
+			}
+			for _, m := range date.FindAllStringSubmatch(text, -1) {
+				if seen++; m[1] < "2037" {
+					t.Errorf("%s has the date %s", file, m[0])
+				}
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("found only %d dates", seen)
+	}
+}

@@ -1,0 +1,42 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/engine/policy/kinds"
+)
+
+// Who may view a namespace, or the cluster, reads every policy by which they can be refused, and what it is judged by. The virtual
+// verbs are in roles of their own, which nobody holds by another role.
+func TestUserRoles(t *testing.T) {
+	all := render(t)
+	view := rules(t, find(t, all, "ClusterRole", "flyball-view"))[0]
+	want := []string{"adapters", "calendars"}
+	for _, k := range kinds.All() {
+		want = append(want, k.Resource)
+	}
+	slices.Sort(want)
+	slices.Sort(view.Resources)
+	if !slices.Equal(view.Resources, want) || !slices.Equal(view.Verbs, []string{"get", "list", "watch"}) {
+		t.Errorf("view: %v of %v, want %v", view.Verbs, view.Resources, want)
+	}
+	for _, aggregate := range []string{"true", "false"} {
+		all := render(t, "--set", "rbac.aggregateToUserRoles="+aggregate)
+		for verb, of := range map[string][]string{
+			"override": {"changefreezes", "clusterchangefreezes", "clustermaintenancewindows", "maintenancewindows"},
+			"except":   {"clusterfreezeexceptions", "freezeexceptions"},
+		} {
+			role := find(t, all, "ClusterRole", "flyball-freeze-"+verb)
+			if got := rules(t, role); len(got) != 1 || !slices.Equal(got[0].Verbs, []string{verb}) || !slices.Equal(got[0].Resources, of) {
+				t.Errorf("%s: %+v", role.GetName(), got)
+			}
+			for label := range role.GetLabels() {
+				if strings.Contains(label, "aggregate") {
+					t.Errorf("%s is in another role by %s", role.GetName(), label)
+				}
+			}
+		}
+	}
+}

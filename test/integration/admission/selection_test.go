@@ -1,0 +1,62 @@
+package admission
+
+import (
+	"context"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// warnings takes down what the API server warns of.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, text)
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.list
+}
+
+var _ = DescribeTable("A selection of what is not there is let through with a warning",
+	func(kind, spec string, want ...string) {
+		heard := &warnings{}
+		config := rest.CopyConfig(env.Config)
+		config.WarningHandlerWithContext = heard
+		c, err := client.New(config, client.Options{Scheme: env.Client.Scheme()})
+		Expect(err).NotTo(HaveOccurred())
+		daemon := object("DaemonSet", "agent", `{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}`)
+		daemon.SetAPIVersion("apps/v1")
+		Expect(client.IgnoreAlreadyExists(c.Create(ctx, daemon))).To(Succeed())
+		Expect(c.Create(ctx, object(kind, "selecting", spec), client.DryRunAll)).To(Succeed())
+		matchers := make([]any, len(want))
+		for i := range want {
+			matchers[i] = ContainSubstring(want[i])
+		}
+		if len(want) == 0 {
+			Expect(heard.all()).To(BeEmpty())
+			return
+		}
+		Expect(heard.all()).To(ContainElements(matchers...))
+	},
+	Entry("nothing amiss", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`),
+	Entry("a name", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DaemonSet}], names: [agnet]}}`, "spec.target.names: there is no object agnet; did you mean agent?"),
+	Entry("a name of any kind", "Schedule", `{`+pair+`, target: {names: [agnet]}}`, "spec.target.names: there is no object agnet; did you mean agent?"),
+	Entry("a kind", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DemonSet}]}}`, "spec.target.kinds: there is no adapter for DemonSet.apps; did you mean DaemonSet.apps?"),
+	Entry("a namespace", "ClusterSchedule", `{`+pair+`, target: {namespaces: [defaulr]}}`, "spec.target.namespaces: there is no namespace defaulr; did you mean default?"),
+	Entry("labels of namespaces", "ClusterSchedule", `{`+pair+`, target: {namespaceSelector: {matchLabels: {env: nowhere}}}}`, "spec.target.namespaceSelector: no namespace has env=nowhere"),
+	Entry("a kind outside namespaces", "Schedule", `{`+pair+`, target: {kinds: [{kind: Node}]}}`, "spec.target.kinds: Node lives outside namespaces"),
+	Entry("of a freeze", "ChangeFreeze", `{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`, "did you mean DaemonSet.apps?"),
+	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
+)

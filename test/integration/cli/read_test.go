@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+const shop = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: %[1]s, labels: {tier: app}}
+spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx}]}}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report, namespace: %[1]s, labels: {tier: app}}
+spec: {schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: nginx}]}}}}}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Schedule
+metadata: {name: nights, namespace: %[1]s}
+spec: {target: {selector: {matchLabels: {tier: app}}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}
+`
+
+// change is one line of a plan.
+type change struct {
+	At                      time.Time
+	Target, Field, From, To string
+}
+
+var _ = Describe("Verbs that read", func() {
+	var ns string
+	verbs := func() [][]string {
+		return [][]string{
+			{"status", "-n", ns}, {"explain", "deployment/web", "-n", ns}, {"explain", "cj/report", "-n", ns, "-o", "json"},
+			{"plan", "-n", ns, "--for", "1d"}, {"can-i", "rollout", "deploy/web", "-n", ns}, {"freezes", "-n", ns}, {"freezes", "deploy/web", "-n", ns},
+			{"doctor", "-n", ns},
+		}
+	}
+	BeforeEach(func() {
+		ns = suite.Namespace(ctx, env)
+		apply(shop, ns)
+		DeferCleanup(func() {
+			policy := &unstructured.Unstructured{}
+			policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "flyball.dev", Version: "v1alpha1", Kind: "Schedule"})
+			policy.SetNamespace(ns)
+			policy.SetName("nights")
+			suite.Remove(ctx, env, policy)
+		})
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+	})
+
+	It("need no more than the rights to read", func() {
+		for _, args := range verbs() {
+			got := run("viewer", "", args...)
+			Expect(got.Code).To(BeElementOf(0, 2), "%v: %s", args, got.ErrOut)
+			Expect(got.ErrOut).To(BeEmpty(), "%v", args)
+			if args[0] != "explain" && args[0] != "can-i" && args[0] != "doctor" { // these name who asks, or what it takes to look
+				Expect(got).To(Equal(run("", "", args...)), "%v: what the administrator sees", args)
+			}
+		}
+	})
+
+	It("name the rights that are missing and show nothing", func() {
+		for _, args := range verbs() {
+			got := run("nobody", "", args...)
+			want := 1
+			if args[0] == "can-i" {
+				want = 2 // it could not be decided
+			}
+			Expect(got.Code).To(Equal(want), "%v", args)
+			Expect(got.Out).To(BeEmpty(), "%v", args)
+			Expect(got.ErrOut).To(ContainSubstring("list schedules.flyball.dev in namespace "+ns), "%v", args)
+			Expect(got.ErrOut).To(ContainSubstring("list adapters.flyball.dev in all namespaces"), "%v", args)
+			Expect(got.ErrOut).To(ContainSubstring(`- {apiGroups: ["flyball.dev"], resources: [`), "%v", args)
+		}
+	})
+
+	It("say what is wrong with what they are asked", func() {
+		Expect(run("", "", "explain", "deploymint/web", "-n", ns).ErrOut).To(ContainSubstring("did you mean deployment?"))
+		Expect(run("", "", "explain", "deployment/wbe", "-n", ns).ErrOut).To(ContainSubstring("there is no Deployment.apps/" + ns + "/wbe"))
+		Expect(run("", "", "status", "-n", "nowhere").ErrOut).To(ContainSubstring("there is no namespace nowhere"))
+		Expect(run("", "", "can-i", "rollout", "deployment/wbe", "-n", ns).Code).To(Equal(2))
+		Expect(run("", "", "version").Out).To(ContainSubstring("API flyball.dev/v1alpha1"))
+	})
+
+	It("plan what the manager then does, change by change and to the second", func() {
+		got := run("viewer", "", "plan", "-n", ns, "--for", "2d", "-o", "json")
+		Expect(got.Code).To(Equal(2), got.ErrOut)
+		var planned struct{ Changes []change }
+		Expect(json.Unmarshal([]byte(got.Out), &planned)).To(Succeed())
+		Expect(planned.Changes).To(HaveLen(8)) // two objects, two nights
+		for _, c := range planned.Changes {
+			if clock.Now().Before(c.At) { // else it came with the change before
+				clock.SetTime(c.At.Add(-time.Second))
+				Consistently(func() string { return value(ns, c) }, "100ms").Should(Equal(c.From), "before %+v", c)
+				clock.SetTime(c.At)
+			}
+			Eventually(func() string { return value(ns, c) }).Should(Equal(c.To), "%+v", c)
+		}
+	})
+
+	It("check the installation, and adapters", func() {
+		got := run("", "", "doctor", "-n", ns)
+		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
+		Expect(got.Out).To(And(ContainSubstring("webhook: ok\n  it answers, and refuses what is wrong"), ContainSubstring("adapters: ok")))
+		Expect(run("viewer", "", "doctor", "-n", ns).Out).To(ContainSubstring("webhook: not checked\n  to see whether it answers takes the right to create schedules in namespace " + ns))
+
+		file := filepath.Join(env.Root, "adapters/apps/Deployment/adapter.yaml")
+		got = run("", "", "adapter", "check", file)
+		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
+		Expect(got.Out).To(And(ContainSubstring("apps/v1 serves Deployment as deployments, with /scale"), ContainSubstring("every path is in the schema")))
+		got = run("viewer", "", "adapter", "check", file)
+		Expect(got.Code).To(Equal(1))
+		Expect(got.Out).To(ContainSubstring("problem: you may not patch deployments.apps in all namespaces"))
+		got = run("viewer", "", "adapter", "try", file, "deployment/web", "-n", ns)
+		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
+		Expect(got.Out).To(ContainSubstring("waking gives back exactly what was there"))
+		got = run("", "", "adapter", "new", "adapters.flyball.dev")
+		Expect(got.Code).To(Equal(1))
+		Expect(got.ErrOut).To(ContainSubstring("found no count, no switch and no bounds"))
+		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("forbidden"))
+	})
+
+	It("explain what sleeps", func() {
+		clock.SetTime(noon.Add(10 * time.Hour))
+		Eventually(func() string { return run("viewer", "", "explain", "deployment/web", "-n", ns).Out }).Should(And(
+			ContainSubstring("asleep, because of Schedule/"+ns+"/nights"),
+			ContainSubstring("replicas: 3 until Mon 2026-03-02 20:00 UTC, put to 0 by Schedule/"+ns+"/nights"),
+			ContainSubstring("Tue 2026-03-03 08:00 UTC   replicas 0 -> 3"),
+		))
+	})
+})
+
+// value is the JSON text of the field that a change is about, as it is now.
+func value(ns string, c change) string {
+	GinkgoHelper()
+	obj := &unstructured.Unstructured{}
+	kinds := map[string]schema.GroupVersionKind{
+		"Deployment.apps": {Group: "apps", Version: "v1", Kind: "Deployment"}, "CronJob.batch": {Group: "batch", Version: "v1", Kind: "CronJob"},
+	}
+	parts := strings.Split(c.Target, "/")
+	obj.SetGroupVersionKind(kinds[parts[0]])
+	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: parts[len(parts)-1]}, obj)).To(Succeed())
+	found, there, err := unstructured.NestedFieldNoCopy(obj.Object, strings.Split(strings.TrimPrefix(c.Field, "/"), "/")...)
+	Expect(err).NotTo(HaveOccurred())
+	if !there {
+		return ""
+	}
+	return fmt.Sprint(found)
+}

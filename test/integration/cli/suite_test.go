@@ -1,0 +1,114 @@
+// Package cli runs kubectl flyball against a real Kubernetes API server with the real manager, as people of several rights.
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/local"
+)
+
+var (
+	env   *harness.Env
+	ctx   context.Context
+	clock *clocktesting.FakeClock
+	inUse = []string{"deployments.apps", "statefulsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
+)
+
+// noon is the instant at which every spec begins, on a Monday.
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func TestCLI(t *testing.T) { suite.Run(t, "kubectl flyball") }
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, inUse...)
+	Expect(env.Apply(ctx, []byte(people))).To(Succeed())
+	clock = clocktesting.NewFakeClock(noon)
+	port := suite.FreePort()
+	suite.Start(ctx, env, harness.Options{Clock: clock, Webhook: app.WebhookOptions{
+		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}, inUse...)
+})
+
+var _ = BeforeEach(func() { clock.SetTime(noon) })
+
+// people are a user with what the cluster role view gives, spelt out because nothing aggregates roles here; developers who may edit
+// workloads; and nobody.
+const people = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: cli-view}
+rules:
+- {apiGroups: ["", apps, batch, autoscaling], resources: [namespaces, deployments, statefulsets, cronjobs, horizontalpodautoscalers], verbs: [get, list, watch]}
+- {apiGroups: [flyball.dev], resources: ["*"], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: cli-edit}
+rules:
+- {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [create, update, patch, delete]}
+- {apiGroups: [flyball.dev], resources: [schedules], verbs: [patch]}
+- {apiGroups: [flyball.dev], resources: [freezeexceptions], verbs: [create, except]}
+- {apiGroups: [""], resources: [namespaces], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: cli-view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cli-view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}, {apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: cli-edit}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cli-edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
+`
+
+// outcome is what a command line has printed and ended with.
+type outcome struct {
+	Code        int
+	Out, ErrOut string
+}
+
+// run runs a command line as a user, by the clock of the manager.
+func run(user, stdin string, args ...string) outcome {
+	GinkgoHelper()
+	var out, errOut bytes.Buffer
+	args = append(args, "--kubeconfig="+env.Cluster.Kubeconfig, "--time-zone=UTC", "--cache-dir="+GinkgoT().TempDir())
+	if name, group, ok := strings.Cut(user, ":"); ok {
+		args = append(args, "--as="+name, "--as-group=people")
+		if group != "people" {
+			args = append(args, "--as-group="+group)
+		}
+	} else if user != "" {
+		args = append(args, "--as="+user)
+	}
+	code := cli.Run(ctx, args, cli.Env{
+		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}, Now: clock.Now,
+	})
+	return outcome{code, out.String(), errOut.String()}
+}
+
+// apply applies YAML as the administrator.
+func apply(format string, args ...any) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, fmt.Appendf(nil, format, args...))).To(Succeed())
+}
+
+func objectMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}

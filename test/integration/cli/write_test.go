@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+var _ = Describe("Verbs that write", func() {
+	var ns string
+	asleep := func() string {
+		return value(ns, change{Target: "CronJob.batch/" + ns + "/report", Field: "/spec/suspend"})
+	}
+	BeforeEach(func() {
+		ns = suite.Namespace(ctx, env)
+		apply(shop, ns)
+		DeferCleanup(func() {
+			suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "nights")})
+		})
+		clock.SetTime(noon.Add(10 * time.Hour))
+		Eventually(asleep).Should(Equal("true"))
+	})
+
+	It("wake what sleeps, wait until it is ready, and take that back", func() {
+		got := run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--reason", "month's end", "--wait")
+		Expect(got.Code).To(Equal(0), got.ErrOut)
+		Expect(got.Out).To(And(ContainSubstring("cronjob/report: awake until Tue 2026-03-03 00:00 UTC"),
+			ContainSubstring("/spec/suspend true -> false"), ContainSubstring("cronjob/report is ready")))
+		Expect(asleep()).To(Equal("false"))
+		obj := object("batch/v1", "CronJob", ns, "report")
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		Expect(obj.GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationAwakeReason, "month's end"))
+		Expect(obj.GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationAwakeUntil, "2026-03-03T00:00:00Z"))
+
+		got = run("alice:people", "", "sleep", "cj/report", "-n", ns)
+		Expect(got.Code).To(Equal(0), got.ErrOut)
+		Eventually(asleep).Should(Equal("true"))
+	})
+
+	It("wake a namespace and a schedule", func() {
+		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
+			Expect(run("alice:people", "", "wake", place, "-n", ns, "--for", "1h").Code).To(Equal(0), place)
+			Eventually(asleep).Should(Equal("false"), place)
+			Expect(run("alice:people", "", "sleep", place, "-n", ns).Code).To(Equal(0), place)
+			Eventually(asleep).Should(Equal("true"), place)
+		}
+	})
+
+	It("write nothing in a dry run, and name the right that is missing", func() {
+		Expect(run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--dry-run").Out).To(ContainSubstring("dry run"))
+		got := run("viewer", "", "wake", "cj/report", "-n", ns, "--for", "2h")
+		Expect(got.Code).To(Equal(1))
+		Expect(got.ErrOut).To(ContainSubstring("this right is needed: patch cronjobs.batch in namespace " + ns))
+		got = run("viewer", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "fix")
+		Expect(got.Code).To(Equal(1))
+		Expect(got.ErrOut).To(ContainSubstring("create and except on freezeexceptions.flyball.dev"))
+		obj := object("batch/v1", "CronJob", ns, "report")
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		Expect(obj.GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+	})
+
+	It("make an exception that lifts what it said", func() {
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: sale, namespace: %s},
+  spec: {target: {}, startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z"}}`, ns)
+		denied := func() int { return run("alice:people", "", "can-i", "rollout", "deployment/web", "-n", ns).Code }
+		Eventually(denied).Should(Equal(1))
+		got := run("alice:people", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "CVE fix", "--name", "hotfix")
+		Expect(got.Code).To(Equal(0), got.ErrOut)
+		Expect(got.Out).To(ContainSubstring("It lifts\n  RollOut Deployment.apps/" + ns + "/web"))
+		Eventually(denied).Should(Equal(0))
+		Expect(run("alice:people", "", "can-i", "delete", "deployment/web", "-n", ns).Code).To(Equal(1))
+		Expect(run("alice:people", "", "can-i", "rollout", "deployment/web", "-n", ns, "--at", "+2h").Code).To(Equal(1))
+		Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.FreezeException{}, client.InNamespace(ns))).To(Succeed())
+		Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(Succeed())
+	})
+})

@@ -1,0 +1,258 @@
+package deletioncost
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// costs has, by pod, the cost and who has set it.
+func costs(g Gomega, namespace, app string) map[string]string {
+	found := map[string]string{}
+	for _, p := range podsOf(g, namespace, app) {
+		if cost, ok := p.Annotations[fleet.CostAnnotation]; ok {
+			found[p.Name] = cost + " by " + writerOf(p)
+		}
+	}
+	return found
+}
+
+// allPlanned waits until an app's pods are ready and cost what they should; one at least has a cost then.
+func allPlanned(namespace, app string, n int) {
+	GinkgoHelper()
+	Eventually(ready(namespace, app, n)).Should(Succeed())
+	Eventually(planned(namespace, app)).Should(Succeed())
+	Expect(costs(Default, namespace, app)).NotTo(BeEmpty())
+}
+
+// statusOf reads what a policy reports once it has looked at its latest form.
+func statusOf(g Gomega, d *v1alpha1.DeletionCost) v1alpha1.DeletionCostStatus {
+	g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
+	g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
+	return d.Status
+}
+
+// setBy sets the cost of a pod as somebody else.
+func setBy(manager string, p *corev1.Pod, cost string) {
+	GinkgoHelper()
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, fleet.CostAnnotation, cost)
+	Expect(env.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(manager))).To(Succeed())
+}
+
+var _ = Describe("Costs that Flyball has set", func() {
+	var ns string
+	var policy *v1alpha1.DeletionCost
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		newDeployment(ns, "web", 9)
+		policy = newPolicy(ns, "zones")
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+	gone := func(g Gomega) { g.Expect(costs(g, ns, "web")).To(BeEmpty()) }
+
+	It("go with the policy, and the policy waits for that", func() {
+		suite.Remove(ctx, env, policy)
+		gone(Default)
+	})
+
+	It("go when the policy is suspended, and come back", func() {
+		Expect(env.Patch(ctx, policy, `{"spec":{"suspend":true}}`)).To(Succeed())
+		Eventually(gone).Should(Succeed())
+		Eventually(func(g Gomega) {
+			st := statusOf(g, policy)
+			g.Expect(st.State).To(Equal("Suspended"))
+			g.Expect(st.Pods).To(BeZero())
+		}).Should(Succeed())
+		Expect(env.Patch(ctx, policy, `{"spec":{"suspend":false}}`)).To(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+
+	It("go when the selection is left, by an annotation of the target too", func() {
+		web := newDeploymentRef(ns, "web")
+		Expect(env.Patch(ctx, policy, `{"spec":{"target":{"annotations":{"example.com/even":"true"}}}}`)).To(Succeed())
+		Eventually(gone).Should(Succeed())
+		Expect(env.Patch(ctx, web, `{"metadata":{"annotations":{"example.com/even":"true"}}}`)).To(Succeed())
+		allPlanned(ns, "web", 9)
+		Expect(env.Patch(ctx, web, `{"metadata":{"annotations":{"example.com/even":null}}}`)).To(Succeed())
+		Eventually(gone).Should(Succeed())
+	})
+
+	It("leave those of others alone, and the status names who set them", func() {
+		pods := podsOf(Default, ns, "web")
+		setBy("karpenter", pods[0], "77")
+		Eventually(func(g Gomega) {
+			st := statusOf(g, policy)
+			g.Expect(st.ForeignWriters).To(Equal([]v1alpha1.ForeignWriter{{Manager: "karpenter", Pods: 1}}))
+			c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionContested)
+			g.Expect(c).NotTo(BeNil())
+			g.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+			g.Expect(c.Message).To(ContainSubstring("karpenter"))
+		}).Should(Succeed())
+		Eventually(planned(ns, "web")).Should(Succeed())
+		Expect(costs(Default, ns, "web")).To(HaveKeyWithValue(pods[0].Name, "77 by karpenter"))
+		suite.Remove(ctx, env, policy)
+		Expect(costs(Default, ns, "web")).To(Equal(map[string]string{pods[0].Name: "77 by karpenter"}))
+	})
+
+	It("are told of in the status", func() {
+		Eventually(func(g Gomega) {
+			st := statusOf(g, policy)
+			g.Expect(st.State).To(Equal("Active"))
+			g.Expect(st.Targets.Total).To(BeEquivalentTo(1))
+			g.Expect(st.Targets.Pending).To(BeZero())
+			g.Expect(st.Pods).To(BeEquivalentTo(9))
+			g.Expect(st.WritesLastHour).To(BeNumerically(">=", len(costs(g, ns, "web"))))
+			g.Expect(st.Spread).NotTo(BeNil())
+			g.Expect(int(st.Spread.Now)).To(Equal(spreadOf(zones(podsOf(g, ns, "web")))))
+			g.Expect(st.Spread.Half).To(BeNumerically("<=", max(1, st.Spread.Now)))
+			ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
+			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+			g.Expect(meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionActive)).To(BeTrue())
+		}).Should(Succeed())
+	})
+
+	It("cost no further writes while nothing changes, nor when the manager starts again", func() {
+		before := costs(Default, ns, "web")
+		versions := func(g Gomega) map[string]string {
+			found := map[string]string{}
+			for _, p := range podsOf(g, ns, "web") {
+				found[p.Name] = p.ResourceVersion
+			}
+			return found
+		}
+		at := versions(Default)
+		start()
+		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(at))
+		Expect(costs(Default, ns, "web")).To(Equal(before))
+	})
+
+	It("belong to one policy, and the one that yields says so", func() {
+		other := newPolicy(ns, "age")
+		other.Spec.Algorithm, other.Spec.Priority = "Oldest", 10
+		Expect(env.Client.Create(ctx, other)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(statusOf(g, other).Pods).To(BeEquivalentTo(9))
+			st := statusOf(g, policy)
+			g.Expect(st.Pods).To(BeZero())
+			g.Expect(st.Targets.Overridden).To(BeEquivalentTo(1))
+			c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionConflicting)
+			g.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+			g.Expect(c.Message).To(ContainSubstring("age"))
+		}).Should(Succeed())
+		suite.Remove(ctx, env, other)
+		Eventually(planned(ns, "web")).Should(Succeed())
+	})
+
+	It("go when the adapter goes, and the adapter waits for that", func() {
+		adapter := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
+		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, "deployments.apps")).To(Succeed()) })
+		suite.Remove(ctx, env, adapter)
+		gone(Default)
+	})
+})
+
+// hold keeps a simulated pod from becoming ready.
+const hold = "cluster.flyball.dev/hold"
+
+func newDeploymentRef(namespace, name string) client.Object {
+	return fleets{namespace}.deployment(name)
+}
+
+var _ = Describe("A pod template that sets the cost", func() {
+	It("is not overruled", func() {
+		start()
+		ns := suite.Namespace(ctx, env)
+		text := strings.Replace(deployment, "template: {metadata: {labels: {app: %[2]s}}", `template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
+		objs, err := harness.Objects(fmt.Appendf(nil, text, ns, "web", 6))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
+		Eventually(ready(ns, "web", 6)).Should(Succeed())
+		policy := newPolicy(ns, "zones")
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(statusOf(g, policy).ForeignWriters).To(Equal([]v1alpha1.ForeignWriter{{Manager: "kube-controller-manager", Pods: 6}}))
+		}).Should(Succeed())
+		Expect(costs(Default, ns, "web")).To(HaveEach("5 by kube-controller-manager"))
+	})
+})
+
+var _ = Describe("A policy for a kind that ignores the cost", func() {
+	It("is refused with a condition that says why", func() {
+		start()
+		ns := suite.Namespace(ctx, env)
+		policy := newPolicy(ns, "wrong")
+		policy.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		Eventually(func(g Gomega) {
+			c := meta.FindStatusCondition(statusOf(g, policy).Conditions, v1alpha1.ConditionReady)
+			g.Expect(c).NotTo(BeNil())
+			g.Expect(c.Reason).To(Equal("InvalidSpec"))
+			g.Expect(c.Message).To(ContainSubstring("StatefulSet.apps"))
+			g.Expect(c.Message).To(ContainSubstring("ignores the deletion cost"))
+		}).Should(Succeed())
+		suite.Remove(ctx, env, policy)
+	})
+})
+
+var _ = Describe("Pods and nodes", func() {
+	It("are planned anew when a node gets another zone", func() {
+		start()
+		ns := suite.Namespace(ctx, env)
+		newDeployment(ns, "web", 12)
+		Expect(env.Client.Create(ctx, newPolicy(ns, "zones"))).To(Succeed())
+		allPlanned(ns, "web", 12)
+		moved := podsOf(Default, ns, "web")[0].Spec.NodeName
+		was := zoneOf[moved]
+		DeferCleanup(func() {
+			zoneOf[moved] = was
+			Expect(env.Patch(ctx, node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, zoneLabel, was))).To(Succeed())
+		})
+		zoneOf[moved] = "zone-d"
+		Expect(env.Patch(ctx, node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:"zone-d"}}}`, zoneLabel))).To(Succeed())
+		Eventually(planned(ns, "web")).Should(Succeed())
+	})
+
+	It("get no cost while a roll-out is under way, unless that is asked for", func() {
+		start()
+		ns := suite.Namespace(ctx, env)
+		newDeployment(ns, "web", 12)
+		policy := newPolicy(ns, "zones")
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		allPlanned(ns, "web", 12)
+		// The new pods do not become ready, so the roll-out goes on.
+		Expect(env.Patch(ctx, newDeploymentRef(ns, "web"),
+			fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{"revision":"2"},"annotations":{%q:"true"}}}}}`, hold))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(statusOf(g, policy).Targets.Pending).To(BeEquivalentTo(1))
+			c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(c.Message).To(ContainSubstring("a roll-out is under way"))
+		}).Should(Succeed())
+		costed := func(g Gomega) int {
+			n := 0
+			for _, p := range podsOf(g, ns, "web") {
+				if _, ok := p.Annotations[fleet.CostAnnotation]; ok && p.Labels["revision"] == "2" {
+					n++
+				}
+			}
+			return n
+		}
+		Consistently(costed).WithTimeout(2 * time.Second).Should(BeZero())
+		Expect(env.Patch(ctx, policy, `{"spec":{"duringRollOut":true}}`)).To(Succeed())
+		Eventually(costed).Should(BeNumerically(">", 0))
+	})
+})

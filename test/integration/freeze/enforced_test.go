@@ -1,0 +1,161 @@
+package freeze
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/local"
+)
+
+// transport is a RoundTripper that is a function.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// enforcing is a manager in a cluster of its own, which can be kept from writing webhook configurations.
+type enforcing struct {
+	env     *harness.Env
+	manager *harness.Manager
+	// kept says that no webhook configuration is written.
+	kept atomic.Bool
+}
+
+func startEnforcing() *enforcing {
+	GinkgoHelper()
+	e := &enforcing{env: suite.Up(ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter}, "deployments.apps")}
+	config := rest.CopyConfig(e.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if e.kept.Load() && r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/validatingwebhookconfigurations") {
+				return nil, errors.New("kept from writing")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	e.manager = suite.Start(ctx, e.env, harness.Options{Clock: clock, Config: config, Webhook: webhookAt(suite.FreePort(), "flyball")}, "deployments.apps")
+	return e
+}
+
+func (e *enforcing) ready(g Gomega) metav1.Condition { return e.condition(g, v1alpha1.ConditionReady) }
+
+func (e *enforcing) active(g Gomega) metav1.Condition {
+	return e.condition(g, v1alpha1.ConditionActive)
+}
+
+func (e *enforcing) condition(g Gomega, kind string) metav1.Condition {
+	var f v1alpha1.ClusterChangeFreeze
+	g.Expect(e.env.Client.Get(ctx, client.ObjectKey{Name: "inventory"}, &f)).To(Succeed())
+	c := meta.FindStatusCondition(f.Status.Conditions, kind)
+	g.Expect(c).NotTo(BeNil())
+	return *c
+}
+
+// enforced reads the metric; -1: it has no series.
+func (e *enforcing) enforced(g Gomega) float64 {
+	families, err := e.manager.Registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		if f.GetName() == "flyball_freeze_enforced" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return -1
+}
+
+func (e *enforcing) events(g Gomega) (reasons []string) {
+	var list eventsv1.EventList
+	g.Expect(e.env.Client.List(ctx, &list)).To(Succeed())
+	for i := range list.Items {
+		if list.Items[i].Regarding.Name == "inventory" {
+			reasons = append(reasons, list.Items[i].Reason)
+		}
+	}
+	return reasons
+}
+
+func (e *enforcing) configuration() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+	obj.SetKind("ValidatingWebhookConfiguration")
+	obj.SetName("flyball-freeze")
+	return obj
+}
+
+// breaks does something by which the freeze is not enforced any more, and undoes it.
+func (e *enforcing) breaks(why string, do func(), undo ...func()) {
+	GinkgoHelper()
+	works := And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "AsExpected"))
+	Eventually(e.ready).Should(works)
+	Eventually(e.enforced).Should(BeEquivalentTo(1))
+	do()
+	Eventually(e.ready).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotEnforced"), HaveField("Message", ContainSubstring(why))))
+	Expect(e.active(Default).Message).To(ContainSubstring("not enforced: "))
+	Eventually(e.enforced).Should(BeEquivalentTo(0))
+	for _, u := range undo {
+		u()
+	}
+	e.kept.Store(false)
+	Eventually(e.ready).Should(works)
+}
+
+var _ = Describe("A freeze", func() {
+	It("is ready only while it is seen that changes are judged", func() {
+		e := startEnforcing()
+		Expect(e.env.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: inventory}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}, startTime: 2026-03-02T11:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
+`))).To(Succeed())
+		DeferCleanup(func() {
+			Expect(e.env.Client.Delete(ctx, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "inventory"}})).To(Succeed())
+		})
+		patched := func(path, value string) func() {
+			return func() {
+				e.kept.Store(true)
+				body := `[{"op":"replace","path":"` + path + `","value":` + value + `}]`
+				Expect(e.env.Client.Patch(ctx, e.configuration(), client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
+			}
+		}
+		By("somebody removes the configuration")
+		e.breaks("is missing, so that changes pass", func() {
+			e.kept.Store(true)
+			Expect(e.env.Client.Delete(ctx, e.configuration())).To(Succeed())
+		})
+		Eventually(e.events).Should(ContainElement("NotEnforced"))
+		By("somebody cuts its rules")
+		e.breaks("is not as the freezes ask", patched("/webhooks/0/rules/0/operations", `["UPDATE"]`))
+		By("somebody leads it elsewhere")
+		e.breaks("a probe has not come back", patched("/webhooks/1/clientConfig/url", `"https://127.0.0.1:1/probe"`))
+		By("the adapter is being deleted, and then gone, and comes back")
+		adapter := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
+		e.breaks("the adapter deployments.apps is being deleted", func() {
+			Expect(e.env.Patch(ctx, adapter, `{"metadata":{"finalizers":["example.com/last"]}}`)).To(Succeed())
+			Expect(e.env.Client.Delete(ctx, adapter)).To(Succeed())
+		}, func() {
+			Expect(e.env.Patch(ctx, adapter, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+			Eventually(e.ready).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("no adapter for"))))
+			Expect(e.env.InstallAdapters(ctx, "deployments.apps")).To(Succeed())
+		})
+		By("the freeze is over")
+		clock.SetTime(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC))
+		Eventually(e.enforced).Should(BeEquivalentTo(-1))
+		Eventually(e.ready).Should(HaveField("Status", metav1.ConditionTrue))
+	})
+})

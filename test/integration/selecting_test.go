@@ -1,0 +1,44 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var _ = Describe("A schedule that selects nothing", func() {
+	selecting := func(namespace, name string) func(Gomega) metav1.Condition {
+		return conditionOf(namespace, name, v1alpha1.ConditionSelecting)
+	}
+
+	It("says which term matches nothing, and what was probably meant, until something matches", func() {
+		startManagerAsleep()
+		ns := newNamespace()
+		create(deployment(ns, "web", 3, "tier", "front"))
+		nightlyOn(ns, "name", v1alpha1.TargetSelector{Names: []string{"wbe"}})
+		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"),
+			HaveField("Message", "names: there is no object wbe; did you mean web?")))
+		Expect(conditionOf(ns, "name", v1alpha1.ConditionReady)(Default)).To(And(beCondition(metav1.ConditionTrue, "AsExpected"),
+			HaveField("Message", "no target is selected; names: there is no object wbe; did you mean web?")))
+		nightlyOn(ns, "kind", v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deploymnt"}}})
+		Eventually(selecting(ns, "kind")).Should(And(beCondition(metav1.ConditionFalse, "KindUnknown"),
+			HaveField("Message", ContainSubstring("did you mean Deployment.apps?"))))
+		nightlyOn(ns, "label", v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "back"}}})
+		Eventually(selecting(ns, "label")).Should(And(beCondition(metav1.ConditionFalse, "LabelsUnlike"),
+			HaveField("Message", "selector: no object has tier=back")))
+		nightlyOn(ns, "some", v1alpha1.TargetSelector{Names: []string{"web", "wbe"}})
+		Eventually(selecting(ns, "some")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", ContainSubstring("wbe"))))
+		nightly(ns, "all")
+		Eventually(selecting(ns, "all")).Should(beCondition(metav1.ConditionTrue, "Selected"))
+
+		create(deployment(ns, "wbe", 2))
+		Eventually(selecting(ns, "name")).Should(beCondition(metav1.ConditionTrue, "Selected"))
+		Eventually(selecting(ns, "some")).Should(beCondition(metav1.ConditionTrue, "Selected"))
+		Expect(env.Client.Delete(ctx, deployment(ns, "wbe", 2))).To(Succeed())
+		Expect(env.Client.Delete(ctx, deployment(ns, "web", 3))).To(Succeed())
+		Eventually(selecting(ns, "label")).Should(beCondition(metav1.ConditionFalse, "NoObjects"))
+		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"), HaveField("Message", "names: there is no object wbe")))
+	})
+})

@@ -1,0 +1,139 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// notes lists what was said of an object by events of a reason.
+func notes(namespace, name, reason string) func(Gomega) []string {
+	return func(g Gomega) (all []string) {
+		var list eventsv1.EventList
+		g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Regarding.Name == name && e.Reason == reason {
+				all = append(all, e.Note)
+			}
+		}
+		return all
+	}
+}
+
+// statusOf reads the status of a Schedule.
+func statusOf(namespace, name string) func(Gomega) v1alpha1.PolicyStatus {
+	return func(g Gomega) v1alpha1.PolicyStatus {
+		var s v1alpha1.Schedule
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
+		return s.Status
+	}
+}
+
+var _ = Describe("One tally", func() {
+	It("is what status, metrics, events and messages tell of", func() {
+		clock := clocktesting.NewFakeClock(monday)
+		m := startManagerAt(clock)
+		ns := newNamespace()
+		create(deployment(ns, "web", 3), deployment(ns, "manual", 2))
+		nightly(ns, "nights")
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(HaveField("Message", "2 targets are as they should be"))
+		Eventually(notes(ns, "nights", "Awake")).Should(ConsistOf(HaveSuffix("; 2 targets: 2 awake")))
+
+		clock.SetTime(dusk)
+		Eventually(notes(ns, "nights", "Asleep")).Should(ConsistOf(ContainSubstring("; 2 targets: ")))
+		Eventually(replicas(ns, "manual")).Should(BeEquivalentTo(0))
+		scale(ns, "manual", 1)
+		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Overridden: 1}))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "AsExpected"),
+			HaveField("Message", And(HavePrefix("1 target is as it should be; 1 overridden: "), ContainSubstring(ns+"/manual"), ContainSubstring("changed by somebody else")))))
+		Expect(statusOf(ns, "nights")(Default).Overridden).To(ConsistOf(And(
+			HaveField("Name", "manual"), HaveField("Kind", "Deployment.apps"), HaveField("Message", ContainSubstring("changed by somebody else")))))
+		state := func(name string) func(Gomega) float64 {
+			return func(g Gomega) float64 { return seriesOf(m, "flyball_targets", ns+"/nights", name)(g) }
+		}
+		Eventually(state("asleep")).Should(BeEquivalentTo(1))
+		Eventually(state("overridden")).Should(BeEquivalentTo(1))
+		Eventually(state("pending")).Should(BeEquivalentTo(0))
+	})
+
+	It("counts what is held or annotated as asleep", func() {
+		clock := startManager()
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		nightlyOn(ns, "held", v1alpha1.TargetSelector{}, func(r *v1alpha1.ScheduleRules) { r.AsleepAs = &v1alpha1.AsleepAs{Hold: new(true)} })
+		other := newNamespace()
+		create(deployment(other, "web", 3))
+		nightlyOn(other, "annotated", v1alpha1.TargetSelector{}, func(r *v1alpha1.ScheduleRules) {
+			r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{"example.com/tier": "night"}}
+		})
+		clock.SetTime(dusk)
+		Eventually(targetsOf(ns, "held")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+		Eventually(targetsOf(other, "annotated")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+		patch(&v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "held"}}, `{"spec":{"suspend":true}}`)
+		Eventually(statusOf(ns, "held")).Should(HaveField("State", "Suspended"))
+		Eventually(targetsOf(ns, "held")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+	})
+
+	It("announces no edge that will not come", func() {
+		g := &gate{match: patches("deployments")}
+		clock := clocktesting.NewFakeClock(dusk.Add(3600e9))
+		m := startBehind(clock, g)
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		s := nightly(ns, "nights")
+		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+		g.close()
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(statusOf(ns, "nights")).Should(And(HaveField("State", "Restoring"), HaveField("NextTransitionTime", BeNil())))
+		Expect(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(And(beCondition(metav1.ConditionFalse, "Restoring"),
+			HaveField("Message", "being deleted: 1 target has still to be given back")))
+		Expect(conditionOf(ns, "nights", v1alpha1.ConditionAsleep)(Default)).To(And(beCondition(metav1.ConditionFalse, "Restoring"),
+			HaveField("Message", Not(ContainSubstring("until")))))
+		Eventually(notes(ns, "nights", "Restoring")).Should(ConsistOf(Not(ContainSubstring("until"))))
+		Eventually(labelled(m, ns+"/nights")).ShouldNot(ContainElement("flyball_next_transition_timestamp_seconds"))
+		g.open()
+		Eventually(vanished(s)).Should(Succeed())
+	})
+
+	It("names ten of those that wait and of those overridden", func() {
+		clock := startManager()
+		ns := newNamespace()
+		for i := range 12 {
+			create(deployment(ns, fmt.Sprintf("web-%02d", i), 1))
+		}
+		s := nightly(ns, "nights", limitDown(1, 3600e9))
+		Eventually(targetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(12)))
+		clock.SetTime(dusk)
+		Eventually(statusOf(ns, "nights")).Should(HaveField("Waiting", And(HaveLen(10),
+			HaveEach(And(HaveField("Kind", "Deployment.apps"), HaveField("Namespace", ns), HaveField("Message", "waits for its batch"))))))
+		nightly(ns, "over", never, priority(1))
+		Eventually(statusOf(ns, "nights")).Should(And(HaveField("Waiting", BeEmpty()), HaveField("Overridden", And(HaveLen(10),
+			HaveEach(HaveField("Message", "overruled by Schedule/"+ns+"/over on size (priority)"))))))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(HaveField("Message", And(
+			HavePrefix("no target is as it should be; 12 overridden: "), HaveSuffix("and 9 more"))))
+		Expect(s.Name).To(Equal("nights"))
+	})
+
+	It("sends events although there is much to say, cut to what the API server takes", func() {
+		startManagerAsleep()
+		ns := newNamespace()
+		create(deployment(ns, "web", 3))
+		lift := deny(ns, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
+			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", strings.Repeat("no.", 450), func() error {
+				d := deployment(ns, "web", 3)
+				return env.Client.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+			})
+		defer lift()
+		nightly(ns, "nights")
+		Eventually(notes(ns, "nights", "TargetsFailed")).Should(ConsistOf(And(HaveLen(1024), HaveSuffix("... (the status has the rest)"))))
+		Expect(len(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default).Message)).To(BeNumerically(">", 1024))
+	})
+})

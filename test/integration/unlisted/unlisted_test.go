@@ -1,0 +1,95 @@
+// Package unlisted tests what a manager says of kinds that it cannot list. It has a cluster of its own, whose CRDs it spoils.
+package unlisted
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/local"
+)
+
+func TestUnlisted(t *testing.T) { suite.Run(t, "Kinds that cannot be listed") }
+
+var _ = Describe("A manager that cannot read an object of Flyball's own", func() {
+	It("says of which kind and why, by readiness and by a metric, until the object is gone", func() {
+		ctx := context.Background()
+		env := suite.Up(ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter}, "deployments.apps")
+		unchecked(ctx, env, "schedules.flyball.dev")
+		bad := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"priority": "high"}}}
+		bad.SetAPIVersion("flyball.dev/v1alpha1")
+		bad.SetKind("Schedule")
+		bad.SetNamespace("default")
+		bad.SetName("bad")
+		Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy()) }).Should(Succeed())
+
+		address := fmt.Sprintf("127.0.0.1:%d", suite.FreePort())
+		m := env.Start(harness.Options{Health: address, Log: GinkgoWriter})
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		get := func(path string) func() string {
+			return func() string {
+				ask := http.Client{Timeout: 5 * time.Second}
+				answer, err := ask.Get("http://" + address + path)
+				if err != nil {
+					return err.Error()
+				}
+				defer func() { _ = answer.Body.Close() }()
+				text, _ := io.ReadAll(answer.Body)
+				return fmt.Sprintf("%d %s", answer.StatusCode, text)
+			}
+		}
+		Eventually(get("/readyz/kinds")).Should(And(HavePrefix("500 "), ContainSubstring("Schedule.flyball.dev cannot be listed"), ContainSubstring("priority")))
+		Expect(get("/readyz")()).To(HavePrefix("500 "))
+		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(0))
+		Eventually(listed(m, "Trigger.flyball.dev")).Should(BeEquivalentTo(1))
+
+		Expect(env.Client.Delete(ctx, bad)).To(Succeed())
+		Eventually(get("/readyz")).Should(HavePrefix("200 "))
+		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(1))
+
+		By("one that comes later")
+		Expect(env.Client.Create(ctx, bad.DeepCopy())).To(Succeed())
+		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(0))
+		Expect(get("/readyz")()).To(HavePrefix("200 "), "the webhook has to let the repair through")
+		Expect(env.Client.Delete(ctx, bad)).To(Succeed())
+		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(1))
+	})
+})
+
+// unchecked has the API server keep whatever a spec of a kind holds.
+func unchecked(ctx context.Context, env *harness.Env, crd string) {
+	GinkgoHelper()
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("apiextensions.k8s.io/v1")
+	obj.SetKind("CustomResourceDefinition")
+	obj.SetName(crd)
+	body := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`
+	Expect(env.Client.Patch(ctx, obj, client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
+}
+
+// listed reads whether a kind can be listed, from the metrics; -1: they do not tell.
+func listed(m *harness.Manager, kind string) func(Gomega) float64 {
+	return func(g Gomega) float64 {
+		families, err := m.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, f := range families {
+			for _, s := range f.GetMetric() {
+				if f.GetName() == "flyball_kind_listed" && s.GetLabel()[0].GetValue() == kind {
+					return s.GetGauge().GetValue()
+				}
+			}
+		}
+		return -1
+	}
+}

@@ -1,0 +1,332 @@
+// Package monitoring has a real Prometheus scrape a real manager, and puts every query of the dashboard and every alert to it: what
+// is shipped is there only if it gives data.
+package monitoring
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// afternoon is before the first edge of the scene.
+var afternoon = time.Date(2026, 3, 2, 17, 0, 0, 0, time.UTC)
+
+var inUse = []string{"deployments.apps", "horizontalpodautoscalers.autoscaling", "rollouts.argoproj.io"}
+
+// scene is a cluster with a manager that a Prometheus scrapes.
+type scene struct {
+	*testing.T
+	env        *harness.Env
+	clock      *clocktesting.FakeClock
+	prometheus *prometheus
+}
+
+func TestMonitoring(t *testing.T) {
+	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelAPI, With: []string{"prometheus", "promtool"}, Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := env.Cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s := &scene{T: t, env: env, clock: clocktesting.NewFakeClock(afternoon)}
+	defer s.start()()
+	s.play()
+	t.Run("the dashboard has data", s.dashboard)
+	t.Run("savings are exact", s.savings)
+	t.Run("the alerts have data", s.alerts)
+	t.Run("each alert fires where it should", s.alertsFire)
+	t.Run("series go with their policy", s.seriesGo)
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// start runs the manager with an endpoint of its own for metrics, as its binary does, and has it scraped.
+func (s *scene) start() (stop func()) {
+	s.must(s.env.InstallAdapters(s.Context(), inUse...))
+	ctx, cancel := context.WithCancel(context.Background())
+	metrics, port := fmt.Sprintf("127.0.0.1:%d", freePort(s.T)), freePort(s.T)
+	var said bytes.Buffer
+	log := zap.New(zap.WriteTo(&said))
+	ctrl.SetLogger(log)
+	done := make(chan error, 1)
+	go func() {
+		done <- app.Run(ctx, s.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"), app.Options{
+			MetricsAddress: metrics, HealthAddress: "0", Namespace: harness.Namespace, Workers: 16, QPS: -1, ShutdownTimeout: harness.Patience,
+			Log: log, Clock: s.clock, Webhook: app.WebhookOptions{
+				Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball"},
+		})
+	}()
+	s.must(s.env.AwaitAdapters(s.Context(), inUse[:2]...))
+	s.prometheus = startPrometheus(s.T, s.env.Cluster, s.env.Root, metrics)
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.Errorf("the manager ended: %v\n%s", err, said.String())
+		}
+	}
+}
+
+// play has everything happen that metrics tell of, while Prometheus looks.
+func (s *scene) play() {
+	text, err := os.ReadFile("scene.yaml")
+	s.must(err)
+	eventually(s.T, func() error { return s.env.Apply(s.Context(), text) }) // once the webhook is reached
+	denied := func(what string, change func() error) {
+		eventually(s.T, func() error {
+			if err := change(); err == nil || !strings.Contains(err.Error(), "sale") {
+				return fmt.Errorf("%s: got %w, want it denied by the freeze", what, err)
+			}
+			return nil
+		})
+	}
+	api := &appsv1.Deployment{}
+	api.Namespace, api.Name = "depot", "api"
+	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api, client.DryRunAll) })
+	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api) })
+	s.must(s.env.Patch(s.Context(), api, `{"spec":{"template":{"metadata":{"annotations":{"fix":"1"}}}}}`))
+	// An edge is one only for who has seen what was before.
+	s.prometheus.is(s.T, `flyball_targets{policy="shop/nights",state="awake"}`, 1)
+	s.clock.SetTime(time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC))
+	s.replicas(0)
+}
+
+func (s *scene) replicas(want int32) {
+	s.Helper()
+	eventually(s.T, func() error {
+		var d appsv1.Deployment
+		if err := s.env.Client.Get(s.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &d); err != nil {
+			return err
+		}
+		if *d.Spec.Replicas != want {
+			return fmt.Errorf("shop/web has %d replicas, want %d", *d.Spec.Replicas, want)
+		}
+		return nil
+	})
+}
+
+// dashboard puts every query of the dashboard, those of its variables included, to Prometheus.
+func (s *scene) dashboard(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(s.env.Root, "deploy", "dashboards", "flyball.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			Title, Type string
+			Targets     []struct{ Expr string }
+		}
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$policy_kind", ".*", "$policy", ".*", "$target_namespace", ".*")
+	queries, rows := 0, map[string]bool{}
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			rows[p.Title] = true
+		}
+		for _, target := range p.Targets {
+			queries++
+			t.Run(p.Title, func(t *testing.T) { s.prometheus.hasData(t, variables.Replace(target.Expr)) })
+		}
+	}
+	for _, row := range []string{"Sleeping", "Savings", "Freezes", "Health"} {
+		if !rows[row] {
+			t.Errorf("there is no row %s", row)
+		}
+	}
+	if queries < 30 {
+		t.Errorf("found only %d queries", queries)
+	}
+	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	for _, v := range d.Templating.List {
+		if m := values.FindStringSubmatch(v.Definition); m != nil {
+			s.prometheus.hasData(t, fmt.Sprintf("count by (%s) (%s)", m[2], variables.Replace(m[1])))
+		}
+	}
+}
+
+// savings compares what Prometheus has with the requests of the one Deployment that sleeps: three pods of half a core.
+func (s *scene) savings(t *testing.T) {
+	const of = `{policy_kind="Schedule",policy="shop/nights",target_namespace="shop"}`
+	is := func(expression string, want float64) { t.Helper(); s.prometheus.is(t, expression, want) }
+	is("flyball_saved_replicas"+of, 3)
+	is("flyball_saved_cpu_cores"+of, 1.5)
+	is("flyball_saved_memory_bytes"+of, 3*256<<20)
+	is("flyball_saved_replica_seconds_total"+of, 0)
+	s.clock.Step(10 * time.Hour)
+	is("flyball_saved_replica_seconds_total"+of, 3*10*3600)
+	is("flyball_saved_cpu_core_seconds_total"+of, 1.5*10*3600)
+	is("flyball_saved_memory_byte_seconds_total"+of, 3*256<<20*10*3600)
+	is(`flyball_freeze_denials_total{policy="depot/sale",action="Delete",enforcement="Deny"}`, 1) // the dry run does not count
+	is(`flyball_freeze_exceptions_total{policy="depot/sale",action="RollOut"}`, 1)
+	is(`flyball_adapter_kind_installed{adapter="rollouts.argoproj.io"}`, 0)
+}
+
+type rule struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+// rules gives the shipped alerts.
+func (s *scene) rules(t *testing.T) (all []rule) {
+	text, err := os.ReadFile(filepath.Join(s.env.Root, "deploy", "alerts", "flyball.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Groups []struct{ Rules []rule } }
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// alerts looks whether Prometheus evaluates every alert, and has every series that the alerts look at.
+func (s *scene) alerts(t *testing.T) {
+	rules := s.rules(t)
+	for _, r := range rules {
+		selectors := s.prometheus.selectors(t, r.Expr)
+		if len(selectors) == 0 {
+			t.Errorf("%s looks at nothing", r.Alert)
+		}
+		for _, selector := range selectors {
+			s.prometheus.hasData(t, selector)
+		}
+	}
+	eventually(t, func() error {
+		var loaded struct {
+			Groups []struct {
+				Rules []struct{ Name, Health, LastError string }
+			}
+		}
+		if err := s.prometheus.get(t.Context(), "/api/v1/rules", nil, &loaded); err != nil {
+			return err
+		}
+		healthy := 0
+		for _, g := range loaded.Groups {
+			for _, r := range g.Rules {
+				if r.Health != "ok" {
+					return fmt.Errorf("the rule %s is %s: %s", r.Name, r.Health, r.LastError)
+				}
+				healthy++
+			}
+		}
+		if healthy != len(rules) {
+			return fmt.Errorf("%d rules are evaluated, want %d", healthy, len(rules))
+		}
+		return nil
+	})
+}
+
+// alertsFire runs the tests of the rules, and looks whether every alert has one that fires and one that does not.
+func (s *scene) alertsFire(t *testing.T) {
+	tests := filepath.Join(s.env.Root, "deploy", "alerts", "tests", "flyball.yaml")
+	if out, err := exec.CommandContext(t.Context(), s.env.Cluster.Bin("promtool"), "test", "rules", tests).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Tests []struct {
+			Cases []struct {
+				Alertname string
+				Want      []any `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range file.Tests {
+		for _, c := range test.Cases {
+			fires[c.Alertname] = fires[c.Alertname] || len(c.Want) > 0
+			silent[c.Alertname] = silent[c.Alertname] || len(c.Want) == 0
+		}
+	}
+	for _, r := range s.rules(t) {
+		if !fires[r.Alert] || !silent[r.Alert] {
+			t.Errorf("%s: tested where it fires: %t, where it does not: %t", r.Alert, fires[r.Alert], silent[r.Alert])
+		}
+	}
+}
+
+// seriesGo deletes the policies. What names one of them is not reported any more.
+func (s *scene) seriesGo(t *testing.T) {
+	text, err := os.ReadFile("scene.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock.SetTime(time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)) // the freeze is over and guards itself no more
+	all, err := harness.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range all {
+		if obj.GroupVersionKind().Group == "flyball.dev" {
+			eventually(t, func() error { return client.IgnoreNotFound(s.env.Client.Delete(t.Context(), obj)) })
+		}
+	}
+	eventually(t, func() error {
+		left, err := s.prometheus.query(t.Context(), `{policy!="",job="flyball"}`)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d series of policies are left", len(left))
+		}
+		return err
+	})
+	s.replicas(3)
+}
+
+func eventually(t *testing.T, check func() error) {
+	t.Helper()
+	if err := harness.Poll(t.Context(), harness.Patience, check); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePort finds a port on loopback that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
