@@ -1,0 +1,41 @@
+// Command generate writes docs/cli from the commands of kubectl flyball.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra/doc"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+)
+
+func main() {
+	if err := write(filepath.Join("docs", "cli")); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+// write makes a page of each command in a directory, and removes pages of commands that are no more.
+func write(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		return fmt.Errorf("list %s: %w", dir, err)
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return fmt.Errorf("remove an old page: %w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	root := cli.New(cli.Env{})
+	root.DisableAutoGenTag = true
+	if err := doc.GenMarkdownTree(root, dir); err != nil {
+		return fmt.Errorf("write the pages of the commands: %w", err)
+	}
+	return nil
+}
