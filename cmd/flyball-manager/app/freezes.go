@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -108,7 +109,7 @@ func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.V
 }
 
 // add serves judgements and keeps their webhook configuration, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *admit.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
+func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, &admit.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),

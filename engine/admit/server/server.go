@@ -1,4 +1,4 @@
-package admit
+package server
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/credential"
 	"flyball.dev/flyball/engine/admit/registration"
 )
@@ -49,7 +50,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
 	}
 	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
-	s.Handle(registration.ValidatePath, newOwnKinds(scheme, options.Kinds))
+	s.Handle(registration.ValidatePath, admit.NewOwnKinds(scheme, options.Kinds))
 	return s, nil
 }
 
