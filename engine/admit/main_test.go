@@ -201,8 +201,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// start runs a server until the end of the test, or until stop is called, and waits until it is ready.
-// It gives the server and its stop.
+// start runs a server until the end of the test, or until the function it gives is called, and waits until it is ready.
 func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	t.Helper()
 	server, err := server.New(api.Config(), opts)
