@@ -167,36 +167,54 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 	p := v.startProgress()
 	defer p.done()
 	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	lists, err := v.lists(ctx, cluster, namespace)
+	if err != nil {
+		return nil, lists, err
+	}
+	v.sleeping = &migrate.Input{}
+	loaded := map[schema.GroupKind]bool{}
+	if v.takeOver {
+		for _, a := range lists.Adapters {
+			loaded[schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}] = true
+		}
+		for _, raw := range lists.Objects {
+			v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
+		}
+	}
 	var kinds []schema.GroupKind
 	for _, k := range migrate.Kinds(v.tools, v.takeOver) {
-		if !in.Files || v.takeOver {
+		if !loaded[k.GroupKind] && (!in.Files || v.takeOver) {
 			kinds = append(kinds, k.GroupKind)
 		}
 	}
 	raws, err := cluster.Objects(ctx, kinds, namespace)
 	if err != nil {
-		return nil, world.Lists{}, err
+		return nil, lists, err
 	}
-	v.sleeping = &migrate.Input{}
 	for _, raw := range raws {
 		v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
 	}
 	if !in.Files {
 		in = v.sleeping
 	}
+	return in, lists, nil
+}
+
+// lists is the world of the cluster where something is taken over; else that of the library's adapters is enough.
+func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
 	if !v.takeOver {
 		w, err := v.files(nil, namespace).World(&source.Manifests{})
 		if err != nil {
-			return nil, world.Lists{}, err
+			return world.Lists{}, err
 		}
-		return in, w.Lists, nil
+		return w.Lists, nil
 	}
 	w, err := cluster.Load(ctx, source.Query{Namespace: namespace})
 	if err != nil {
-		return nil, world.Lists{}, err
+		return world.Lists{}, err
 	}
 	v.showNotes(w)
-	return in, w.Lists, nil
+	return w.Lists, nil
 }
 
 // runTakeOver moves originals into the ledger. A dry run takes the policies that are printed for applied.

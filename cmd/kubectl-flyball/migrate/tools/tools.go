@@ -3,6 +3,8 @@ package tools
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,9 @@ import (
 
 // All lists the tools, in the order in which their objects are printed.
 func All() []migrate.Tool {
-	return []migrate.Tool{lightsOut()}
+	return []migrate.Tool{
+		lightsOut(), kubeGreen(), kubeFreeze(), smartHPA(), tortoise(), podDeletionCost(), kedaCron(), argoSyncWindows(),
+	}
 }
 
 // Kinds that several tools have to do with.
@@ -67,6 +71,11 @@ func names(all []migrate.Object) string {
 		list[i] = o.Name()
 	}
 	return strings.Join(list, ", ")
+}
+
+// sortedKeys are the keys of a JSON object.
+func sortedKeys(object gjson.Result) []string {
+	return slices.Sorted(maps.Keys(object.Map()))
 }
 
 // decoded reads a part of an object; nil where it is absent or no such thing.
