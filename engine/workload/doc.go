@@ -153,8 +153,6 @@ type Field struct {
 	Raw string
 	// Depth is how many leading tokens of the path exist.
 	Depth uint8
-	// Sole is how many containers above the leaf, going up, hold nothing else.
-	Sole uint8
 }
 
 // LedgerNotes is what is known of a ledger besides its entries.
@@ -167,6 +165,8 @@ type LedgerNotes struct {
 	CopyOf string
 	// Authors says who has written the fields of the entries since, in the order of the ledger; nil where nothing is known of it.
 	Authors []Author
+	// Members are the numbers of members of the containers that Flyball may have made for fields of the ledger, by pointer.
+	Members map[string]int
 }
 
 // Notes is what is known of the ledger annotation besides its entries; the zero value where there is none.
