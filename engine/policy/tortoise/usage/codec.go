@@ -77,6 +77,7 @@ func (w *writer) series(s *Series) {
 	w.int(s.last, int64(s.count))
 	w.float(s.sum)
 	w.float(s.peak)
+	w.float(s.latest)
 	if s.last == 0 {
 		return
 	}
@@ -230,7 +231,7 @@ func (r *reader) slots(slots *[hoursOfWeek]slot) {
 
 func (r *reader) series(s *Series) {
 	s.last, s.count = r.int(), int(r.int())
-	s.sum, s.peak = r.float(), r.float()
+	s.sum, s.peak, s.latest = r.float(), r.float(), r.float()
 	if s.last < 0 || s.count < 0 {
 		r.bad = true
 	}

@@ -34,8 +34,8 @@ type Series struct {
 	// last is the number of the newest step that has begun, in steps of Unix time; zero: none.
 	last int64
 	// sum, count and peak are of the newest step.
-	sum, peak float64
-	count     int
+	sum, peak, latest float64
+	count             int
 }
 
 // stepOf gives the number of the step of an instant.
@@ -59,6 +59,7 @@ func (s *Series) Add(demand float64, at time.Time) {
 		s.last, s.sum, s.count, s.peak = n, 0, 0, 0
 	}
 	s.sum += demand
+	s.latest = demand
 	s.count++
 	s.peak = max(s.peak, demand)
 }
@@ -105,3 +106,6 @@ func (s *Series) merge(o *Series) {
 	}
 	*s = merged
 }
+
+// Latest is the demand that was added last, in milli-CPU.
+func (s *Series) Latest() float64 { return s.latest }
