@@ -247,7 +247,7 @@ func (v *view) undoAll() []string {
 	originals := make([]string, len(v.a.projection.slots))
 	for i, s := range v.a.projection.slots {
 		originals[i] = v.current(s).Raw
-		if s.mode == modeCount || !s.path.IsPlain() {
+		if !s.path.IsPlain() {
 			continue
 		}
 		for k := range v.entries {

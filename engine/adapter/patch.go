@@ -86,7 +86,7 @@ func (v *view) removeMade(edits []edit, decisions []decision) []edit {
 			}
 			edits = slices.DeleteFunc(edits, func(o edit) bool { return startsWith(o.tokens, container) })
 			e.tokens, e.alone = container, 0
-			e.field = workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, small(len(e.tokens)))}
+			e.field = workload.Field{Raw: "{}", Depth: small(level)}
 			edits = append(edits, e)
 			i = -1
 			break
@@ -137,31 +137,9 @@ func (v *view) emptied(edits []edit, e *edit) (edit, bool) {
 	}
 	above := *e
 	above.tokens = container
-	above.field = workload.Field{Raw: "{}", Depth: small(level), Sole: e.field.Sole - min(e.field.Sole, 1)}
-	n, ok := v.members(edits, container)
-	return above, ok && n == removed
-}
-
-// members is the number of members of a container, where it is known.
-func (v *view) members(edits []edit, container []string) (int, bool) {
-	if s := v.a.projection.counts[pointerOf(container)]; s != nil {
-		n, ok := natural(v.current(s).Raw)
-		return int(n), ok
-	}
-	isSole := func(tokens []string, f workload.Field) bool {
-		return startsWith(tokens, container) && len(tokens)-len(container) <= int(f.Sole)
-	}
-	for _, e := range edits {
-		if isSole(e.tokens, e.field) {
-			return 1, true
-		}
-	}
-	for _, s := range v.a.projection.counts {
-		if isSole(s.tokens, v.current(s)) {
-			return 1, true
-		}
-	}
-	return 0, false
+	above.field = workload.Field{Raw: "{}", Depth: small(level)}
+	n, known := v.obj.Notes().Members[pointerOf(container)]
+	return above, known && n == removed
 }
 
 // startsWith says whether the tokens lead into the container at prefix.

@@ -82,6 +82,11 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err := judging.add(mgr, server, o.Author, enforcement); err != nil {
 		return nil, err
 	}
+	if opts.Webhook.Evaluate.Enabled {
+		if err := judging.evaluate(config, server); err != nil {
+			return nil, err
+		}
+	}
 	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
 		return nil, err
 	}
