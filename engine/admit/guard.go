@@ -241,7 +241,7 @@ func (g *Guard) Adapter(inner Validator) Kind {
 
 // holds asks whether a user holds a verb on a policy.
 func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.UserInfo, verb string, policy workload.Policy) (bool, error) {
-	return allowed(ctx, rights, user, authorizationv1.ResourceAttributes{
+	return Holds(ctx, rights, user, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: FreezeResources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
 	})
 }
