@@ -87,8 +87,9 @@ func isReady(name string) error {
 
 // ready drafts an adapter of each kind and applies it as it is. It gives how many become ready. Of the others the command has to say
 // what it could not find.
-func ready(names []string) (count int) {
+func ready(names []string) int {
 	GinkgoHelper()
+	var drafted []string
 	for _, name := range names {
 		code, out, errOut := flyball("adapter", "new", name)
 		if code != 0 {
@@ -98,10 +99,12 @@ func ready(names []string) (count int) {
 		}
 		Expect(out).To(ContainSubstring("# guessed "), name)
 		Expect(env.Apply(ctx, []byte(out))).To(Succeed(), name)
-		Eventually(func() error { return isReady(name) }).Should(Succeed())
-		count++
+		drafted = append(drafted, name)
 	}
-	return count
+	for _, name := range drafted {
+		Eventually(func() error { return isReady(name) }).Should(Succeed())
+	}
+	return len(drafted)
 }
 
 var _ = DescribeTable("At least two thirds of the drafts of adapters become ready unedited",
