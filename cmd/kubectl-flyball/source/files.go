@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -113,7 +114,7 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) error {
 		for _, k := range policyKinds() {
 			names = append(names, k.Name)
 		}
-		if near := Nearest(kind, names); near != "" {
+		if near := spelling.Nearest(kind, names); near != "" {
 			return d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)
 		}
 		return d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))

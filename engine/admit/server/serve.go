@@ -1,4 +1,4 @@
-package admit
+package server
 
 import (
 	"cmp"
@@ -59,11 +59,14 @@ func (s *Server) serve(ctx context.Context) error {
 		GetCertificate: s.certs.certificate,
 		NextProtos:     []string{"h2", "http/1.1"},
 	}
-	if err := gate.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames); err != nil {
+	if err := gate.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames, len(s.public) > 0); err != nil {
 		return err
 	}
+	guarded := &gate.Gate{
+		Tokens: s.certs.tokens, Inner: s.web.WebhookMux(), Bounds: gate.NewBounds(s.options.Log), Public: s.public, Certified: s.options.ClientCA != "",
+	}
 	server := &http.Server{
-		Handler:     s.closeWhenDraining(&gate.Gate{Tokens: s.certs.tokens, Inner: s.web.WebhookMux(), Bounds: gate.NewBounds(s.options.Log)}),
+		Handler:     s.closeWhenDraining(guarded),
 		TLSConfig:   secured,
 		ConnContext: new(gate.Newcomers).Context,
 		// What clients do wrong is theirs: it is not logged, by whoever comes.

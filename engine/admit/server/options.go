@@ -1,4 +1,4 @@
-package admit
+package server
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
@@ -23,7 +24,7 @@ type Options struct {
 	// Endpoint is where API servers reach it.
 	Endpoint registration.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
-	Kinds []Kind
+	Kinds []admit.Kind
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. What replaces
 	// them is served at once. Empty: the server makes and rotates certificates itself and keeps them in Secret.
@@ -74,7 +75,7 @@ func (o Options) check() (Options, error) {
 		switch {
 		case k.Kind == "" || k.Resource == "" || k.Validator == nil:
 			return o, fmt.Errorf("options of the admission server: Kinds[%d] %s: kind, resource and validator are required", i, k.Kind)
-		case slices.ContainsFunc(o.Kinds[:i], func(other Kind) bool { return other.Kind == k.Kind }):
+		case slices.ContainsFunc(o.Kinds[:i], func(other admit.Kind) bool { return other.Kind == k.Kind }):
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}
@@ -96,7 +97,7 @@ func defaultTo(d *time.Duration, value time.Duration) {
 
 // own describes the configuration that the server keeps.
 func (o Options) own(ctx context.Context, reach registration.Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, Registered(o.Kinds), nil)
+	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), nil)
 	config.Webhooks[0].ClientConfig = reach.Client(o.Endpoint, registration.ValidatePath)
 	if o.Owner != nil {
 		owner, err := o.Owner(ctx)

@@ -1,4 +1,4 @@
-package verdict
+package court
 
 import (
 	"encoding/json"
@@ -14,9 +14,9 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// Applied is an object once a manifest is applied to it, as kubectl apply works it out: what the manifest says is laid over the
+// applied is an object once a manifest is applied to it, as kubectl apply works it out: what the manifest says is laid over the
 // object, and what the last applied manifest said and this one does not is taken away. Fields that nobody speaks of stay.
-func Applied(live, manifest []byte) ([]byte, error) {
+func applied(live, manifest []byte) ([]byte, error) {
 	root := gjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil {

@@ -1,4 +1,4 @@
-package admit
+package server
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/credential"
 	"flyball.dev/flyball/engine/admit/registration"
 )
@@ -29,6 +30,8 @@ type Server struct {
 	web     webhook.Server
 	certs   *keeper
 	options Options
+	// public are handlers that answer who does not know the secret part of the path.
+	public map[string]http.Handler
 
 	listening, draining atomic.Bool
 }
@@ -49,7 +52,7 @@ func New(config *rest.Config, options Options) (*Server, error) {
 		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
 	}
 	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
-	s.Handle(registration.ValidatePath, newOwnKinds(scheme, options.Kinds))
+	s.Handle(registration.ValidatePath, admit.NewOwnKinds(scheme, options.Kinds))
 	return s, nil
 }
 
@@ -98,6 +101,18 @@ func (s *Server) Handle(path string, handler admission.Handler) {
 
 // HandleHTTP answers plain requests on a path of the server. It panics if the path is taken, and is called before Start.
 func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(path, handler) }
+
+// HandlePublic answers requests on a whole path, without a secret part. The handler asks itself who comes, and bounds what it takes
+// of them; it calls gate.Known once it knows. It panics if the path is taken, and is called before Start.
+func (s *Server) HandlePublic(path string, handler http.Handler) {
+	if s.public[path] != nil {
+		panic("the path " + path + " is taken")
+	}
+	if s.public == nil {
+		s.public = map[string]http.Handler{}
+	}
+	s.public[path] = handler
+}
 
 // Start serves until the context ends, and then lets requests that are under way end.
 func (s *Server) Start(ctx context.Context) error {
