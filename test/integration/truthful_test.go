@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -148,7 +149,7 @@ var _ = Describe("Names as long as the API server allows", func() {
 		Expect(ledger(ns, long)(Default)).To(ContainSubstring(`"by":"Schedule/` + ns + "/" + long + `"`))
 		Eventually(conditionOf(ns, long, v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 		Eventually(reasons(ns, long)).Should(HaveKeyWithValue("Asleep", 1))
-		Eventually(labelled(m, ns+"/"+long)).Should(ConsistOf(seriesOfPolicies))
+		Eventually(labelled(m, ns+"/"+long)).Should(ConsistOf(append(slices.Clone(seriesOfPolicies), "flyball_batches_total")))
 		clock.SetTime(dawn)
 		Eventually(replicas(ns, long)).Should(BeEquivalentTo(3))
 		Eventually(ledger(ns, long)).Should(BeEmpty())
