@@ -133,31 +133,28 @@ func differAsObject(before, after string, inner []*rule, inherited workload.Chan
 		all = inherited
 	}
 	for i, m := range news {
-		all |= differMember(m.key, lookup(olds, m.key, i), m.value, inner, inherited)
+		before, _ := find(olds, m.key, i)
+		all |= differMember(m.key, before, m.value, inner, inherited)
 	}
 	for i, m := range olds {
-		if !has(news, m.key, i) {
+		if _, stays := find(news, m.key, i); !stays {
 			all |= differMember(m.key, m.value, "", inner, inherited)
 		}
 	}
 	return all
 }
 
-// lookup finds the value of a key, which is likely at the place i.
-func lookup(all []pair, key string, i int) string {
+// find finds the value of a key, which is likely at the place i.
+func find(all []pair, key string, i int) (value string, ok bool) {
 	if i < len(all) && all[i].key == key {
-		return all[i].value
+		return all[i].value, true
 	}
 	for _, p := range all {
 		if p.key == key {
-			return p.value
+			return p.value, true
 		}
 	}
-	return ""
-}
-
-func has(all []pair, key string, i int) bool {
-	return i < len(all) && all[i].key == key || slices.ContainsFunc(all, func(p pair) bool { return p.key == key })
+	return "", false
 }
 
 func differMember(key, before, after string, inner []*rule, inherited workload.Change) workload.Change {
@@ -170,12 +167,17 @@ func differMember(key, before, after string, inner []*rule, inherited workload.C
 			rules = append(rules, n)
 		}
 	}
+	return differPart(before, after, rules, inner, inherited)
+}
+
+// differPart compares a member or an element that some rules name. Those for every member or element come after them.
+func differPart(before, after string, named, inner []*rule, inherited workload.Change) workload.Change {
 	for _, r := range inner {
 		if r.wild != nil {
-			rules = append(rules, r.wild)
+			named = append(named, r.wild)
 		}
 	}
-	return differ(before, after, rules, actionOf(rules, inherited))
+	return differ(before, after, named, actionOf(named, inherited))
 }
 
 // actionOf is the action of the most specific rule that has one.
@@ -224,12 +226,7 @@ func differElement(i int, before, after string, inner []*rule, inherited workloa
 			}
 		}
 	}
-	for _, r := range inner {
-		if r.wild != nil {
-			rules = append(rules, r.wild)
-		}
-	}
-	return differ(before, after, rules, actionOf(rules, inherited))
+	return differPart(before, after, rules, inner, inherited)
 }
 
 // selects says whether the filter holds for an element.

@@ -81,7 +81,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	result = v.summary(w.first, decisions)
 	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.failure()
 	result.State = v.state(&w, decisions, plan)
-	reasons := append(w.fixed, w.reasons...)
+	reasons := slices.Concat(w.fixed, w.reasons)
 	for _, pointer := range result.Ignored {
 		reasons = append(reasons, "the ledger's entry for "+pointer+" is not carried out: the field cannot be written")
 	}

@@ -71,7 +71,7 @@ func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
 		return done, err
 	}
 	if target, governs := found.Governs(projected); governs {
-		err = j.judgeTargets(ctx, []workload.Ref{target}, set, &done.Verdict, req)
+		err = j.addScaling(ctx, []workload.Ref{target}, set, &done.Verdict, req)
 	}
 	return done, err
 }

@@ -11,9 +11,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// judgeGoverned adds to a verdict what a change of an autoscaler does to what it governs: who makes, edits or deletes one scales
-// its target, where that exists. The first target that must not be scaled decides. It edits the verdict.
-func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
+// addGoverned adds to a verdict what a change of an autoscaler does to what it governs: who makes, edits or deletes one scales
+// its target, where that exists. The first target that must not be scaled decides.
+func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	found := j.Freezes.Adapter(r.resource.GroupResource())
 	if found == nil || !found.CanGovern() || r.subresource != "" {
 		return nil
@@ -26,11 +26,11 @@ func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, v
 	if err != nil {
 		return err
 	}
-	return j.judgeTargets(ctx, targets, set, verdict, req)
+	return j.addScaling(ctx, targets, set, verdict, req)
 }
 
-// judgeTargets adds to a verdict that each of some targets is scaled. It edits the verdict.
-func (j *Judge) judgeTargets(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
+// addScaling adds to a verdict that each of some targets is scaled.
+func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	for _, target := range targets {
 		if !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {
 			continue

@@ -129,7 +129,7 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
 	if done.Verdict.Allowed {
-		if err := j.judgeGoverned(ctx, r, set, &done.Verdict, req); err != nil {
+		if err := j.addGoverned(ctx, r, set, &done.Verdict, req); err != nil {
 			return gate.Answer{}, Judgement{Request: req, Err: err}
 		}
 	}

@@ -35,8 +35,6 @@ type Options struct {
 	// nobody is asked for one. ClientNames are the common names of the certificates that count; none: all do.
 	ClientCA    string
 	ClientNames []string
-	// ExtraHosts are further DNS names and IP addresses that the certificate is to cover.
-	ExtraHosts []string
 	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle and path are kept.
 	Configurations []string
 	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects. Empty: others

@@ -88,7 +88,7 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 		return nil, err
 	}
 	k.rotation = credential.Rotation{
-		Hosts:     append(hosts, options.ExtraHosts...),
+		Hosts:     hosts,
 		Authority: options.AuthorityLifetime, Serving: options.ServingLifetime, Overlap: options.Overlap,
 	}
 	return k, nil
