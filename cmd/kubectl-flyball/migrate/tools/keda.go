@@ -45,7 +45,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 		switch {
 		case len(crons) == 0:
 		case others > 0 || broken:
-			emitCrons(s, scaled, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(n)} }, out)
+			emitCrons(s, scaled, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
 		default:
 			convertCronOnly(s, crons, out)
 		}
@@ -53,6 +53,15 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 	if any {
 		out.Step("apply the objects above, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
 	}
+}
+
+// floor is the minimum that a cron trigger asks for: never below the object's own, and never above its maximum.
+func floor(s migrate.Object, desired int64) int64 {
+	most := int64(100) // KEDA's default
+	if n := s.Get("spec.maxReplicaCount"); n.Exists() {
+		most = n.Int()
+	}
+	return min(max(desired, s.Get("spec.minReplicaCount").Int()), most)
 }
 
 func readCron(m gjson.Result) (cronTrigger, string) {

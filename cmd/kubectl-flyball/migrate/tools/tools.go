@@ -19,7 +19,7 @@ import (
 // All lists the tools, in the order in which their objects are printed.
 func All() []migrate.Tool {
 	return []migrate.Tool{
-		lightsOut(), kubeGreen(), kubeFreeze(), smartHPA(), tortoise(), podDeletionCost(), kedaCron(), argoSyncWindows(),
+		lightsOut(), downscaler(), kubeGreen(), kubeFreeze(), smartHPA(), tortoise(), podDeletionCost(), kedaCron(), argoSyncWindows(),
 	}
 }
 
