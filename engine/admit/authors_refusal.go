@@ -54,7 +54,7 @@ func waysOut(c claim, adapters []string) string {
 	case !c.selected:
 		out = "leave out " + c.field
 	case c.named:
-		out = "take them out of " + c.field
+		out = fmt.Sprintf("list only kinds that you may %s in %s", c.verb, c.field)
 	}
 	if len(adapters) == 0 {
 		return out + ", or be granted that right"

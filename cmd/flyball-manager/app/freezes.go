@@ -20,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -117,7 +118,7 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 }
 
 // add serves judgements and keeps their webhook configuration, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *admit.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
+func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})

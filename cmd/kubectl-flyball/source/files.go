@@ -60,6 +60,11 @@ func (f Files) Read() (*Manifests, error) {
 	return m, nil
 }
 
+// Place says where one of Others stands, as file:line.
+func (m *Manifests) Place(i int) string {
+	return fmt.Sprintf("%s:%d", m.others[i].file, m.others[i].lineOf("apiVersion"))
+}
+
 // expand makes one document of each item of a List.
 func expand(d *document) (docs []*document, faults []error) {
 	root := gjson.ParseBytes(d.json)
@@ -157,6 +162,11 @@ func (f Files) Load() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.World(m)
+}
+
+// World makes a world of manifests that have been read.
+func (f Files) World(m *Manifests) (*World, error) {
 	w := &World{}
 	if err := w.libraryWith(m.Adapters); err != nil {
 		return nil, err
