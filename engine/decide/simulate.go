@@ -19,6 +19,8 @@ type Sandbox interface {
 	EachObject(yield func(workload.Ref))
 	// Apply changes an object as the API server would, and returns the objects that may be decided otherwise now.
 	Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref, error)
+	// BatchOpened is when the last batch of a policy's rate limit was opened; zero: none was.
+	BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
 // Write is one write of a simulation.
@@ -191,6 +193,12 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	}
 	key := batchKey{v.Result.By, v.Result.Direction}
 	b := s.batches[key]
+	if b == nil { // one that is open already counts as used up, as for a manager that starts
+		if opened := s.w.BatchOpened(key.policy, key.direction); !opened.IsZero() && !opened.After(now) {
+			b = &batch{opened: opened, used: limit.Batch}
+			s.batches[key] = b
+		}
+	}
 	switch {
 	case b == nil || !now.Before(b.opened.Add(limit.Delay)):
 		s.batches[key] = &batch{opened: now, used: 1}

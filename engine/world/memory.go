@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -162,6 +163,23 @@ func (k *memoryKind) store(raw []byte) error {
 
 // World is what changes are judged by at admission: the freezes, adapters and namespaces of the lists.
 func (m *Memory) World() *World { return m.world }
+
+// BatchOpened implements decide.Sandbox, by the policy's status.
+func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time {
+	p := m.Find(id)
+	if p == nil || !p.Kind.Acts() {
+		return time.Time{}
+	}
+	status := p.Kind.Status(p.Object)
+	last := status.DownscaleBatch
+	if d == workload.DirectionUp {
+		last = status.UpscaleBatch
+	}
+	if last == nil {
+		return time.Time{}
+	}
+	return last.OpenedAt.Time
+}
 
 // EachObject implements decide.Sandbox.
 func (m *Memory) EachObject(yield func(workload.Ref)) {

@@ -71,6 +71,19 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	return Place{}, fmt.Errorf("there is no %s", target.Ref)
 }
 
+// Names are the namespace and the schedules that can be kept awake beside objects, as Find reads them.
+func Names(w *source.World, namespace string) []string {
+	names := []string{"namespace/" + namespace}
+	for _, k := range schedule.Kinds() {
+		for _, p := range w.Policies {
+			if id := source.IDOf(p); id.Kind == k.Name && (k.ClusterScoped || id.Namespace == namespace) {
+				names = append(names, strings.ToLower(k.Name)+"/"+id.Name)
+			}
+		}
+	}
+	return names
+}
+
 // policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.
 func policyKind(name string) bool {
 	return slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -18,7 +20,21 @@ const completeWithin = 5 * time.Second
 // completeTargets suggests KIND/ and, after the slash, names.
 func (s *session) completeTargets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 0 || s.complete("") != nil {
+	if len(args) > 0 {
+		return nil, none
+	}
+	return s.suggest(cmd, typed, nil)
+}
+
+// completePlaces suggests what can be kept awake: objects, a namespace and schedules; any number of them.
+func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return s.suggest(cmd, typed, awake.Names)
+}
+
+// suggest suggests KIND/ and, after the slash, names: of targets, and of what more gives as KIND/NAME.
+func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if s.complete("") != nil {
 		return nil, none
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
@@ -33,12 +49,24 @@ func (s *session) completeTargets(cmd *cobra.Command, args []string, typed strin
 	if err != nil {
 		return nil, none
 	}
+	var others []string
+	if more != nil {
+		others = more(w, namespace)
+	}
 	if !named {
 		var all []string
 		for _, k := range w.Kinds {
 			all = append(all, k.Names[1]+"/")
 		}
-		return all, none | cobra.ShellCompDirectiveNoSpace
+		for _, other := range others {
+			of, _, _ := strings.Cut(other, "/")
+			all = append(all, of+"/")
+		}
+		slices.Sort(all)
+		return slices.Compact(all), none | cobra.ShellCompDirectiveNoSpace
+	}
+	if others = slices.DeleteFunc(others, func(other string) bool { return !strings.HasPrefix(other, kind+"/") }); len(others) > 0 {
+		return others, none
 	}
 	k, err := w.FindKind(kind)
 	if err != nil {

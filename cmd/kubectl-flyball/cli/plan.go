@@ -37,7 +37,9 @@ func newPlan(s *session) *cobra.Command {
 		Short: "List every write before it happens, and what the policies save",
 		Long: `Lists every write that the policies make in a span of time, before it happens: when, on which object, which field, from what to
 what, and on behalf of which policy. It is a simulation by the manager's own code, from one instant at which something can change
-to the next; nobody deploys in it and no autoscaler acts.
+to the next. What it takes as given: objects that templates of Triggers ask for are made at the beginning, with the fields of
+the template alone, and a batch of a rate limit that is open counts as used up. Not part of it are deletion costs, which follow pods as
+they come and go; fields of templates that are put back; autoscalers; and people who deploy. Notes name the policies concerned.
 
 With -f, policies and adapters that are not applied yet are added or put in place of those of their names (with --delete,
 removed), and the difference is shown.

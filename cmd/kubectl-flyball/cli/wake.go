@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: s.completePlaces,
 	}
 	v.flags(cmd)
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
@@ -70,7 +70,7 @@ that no schedule puts to sleep.`,
 		Example:           "  kubectl flyball sleep deployment/web\n  kubectl flyball sleep namespace/shop --dry-run",
 		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: s.completePlaces,
 	}
 	v.flags(cmd)
 	return cmd

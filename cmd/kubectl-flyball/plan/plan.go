@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world"
 )
 
 // Change is one field that is written, or a write of the ledger alone, at an instant.
@@ -29,6 +28,8 @@ type Change struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	By   string `json:"by"`
+	// Created is true where the object itself is made, by the template of a policy.
+	Created bool `json:"created,omitempty"`
 
 	ref workload.Ref
 }
@@ -39,7 +40,7 @@ func (c *Change) compare(o *Change) int {
 
 // same says whether two plans make the same change.
 func (c *Change) same(o *Change) bool {
-	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By
+	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By && c.Created == o.Created
 }
 
 // Plan is what happens between two instants.
@@ -79,6 +80,9 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	}
 	p := &Plan{From: o.From, To: o.To, Changes: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
 	p.noteUnsimulated(memory)
+	if memory, err = p.create(w, memory, o); err != nil {
+		return nil, err
+	}
 	l := newLedger(memory, o)
 	for write, err := range decide.Writes(memory, o.From, o.To) {
 		if errors.Is(err, decide.ErrRestless) {
@@ -116,22 +120,6 @@ func (p *Plan) take(write *decide.Write) {
 		c.Field, c.From, c.To = e.Pointer, e.From, e.To
 		p.Changes = append(p.Changes, c)
 	}
-}
-
-// noteUnsimulated names what happens besides and is not simulated.
-func (p *Plan) noteUnsimulated(memory *world.Memory) {
-	var notes []string
-	memory.Policies(func(q *world.Policy) bool {
-		if t := q.Template(); t != nil && memory.Raw(t.Ref()) == nil {
-			notes = append(notes, fmt.Sprintf("%s creates %s, which is not part of the plan", q.ID, t.Ref()))
-		}
-		if q.IsBroken() {
-			notes = append(notes, fmt.Sprintf("%s cannot be read, so what it has set stays: %v", q.ID, q.Invalid.ToAggregate()))
-		}
-		return true
-	})
-	slices.Sort(notes)
-	p.Notes = append(p.Notes, notes...)
 }
 
 // Compare gives the difference that an edit makes: the changes that come and go.

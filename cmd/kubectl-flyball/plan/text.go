@@ -46,7 +46,10 @@ func (p *Plan) textChanges(w *report.Writer) {
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		field := c.Field
-		if field == "" {
+		switch {
+		case c.Created:
+			field = "(created)"
+		case field == "":
 			field = "(the ledger only)"
 		}
 		rows[i] = report.Row(instant.Text(c.At, p.zone), c.Target, field, Brief(c.From), Brief(c.To), c.By)
