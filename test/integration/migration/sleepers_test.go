@@ -132,6 +132,11 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 		c := from()
 		It("are taken over from "+c.tool+" and wake exactly as they were", func() {
 			apply(c.objects, ns)
+			DeferCleanup(func() {
+				objs, err := harness.Objects(fmt.Appendf(nil, c.objects, ns))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(env.Client.Delete(ctx, objs[0])).To(Succeed())
+			})
 			owned := fallAsleep(c, ns)
 			apply(c.after, ns)
 			clock.SetTime(night)
