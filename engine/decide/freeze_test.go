@@ -166,4 +166,3 @@ func TestFlyballTakesNothingOutOfAFreeze(t *testing.T) {
 		}
 	}
 }
-

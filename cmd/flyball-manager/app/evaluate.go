@@ -11,19 +11,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admit/server"
 )
 
 // evaluate answers pipelines on the webhook's server, by what judges the webhook's requests.
-func (j *judging) evaluate(config *rest.Config, server *admit.Server) error {
+func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("set up the evaluate API: %w", err)
 	}
 	log := j.opts.Log.WithName("evaluate")
-	server.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
+	s.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
 		Court:  &court.Court{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
 		KindOf: j.kindOf,
 		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),

@@ -82,7 +82,7 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		AdmissionReviewVersions: []string{"v1"},
 		NamespaceSelector:       selecting(nil, scope.Exempt),
 		ObjectSelector:          &metav1.LabelSelector{},
-		MatchConditions:         judgedUsers(scope),
+		MatchConditions:         append(judgedUsers(scope), judgedStatus(kinds)),
 	}
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: FreezeConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
@@ -168,6 +168,30 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 		})
 	}
 	return conditions
+}
+
+// status is the subresource that controllers report by.
+const status = "status"
+
+// judgedStatus is the condition by which API servers send a status where its fields are judged, and else only if it changes labels or
+// annotations, which the status of built-in kinds takes: a controller that reports what it sees is not judged, and does not depend on the
+// server.
+func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
+	var listed []string
+	for _, k := range kinds {
+		if name := celText(k.Group + "/" + k.Resource); slices.Contains(k.Subresources, status) && !slices.Contains(listed, name) {
+			listed = append(listed, name)
+		}
+	}
+	slices.Sort(listed)
+	changed := func(field string) string {
+		return "object.metadata.?" + field + ".orValue({}) != oldObject.metadata.?" + field + ".orValue({})"
+	}
+	return admissionregistrationv1.MatchCondition{
+		Name: "no-mere-status",
+		Expression: "request.?subResource.orValue('') != '" + status + "' || (request.resource.group + '/' + request.resource.resource) in [" + strings.Join(listed, ", ") + "] || " +
+			changed("labels") + " || " + changed("annotations"),
+	}
 }
 
 // celText writes a text as CEL reads it.

@@ -117,8 +117,8 @@ func operationsOf(actions workload.Change) (all operations) {
 	return all
 }
 
-// add adds what is sent of one kind: the operations that can be a denied action, the updates of its subresources that are judged, and
-// /scale where Scale is denied.
+// add adds what is sent of one kind: the operations that can be a denied action, the updates of its subresources that are judged,
+// /scale where Scale is denied, and /status, which can carry metadata.
 func (s sending) add(k FreezeRule) {
 	versions := strings.Join(k.Versions, " ")
 	put := func(rank int, subresource string, o operations) {
@@ -133,11 +133,16 @@ func (s sending) add(k FreezeRule) {
 	}
 	if k.Actions != 0 {
 		for i, name := range k.Subresources {
-			put(i+1, "/"+name, updates)
+			if name != status {
+				put(i+1, "/"+name, updates)
+			}
 		}
 	}
 	if k.Actions.Has(workload.ChangeScale) {
 		put(len(k.Subresources)+1, "/scale", updates)
+	}
+	if k.Actions != 0 {
+		put(len(k.Subresources)+2, "/"+status, updates)
 	}
 }
 

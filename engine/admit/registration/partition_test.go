@@ -68,9 +68,9 @@ func TestFreezesOfSomeNamespaces(t *testing.T) {
 		got = append(got, line)
 	}
 	want := []string{
-		"freeze.flyball.dev NotIn [kube-system] [deployments] [CREATE UPDATE]",
-		"named-1.freeze.flyball.dev In [blog] NotIn [kube-system] [deployments] [DELETE] [jobs] [UPDATE DELETE]",
-		"named-2.freeze.flyball.dev In [kube-system] NotIn [kube-system] [jobs] [UPDATE DELETE]",
+		"freeze.flyball.dev NotIn [kube-system] [deployments] [CREATE UPDATE] [deployments/status] [UPDATE]",
+		"named-1.freeze.flyball.dev In [blog] NotIn [kube-system] [deployments] [DELETE] [jobs] [UPDATE DELETE] [jobs/status] [UPDATE]",
+		"named-2.freeze.flyball.dev In [kube-system] NotIn [kube-system] [jobs] [UPDATE DELETE] [jobs/status] [UPDATE]",
 		"named-3.freeze.flyball.dev In [shop] NotIn [kube-system] [deployments] [DELETE] [deployments/scale] [UPDATE]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -29,12 +29,13 @@ const maxSleep = 10 * time.Minute
 // pace is the shortest time between two looks.
 const pace = 100 * time.Millisecond
 
-// quietConflicts is how many lost races in a row are taken for nothing but that.
+// quietConflicts is how many conflicts in a row are normal: another replica wrote first. More are logged as an error.
 const quietConflicts = 3
 
-// keeper makes, stores, rotates and announces the certificates and the secret path. Every replica runs one: they agree by what
-// the Secret holds. With a directory it makes no certificates, and announces the authorities in there. The Secret and the configurations are written with their resourceVersion as a precondition, and the
-// configurations are read before the Secret; so whoever writes a configuration does it by a Secret at least as new.
+// keeper makes, stores, rotates and announces the certificates and the secret path. Every replica runs one: they agree by what the
+// Secret holds. With a directory it makes no certificates and announces the authorities of the directory. The Secret and the
+// configurations are written with their resourceVersion as a precondition, and the configurations are read before the Secret; so a
+// configuration is always written from a Secret that is at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
@@ -79,8 +80,8 @@ func (k *keeper) run(ctx context.Context) error {
 	return nil
 }
 
-// follow does what sync says, when it says, and whenever something is notified; never more often than every pace, so that two
-// replicas that want different things do not wear out the API server. It returns when the context ends.
+// follow calls sync at the instants that sync asks for, and at every notification, but at most once in each pace: two replicas that
+// want different things must not overload the API server. It returns when the context ends.
 func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
 	retry, failures := retryBackoff(), 0
 	for ctx.Err() == nil {
@@ -118,7 +119,7 @@ func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 	}
 }
 
-// sync does what is to be done now and says when there is something again.
+// sync does what is due now and says when the next thing is due.
 func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err error) {
 	if err := k.hooks.Read(ctx); err != nil {
 		return time.Time{}, err
@@ -158,7 +159,7 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	return earliest(paths.Wake, certs.wake(now)), next.pending
 }
 
-// serve has the server know new paths before API servers are sent there.
+// serve accepts new paths before API servers are sent there.
 func (k *keeper) serve(next *kept) {
 	early := *next
 	early.pending = errNotAnnounced

@@ -32,9 +32,9 @@ const (
 	lastRequests = 2 * registration.Timeout * time.Second
 )
 
-// Drained gives a context that ends Options.Drain after the given one. Until then the server, and all else that runs by it,
-// works on as before, but the server is not ready, and asks each client that still comes to come anew: over a new connection,
-// which a Service leads to another replica. So nobody is left on a connection when the server ends.
+// Drained gives a context that ends Options.Drain after the given one. Until then the server, and all else that runs by it, works on
+// as before, but the server is not ready, and asks each client to open a new connection, which a Service leads to another replica. So
+// no client is connected any more when the server ends.
 func (s *Server) Drained(ctx context.Context) context.Context {
 	if s.options.Drain <= 0 {
 		return ctx
@@ -69,7 +69,7 @@ func (s *Server) serve(ctx context.Context) error {
 		Handler:     s.closeWhenDraining(guarded),
 		TLSConfig:   secured,
 		ConnContext: new(gate.Newcomers).Context,
-		// What clients do wrong is theirs: it is not logged, by whoever comes.
+		// Faults of clients are not logged: anybody could fill the log.
 		ErrorLog:       log.New(io.Discard, "", 0),
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + gate.BodyTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
 	}

@@ -75,7 +75,9 @@ func (c *cluster) newPod() pod {
 	return p
 }
 
-func (c *cluster) measured() bool { return c.t >= warmUp*ticksPerDay || len(c.demand) <= warmUp*ticksPerDay }
+func (c *cluster) measured() bool {
+	return c.t >= warmUp*ticksPerDay || len(c.demand) <= warmUp*ticksPerDay
+}
 
 // resize changes the requests of all pods in place; every twentieth is infeasible and stays as it is.
 func (c *cluster) resize(app, side, memory float64) {

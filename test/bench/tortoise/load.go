@@ -81,7 +81,7 @@ var events = map[string]func(*world, *rand.Rand){
 func newWorld(family string, seed uint64, length int) *world {
 	r := rand.New(rand.NewPCG(seed, hash(family)))
 	pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
-	s := shape{peak: pick(4000, 8000, 16000), trough: pick(2, 4, 8), weekend: 1, sigma: []float64{0.05, 0.2}[seed%2]}
+	s := shape{peak: pick(2000, 4000, 8000), trough: pick(2, 4, 8), weekend: 1, sigma: []float64{0.05, 0.2}[seed%2]}
 	if family != "diurnal" {
 		s.weekend = pick(0.3, 0.6, 1)
 	}

@@ -19,8 +19,14 @@ const (
 )
 
 func newOurs(*world) *flyball {
-	return &flyball{Tuner: tune.New(), spec: tune.Defaults(optimize.Profiles["Balanced"], app)}
+	f := &flyball{Tuner: tune.New(), spec: tune.Defaults(optimize.Profiles["Balanced"], app)}
+	if tweak != nil {
+		tweak(&f.spec)
+	}
+	return f
 }
+
+var tweak func(*tune.Spec)
 
 func (f *flyball) tune(c *cluster) {
 	now := at(c.t)

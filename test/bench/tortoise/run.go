@@ -27,6 +27,8 @@ type Result struct {
 	tally
 	// trace has some numbers of every tick of the run, for plots.
 	trace []point
+	// final is the setting at the end.
+	final setting
 }
 
 type point struct{ demand, capacity, request float32 }
@@ -99,5 +101,5 @@ func simulate(family string, seed uint64, who contender, length int, out *Result
 			out.trace = append(out.trace, point{float32(w.demand[c.t-1]), float32(c.capacity()), float32(c.set.app)})
 		}
 	}
-	out.tally = c.tally
+	out.tally, out.final = c.tally, c.set
 }

@@ -6,10 +6,31 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 func TestTry(t *testing.T) {
 	o := Options{Seeds: TuningSeeds}
+	b := optimize.Profiles["Balanced"]
+	for k, v := range map[string]*float64{"Q": &b.Violation, "PM": &b.Memory, "H": &b.Headroom, "C": &b.CatchUp, "MM": &b.MemoryMargin} {
+		if e := os.Getenv(k); e != "" {
+			fmt.Sscan(e, v)
+		}
+	}
+	optimize.Profiles["Balanced"] = b
+	if e := os.Getenv("U"); e != "" {
+		tweak = func(s *tune.Spec) { fmt.Sscan(e, &s.Bounds.MinUtilisation) }
+	}
+	if e := os.Getenv("SEEDS"); e != "" {
+		o.Seeds = nil
+		for _, f := range strings.Fields(e) {
+			v := uint64(0)
+			fmt.Sscan(f, &v)
+			o.Seeds = append(o.Seeds, v)
+		}
+	}
 	if f := os.Getenv("FAM"); f != "" {
 		o.Families = strings.Split(f, ",")
 	}
@@ -24,7 +45,7 @@ func TestTry(t *testing.T) {
 	sum := map[key]tally{}
 	for _, r := range rs {
 		if os.Getenv("V") != "" {
-			fmt.Printf("%-13s %d %-17s viol %7.1f core %8.1f gib %8.1f kills %d restarts %d changes %d fallen %.0f\n", r.Family, r.Seed, r.Contender, r.ViolationMinutes, r.CoreHours, r.GiBHours, r.Kills, r.Restarts, r.Changes, r.Fallen)
+			fmt.Printf("%-13s %d %-17s viol %7.1f core %8.1f gib %8.1f kills %d restarts %d changes %d fallen %.0f R %.0f side %.0f mem %.0f U %d\n", r.Family, r.Seed, r.Contender, r.ViolationMinutes, r.CoreHours, r.GiBHours, r.Kills, r.Restarts, r.Changes, r.Fallen, r.final.app, r.final.side, r.final.memory, r.final.target)
 		}
 		s := sum[key{r.Family, r.Contender}]
 		s.ViolationMinutes += r.ViolationMinutes / 5

@@ -134,7 +134,7 @@ var _ = Describe("The evaluate API", func() {
 		tooOften := slow.ask(rollout(ns, "free"))
 		Expect(tooOften.Code).To(Equal(http.StatusTooManyRequests), tooOften.Text)
 		Expect(tooOften.Header.Get("Retry-After")).To(Equal("1"))
-		slow.token = tokenOf(ns, "default")
+		slow.token = pipelines.of(ns, "another").token
 		Expect(slow.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnprocessableEntity), "another user has not asked yet")
 	})
 

@@ -48,7 +48,7 @@ func TestFreeze(t *testing.T) { suite.Run(t, "Freezes") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads})
+	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads, Audit: true})
 	for _, crd := range customKinds() {
 		Expect(env.Apply(ctx, []byte(crd))).To(Succeed())
 	}

@@ -11,9 +11,9 @@
 package forecast
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Series is a ring of points, each of one step. Known says whether there is one.
@@ -192,6 +192,23 @@ func (m *Model) margin(q float64) float64 {
 	return last + math.Ln2*min(1, 12/m.total)
 }
 
+// Best gives the quantile at which capacity that is held for the upper bound and steps in which demand is above it cost least together. A
+// share of steps above it costs price times as much as the same share of the expected demand. It is the newsvendor's choice: the more
+// regular the demand, the cheaper it is to be on the safe side.
+func (m *Model) Best(price float64) float64 {
+	if len(m.residuals) < 6 {
+		return 1
+	}
+	best, quantile, sum := math.Inf(1), 1.0, 0.0
+	for _, r := range m.residuals {
+		sum += r.weight
+		if cost := math.Exp(max(r.value, 0)) + price*(1-sum/m.total); cost < best {
+			best, quantile = cost, sum/(m.total+1)
+		}
+	}
+	return quantile
+}
+
 // twice gives the second largest of what the same step had in past seasons, lowered by nothing: what came twice comes again. It is
 // minus infinity where there were not two.
 func (m *Model) twice(step int64) float64 {
@@ -269,7 +286,7 @@ func (m *Model) weigh() {
 			m.Loss += age(i) * Pinball(v, fit, m.cfg.Quantile) / max(sum, 1)
 		}
 	}
-	sort.Slice(m.residuals, func(a, b int) bool { return m.residuals[a].value < m.residuals[b].value })
+	slices.SortFunc(m.residuals, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
 }
 
 // Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.

@@ -15,8 +15,10 @@ type Profile struct {
 	Name string
 	// Headroom is the share of the ready capacity that demand should not be above.
 	Headroom float64
-	// Quantile is the share of steps in which the forecast's upper bound is to hold: one less the violation target.
-	Quantile float64
+	// Violation is the price of a share of time in which demand is above the headroom, in shares of the expected demand.
+	Violation float64
+	// Memory is the price of a GiB of memory in milli-CPU.
+	Memory float64
 	// MemoryQuantile and MemoryMargin make the memory request.
 	MemoryQuantile, MemoryMargin float64
 	// Share is the quantile of the share that other containers need beside the one that is scaled.
@@ -27,9 +29,9 @@ type Profile struct {
 
 // Profiles by name.
 var Profiles = map[string]Profile{
-	"Lean":     {Name: "Lean", Headroom: 0.9, Quantile: 0.95, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
-	"Balanced": {Name: "Balanced", Headroom: 0.85, Quantile: 0.98, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
-	"Safe":     {Name: "Safe", Headroom: 0.75, Quantile: 0.995, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
+	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 0.2, Memory: 25, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
+	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 0.4, Memory: 25, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
+	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 2, Memory: 25, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
 }
 
 // Bounds of what may be chosen.

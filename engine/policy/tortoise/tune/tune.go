@@ -108,10 +108,12 @@ type Tuner struct {
 	Usage *usage.Target
 	State State
 
-	model   *forecast.Model
-	fitted  int64 // hour
-	shares  map[string]float64
-	reasons []optimize.Reason
+	model  *forecast.Model
+	fitted int64 // hour
+	shares map[string]float64
+	// quantile is the share of steps in which the upper bound is to hold.
+	quantile float64
+	reasons  []optimize.Reason
 }
 
 // New gives a tuner that has learnt nothing.
@@ -194,6 +196,7 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 			until = step
 		}
 		t.model, t.fitted = forecast.Fit(peaks{series}, until, forecast.Default()), hour
+		t.quantile = t.model.Best(spec.Profile.Violation)
 		t.shares = map[string]float64{}
 		for _, name := range t.Usage.Containers() {
 			t.shares[name] = t.share(spec, name, until)
@@ -250,7 +253,7 @@ const (
 // there goes; on the way back it falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
 	needed := t.needed(spec, o, upper, request)
-	t.say("min", "%d: demand is not above %.0fm with a chance of %g, a replica may be used up to %.0fm", needed, upper, spec.Profile.Quantile, spec.Profile.Headroom*float64(request))
+	t.say("min", "%d: demand is not above %.0fm with a chance of %g, a replica may be used up to %.0fm", needed, upper, t.quantile, spec.Profile.Headroom*float64(request))
 	current := o.Setting.Min
 	switch {
 	case !may.Lower:
@@ -289,7 +292,7 @@ const (
 
 // upper is what demand is not above from now until a pod that is started now serves, in milli-CPU.
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
-	step, q := stepOf(o.Now), spec.Profile.Quantile
+	step, q := stepOf(o.Now), t.quantile
 	upper := t.model.Upper(step, q)
 	if ahead := stepOf(o.Now.Add(spec.Lead)); ahead != step {
 		upper = max(upper, t.model.Upper(ahead, q))
@@ -333,7 +336,7 @@ func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	first := stepOf(now) / stepsPerHour * stepsPerHour
 	for i := range all {
 		for k := range stepsPerHour {
-			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k, spec.Profile.Quantile), max(request, 1), spec.Profile, spec.Bounds)
+			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k, t.quantile), max(request, 1), spec.Profile, spec.Bounds)
 			all[i] = max(all[i], n)
 		}
 	}
@@ -349,7 +352,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	current := o.Setting.Requests[spec.Scaled]
 	in := optimize.Input{
 		Profile: spec.Profile, Bounds: spec.Bounds, Request: current.CPU, Utilisation: o.Setting.Utilisation, Tolerance: spec.Tolerance,
-		PerPod: float64(current.Memory) / (1 << 30) * milliPerGiB,
+		PerPod: float64(current.Memory) / (1 << 30) * spec.Profile.Memory,
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Setting.Requests)) {
 		if name != spec.Scaled {
@@ -361,7 +364,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 		season *= 7
 	}
 	for step := stepOf(o.Now); step < stepOf(o.Now)+season; step++ {
-		in.Upper = append(in.Upper, t.model.Upper(step, spec.Profile.Quantile))
+		in.Upper = append(in.Upper, t.model.Upper(step, t.quantile))
 		in.Expected = append(in.Expected, t.model.Peak(step))
 	}
 	c := optimize.Choose(in)
@@ -371,9 +374,6 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	}
 	t.reasons = append(t.reasons, c.Reasons...)
 }
-
-// milliPerGiB is the price of a GiB of memory in milli-CPU, as clouds ask for it: an eighth of a core.
-const milliPerGiB = 125
 
 // request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.
 // Downwards, the replicas come first: the request falls when so many are ready that what is left is enough.
