@@ -52,6 +52,7 @@ var scenes = map[string]scene{
 	"docs/policies/trigger.md":       {at: time.Date(2037, 5, 12, 13, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
 	"docs/policies/freeze.md":        {at: time.Date(2037, 12, 21, 12, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
 	"docs/policies/deletion-cost.md": {at: evening, level: local.LevelWorkloads, objects: []string{"zones.yaml"}},
+	"docs/migrating.md":              {at: evening, objects: []string{"migrating-cluster.yaml"}, files: "migrating"},
 	"docs/cli":                       {level: local.LevelWorkloads, objects: []string{"shop.yaml", "cli.yaml"}, files: "cli", namespace: "shop"},
 }
 

@@ -107,22 +107,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestDocuments runs the command lines of documents and compares their output with what stands there.
+// TestDocuments runs the command lines of documents that need no cluster, and compares their output with what stands there.
 func TestDocuments(t *testing.T) {
-	t.Chdir("../../..")
-	for file, atLeast := range map[string]int{"README.md": 2, "docs/migrating.md": 9} {
-		text, err := os.ReadFile(file)
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []struct {
+		file, dir string
+		atLeast   int
+	}{{"README.md", ".", 2}, {"docs/migrating.md", "test/docs/testdata/migrating", 9}} {
+		text, err := os.ReadFile(filepath.Join(root, d.file))
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Chdir(filepath.Join(root, d.dir))
 		blocks := regexp.MustCompile("(?s)```console\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-		if len(blocks) < atLeast {
-			t.Fatalf("there are %d command lines in %s", len(blocks), file)
+		if len(blocks) < d.atLeast {
+			t.Fatalf("there are %d command lines in %s", len(blocks), d.file)
 		}
 		for _, b := range blocks {
 			_, got, _ := strings.Cut(outcome(t, "", strings.Fields(b[1])...), "--- standard output\n")
 			if diff := cmp.Diff(b[2], got); diff != "" {
-				t.Errorf("%s: %s (-) and found (+):\n%s", b[1], file, diff)
+				t.Errorf("%s: %s (-) and found (+):\n%s", b[1], d.file, diff)
 			}
 		}
 	}

@@ -168,10 +168,3 @@ func brief(text string) string {
 	}
 	return text
 }
-
-func cmpOr(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}

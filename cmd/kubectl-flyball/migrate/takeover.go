@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -150,7 +151,7 @@ func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 
 // restore puts the originals back and takes the marks out, in memory.
 func (w *takeover) restore() error {
-	ledger, _, err := workload.ParseLedger(cmpOr(w.live.Get("metadata.annotations").Map()[annotationLedger].String(), "{}"))
+	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[annotationLedger].String(), "{}"))
 	if err != nil {
 		w.Left = err.Error() + ": it is never written"
 	}

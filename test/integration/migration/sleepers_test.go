@@ -68,7 +68,9 @@ func fromLightsOut() coming {
 }
 
 func fromDownscaler() coming {
-	original := func(text string) string { return `"metadata":{"annotations":{"downscaler/original-replicas":"` + text + `"}}` }
+	original := func(text string) string {
+		return `"metadata":{"annotations":{"downscaler/original-replicas":"` + text + `"}}`
+	}
 	return coming{
 		tool: "kube-downscaler",
 		objects: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: "%[1]s", name: downscaler, annotations: {downscaler/exclude: "false"}}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, ` +
@@ -132,6 +134,11 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 		c := from()
 		It("are taken over from "+c.tool+" and wake exactly as they were", func() {
 			apply(c.objects, ns)
+			DeferCleanup(func() {
+				objs, err := harness.Objects(fmt.Appendf(nil, c.objects, ns))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(env.Client.Delete(ctx, objs[0])).To(Succeed())
+			})
 			owned := fallAsleep(c, ns)
 			apply(c.after, ns)
 			clock.SetTime(night)
@@ -329,7 +336,9 @@ var _ = Describe("A take-over", func() {
 		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
 		got := migrate("", "lightsout", "-n", ns, "--take-over", "-o", "json")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
-		var found struct{ Items []struct{ Patch json.RawMessage } }
+		var found struct {
+			Items []struct{ Patch json.RawMessage }
+		}
 		Expect(json.Unmarshal([]byte(got.Out), &found)).To(Succeed())
 		Expect(found.Items).To(HaveLen(1))
 		Expect(env.Patch(ctx, current(owned[0]), `{"metadata":{"labels":{"team":"b"}}}`)).To(Succeed())

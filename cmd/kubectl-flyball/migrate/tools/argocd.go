@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,14 +21,14 @@ func argoSyncWindows() migrate.Tool {
 }
 
 func convertProjects(in *migrate.Input, out *migrate.Output) {
-	any := false
+	found := false
 	for _, p := range in.Of(appProject) {
 		if windows := p.Get("spec.syncWindows").Array(); len(windows) > 0 {
-			any = true
+			found = true
 			convertProject(in, p, windows, out)
 		}
 	}
-	if any {
+	if found {
 		out.Step("turn the adapter of Applications on, apply the objects above, and then take syncWindows out of the AppProjects; an Application that is itself in Git is reset by what syncs it")
 	}
 }
@@ -37,7 +38,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	var sets []string
 	members := map[string][]string{}
 	for _, app := range in.Of(application) {
-		if app.Namespace() != p.Namespace() || zoneless(app.Get("spec.project").Str, "default") != p.Name() {
+		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
 			continue
 		}
 		var key []string
@@ -84,13 +85,6 @@ func addMember(members map[string][]string, sets *[]string, set, name string) ma
 	}
 	members[set] = append(members[set], name)
 	return members
-}
-
-func zoneless(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // holdsFor says whether a window holds for an Application: any of its lists matches, or with andOperator each that is given.

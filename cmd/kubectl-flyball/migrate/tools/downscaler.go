@@ -345,16 +345,16 @@ func inFiles(in *migrate.Input) string {
 // excludeNames lists the objects that a pattern of --exclude-deployments leaves out.
 func (w *downscalerWork) excludeNames(pattern string) {
 	re, err := regexp.Compile(pattern)
-	any := false
+	found := false
 	for _, gk := range w.kinds {
 		for _, o := range w.in.Of(gk) {
 			if err == nil && re.MatchString(o.Name()) && o.Ref() != w.config.own.Ref() {
-				any = true
+				found = true
 				w.out.Leave(o, "--exclude-deployments %s: kubectl label %s %s -n %s %s=true: a selection cannot leave names out", pattern, strings.ToLower(gk.Kind), o.Name(), o.Namespace(), v1alpha1.LabelExclude)
 			}
 		}
 	}
-	if !any {
+	if !found {
 		w.out.Leave(w.config.own, "--exclude-deployments %s matches nothing that is known%s: label what it means with %s=true", pattern, inFiles(w.in), v1alpha1.LabelExclude)
 	}
 }

@@ -24,7 +24,7 @@ type cronTrigger struct {
 }
 
 func convertCrons(in *migrate.Input, out *migrate.Output) {
-	any := false
+	found := false
 	for _, s := range in.Of(scaled) {
 		var crons []cronTrigger
 		others, broken := 0, false
@@ -33,7 +33,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 				others++
 				continue
 			}
-			any = true
+			found = true
 			c, why := readCron(t.Get("metadata"))
 			if why != "" {
 				out.Leave(s, "triggers[%d]: %s", i, why)
@@ -50,7 +50,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 			convertCronOnly(s, crons, out)
 		}
 	}
-	if any {
+	if found {
 		out.Step("apply the objects above, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
 	}
 }

@@ -64,6 +64,9 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	for _, p := range spec.Get("patches").Array() {
 		convertGreenPatch(in, s, p, &sel, out)
 	}
+	if len(sel.kinds) == 0 {
+		out.Leave(s, "it puts no kind to sleep")
+	}
 	rest := slices.DeleteFunc(slices.Clone(sel.kinds), func(gk schema.GroupKind) bool {
 		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
 	})

@@ -119,6 +119,9 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 	}
 	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))
 	a := &v1alpha1.Adapter{ObjectMeta: meta("", plural.GroupResource().String())}
+	if slices.ContainsFunc(out.Emitted, func(e *migrate.Emitted) bool { return e.Object.GetName() == a.Name }) {
+		return // another SleepInfo has asked for it
+	}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}
 	a.Spec.Suspend = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: where, Value: apiextensionsv1.JSON{Raw: []byte(value)}}}}}
 	e := out.Emit(a, s)

@@ -46,20 +46,44 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 		out.Leave(s, "smartRecommendation has no counterpart")
 	}
 	triggers := lastOfEachName(spec.Get("triggers").Array())
-	var zones []string
-	byZone := map[string][]v1alpha1.TimeTrigger{}
-	notes := map[string][]string{}
-	var dead []string
-	for _, t := range triggers {
-		z := t.Get("timezone").Str
-		if _, err := time.LoadLocation(z); err != nil || z == "" || z == "Local" {
-			if z != "" {
-				notes["UTC"] = append(notes["UTC"], "trigger "+t.Get("name").Str+": the zone "+z+" is not known, and counts as UTC there")
-			}
-			z = "UTC"
+	g := groupTriggers(s, triggers, out)
+	if len(g.zones) == 0 {
+		out.Leave(s, "no trigger of it has a counterpart%s", strings.Join(append([]string{""}, g.dead...), "; "))
+	}
+	for i, z := range g.zones {
+		id := s.Name()
+		if len(g.zones) > 1 {
+			id += "-" + slug(z)
 		}
+		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: g.byZone[z]}}
+		spec.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{name}}
+		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(ns, id), Spec: spec}, s)
+		e.Notes = g.notes[z]
+		if i == 0 {
+			e.Notes = append(e.Notes, g.dead...)
+		}
+		if len(g.zones) > 1 {
+			e.Note("its triggers have several time zones, and a Trigger has one: there is a Trigger each")
+		}
+		if len(triggers) > 1 {
+			e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
+		}
+	}
+}
+
+// smartGroups are triggers by time zone, with the differences, and those that do nothing there.
+type smartGroups struct {
+	zones  []string
+	byZone map[string][]v1alpha1.TimeTrigger
+	notes  map[string][]string
+	dead   []string
+}
+
+func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) smartGroups {
+	g := smartGroups{byZone: map[string][]v1alpha1.TimeTrigger{}, notes: map[string][]string{}}
+	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
-			dead = append(dead, "trigger "+t.Get("name").Str+" is dropped: "+why)
+			g.dead = append(g.dead, "trigger "+t.Get("name").Str+" is dropped: "+why)
 			continue
 		}
 		trigger, more, why := smartTrigger(t)
@@ -67,34 +91,20 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 			out.Leave(s, "trigger %q: %s", t.Get("name").Str, why)
 			continue
 		}
-		if byZone[z] == nil {
-			zones = append(zones, z)
+		z := t.Get("timezone").Str
+		if _, err := time.LoadLocation(z); err != nil || z == "" || z == "Local" {
+			if z != "" {
+				g.notes["UTC"] = append(g.notes["UTC"], "trigger "+t.Get("name").Str+": the zone "+z+" is not known, and counts as UTC there")
+			}
+			z = "UTC"
 		}
-		byZone[z] = append(byZone[z], trigger)
-		notes[z] = append(notes[z], more...)
+		if g.byZone[z] == nil {
+			g.zones = append(g.zones, z)
+		}
+		g.byZone[z] = append(g.byZone[z], trigger)
+		g.notes[z] = append(g.notes[z], more...)
 	}
-	if len(zones) == 0 {
-		out.Leave(s, "no trigger of it has a counterpart%s", strings.Join(append([]string{""}, dead...), "; "))
-	}
-	for i, z := range zones {
-		id := s.Name()
-		if len(zones) > 1 {
-			id += "-" + slug(z)
-		}
-		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: byZone[z]}}
-		spec.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{name}}
-		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(ns, id), Spec: spec}, s)
-		e.Notes = notes[z]
-		if i == 0 {
-			e.Notes = append(e.Notes, dead...)
-		}
-		if len(zones) > 1 {
-			e.Note("its triggers have several time zones, and a Trigger has one: there is a Trigger each")
-		}
-		if len(triggers) > 1 {
-			e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
-		}
-	}
+	return g
 }
 
 // lastOfEachName are the triggers that count: of two with one name, the last.
