@@ -13,6 +13,9 @@ import (
 
 func TestTry(t *testing.T) {
 	o := Options{Seeds: TuningSeeds}
+	if e := os.Getenv("DAYS"); e != "" {
+		fmt.Sscan(e, &o.Days)
+	}
 	b := optimize.Profiles["Balanced"]
 	for k, v := range map[string]*float64{"Q": &b.Violation, "PM": &b.Memory, "H": &b.Headroom, "C": &b.CatchUp, "MM": &b.MemoryMargin} {
 		if e := os.Getenv(k); e != "" {
@@ -48,12 +51,12 @@ func TestTry(t *testing.T) {
 			fmt.Printf("%-13s %d %-17s viol %7.1f core %8.1f gib %8.1f kills %d restarts %d changes %d fallen %.0f R %.0f side %.0f mem %.0f U %d\n", r.Family, r.Seed, r.Contender, r.ViolationMinutes, r.CoreHours, r.GiBHours, r.Kills, r.Restarts, r.Changes, r.Fallen, r.final.app, r.final.side, r.final.memory, r.final.target)
 		}
 		s := sum[key{r.Family, r.Contender}]
-		s.ViolationMinutes += r.ViolationMinutes / 5
-		s.CoreHours += r.CoreHours / 5
-		s.GiBHours += r.GiBHours / 5
+		s.ViolationMinutes += r.ViolationMinutes / float64(len(o.Seeds))
+		s.CoreHours += r.CoreHours / float64(len(o.Seeds))
+		s.GiBHours += r.GiBHours / float64(len(o.Seeds))
 		s.Kills += r.Kills
 		s.Restarts += r.Restarts
-		s.Changes += r.Changes / 5
+		s.Changes += r.Changes / len(o.Seeds)
 		s.Fallen += r.Fallen
 		sum[key{r.Family, r.Contender}] = s
 	}

@@ -29,6 +29,9 @@ const (
 	ours     = "flyball"
 )
 
+// Judged are those that the gates speak of.
+var Judged = []string{baseline, original, ours}
+
 // contenders are in the order of the table.
 var contenders = []contender{
 	{"static", false, func(w *world) tuner { return static{} }},

@@ -173,6 +173,18 @@ func (m *Model) Upper(step int64, q float64) float64 {
 	return math.Expm1(max(upper, m.twice(step)))
 }
 
+// Spike says what demand in a step will be where it was far above the usual twice: more than in all but two of a hundred steps. Zero: it
+// was not.
+func (m *Model) Spike(step int64) float64 {
+	if m.known == 0 {
+		return 0
+	}
+	if twice := m.twice(step); twice > m.log(step)+m.margin(0.98) {
+		return math.Expm1(twice)
+	}
+	return 0
+}
+
 // Margin gives by what factor the upper bound is over the forecast.
 func (m *Model) Margin(q float64) float64 { return math.Exp(m.margin(q)) }
 

@@ -101,6 +101,8 @@ type State struct {
 	Wanted      int64
 	Utilisation int
 	Chosen      time.Time
+	// Nowcast is how the next minutes follow from this one.
+	Nowcast forecast.Nowcast
 }
 
 // Tuner tunes one target.
@@ -110,7 +112,9 @@ type Tuner struct {
 
 	model  *forecast.Model
 	fitted int64 // hour
-	shares map[string]float64
+	// followed is the step up to which the level follows demand.
+	followed int64
+	shares   map[string]float64
 	// quantile is the share of steps in which the upper bound is to hold.
 	quantile float64
 	reasons  []optimize.Reason
@@ -143,6 +147,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
 	t.refit(spec, o.Now)
+	t.nowcast(spec)
 	t.advance(spec, o)
 	r := Recommendation{Phase: t.State.Phase, Setting: clone(o.Setting)}
 	may := t.State.Phase.Allowed()
@@ -180,7 +185,10 @@ func (t *Tuner) say(of, format string, args ...any) {
 	t.reasons = append(t.reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 }
 
-// refit fits the models at the first decision of each hour, to all hours before, and follows the level between. So a tuner that was
+// fitEvery is how many steps there are between two fits: six hours.
+const fitEvery = 6 * stepsPerHour
+
+// refit fits the models at the first decision of every six hours, to all steps before those, and follows the level between. So a tuner that was
 // restarted has the models that it had.
 func (t *Tuner) refit(spec Spec, now time.Time) {
 	series := t.Usage.Demand(spec.Scaled)
@@ -189,25 +197,42 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 		return
 	}
 	step := stepOf(now)
-	hour := step / stepsPerHour
-	if t.model == nil || hour != t.fitted || !seasonal(t.model) && t.model.Known() < int(stepsPerHour) {
-		until := hour * stepsPerHour
-		if t.model == nil || !seasonal(t.model) {
+	span := step / fitEvery
+	if young := t.model == nil || !seasonal(t.model); young && step != t.followed || span != t.fitted {
+		until := span * fitEvery
+		if young {
 			until = step
 		}
-		t.model, t.fitted = forecast.Fit(peaks{series}, until, forecast.Default()), hour
+		t.model, t.fitted = forecast.Fit(peaks{series}, until, forecast.Default()), span
 		t.quantile = t.model.Best(spec.Profile.Violation)
 		t.shares = map[string]float64{}
 		for _, name := range t.Usage.Containers() {
 			t.shares[name] = t.share(spec, name, until)
 		}
 	}
-	t.model.Follow(peaks{series}, step)
+	if step != t.followed {
+		t.model.Follow(peaks{series}, step)
+		t.followed = step
+	}
 }
 
 func seasonal(m *forecast.Model) bool {
 	day, _ := m.Seasonal()
 	return day
+}
+
+func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
+
+// nowcast learns from the newest demand. An outage teaches nothing.
+func (t *Tuner) nowcast(spec Spec) {
+	if t.model == nil || !seasonal(t.model) || !t.State.Collapsed.IsZero() {
+		return
+	}
+	newest := t.Usage.Newest()
+	if pattern := t.model.Peak(stepOf(newest)); pattern > 0 {
+		lead := int(math.Ceil(spec.Lead.Minutes()))
+		t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
+	}
 }
 
 // advance takes the next phase.
@@ -270,7 +295,7 @@ func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may
 		return max(needed, current-max(1, int(backShare*float64(current))))
 	}
 	// A few replicas less are not worth a change, unless that has been so for a while.
-	if float64(needed) > 0.9*float64(current) && o.Now.Sub(t.State.Lowered) < 30*time.Minute {
+	if float64(needed) > 0.93*float64(current) && o.Now.Sub(t.State.Lowered) < 10*time.Minute {
 		return current
 	}
 	t.State.Lowered = o.Now
@@ -294,8 +319,13 @@ const (
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
 	step, q := stepOf(o.Now), t.quantile
 	upper := t.model.Upper(step, q)
-	if ahead := stepOf(o.Now.Add(spec.Lead)); ahead != step {
+	ahead := stepOf(o.Now.Add(spec.Lead))
+	if ahead != step {
 		upper = max(upper, t.model.Upper(ahead, q))
+	}
+	if factor, ok := t.State.Nowcast.Upper(minuteOf(o.Now), spec.Profile.Violation); ok {
+		upper = max(t.model.Peak(step), t.model.Peak(ahead)) * factor
+		upper = max(upper, t.model.Spike(step), t.model.Spike(ahead))
 	}
 	if !t.State.Phase.Allowed().Seasons {
 		upper *= wideMargin
