@@ -80,6 +80,7 @@ func Fit(s Series, until int64, cfg Config) *Model {
 		}
 	}
 	if begin < 0 {
+		m.values = nil
 		return m
 	}
 	m.first += int64(begin)

@@ -112,6 +112,8 @@ type Tuner struct {
 
 	model  *forecast.Model
 	fitted int64 // hour
+	// young says that there is no season yet at the last six hours.
+	young bool
 	// followed is the step up to which the level follows demand.
 	followed int64
 	shares   map[string]float64
@@ -188,8 +190,9 @@ func (t *Tuner) say(of, format string, args ...any) {
 // fitEvery is how many steps there are between two fits: six hours.
 const fitEvery = 6 * stepsPerHour
 
-// refit fits the models at the first decision of every six hours, to all steps before those, and follows the level between. So a tuner that was
-// restarted has the models that it had.
+// refit fits the models at the first decision of every six hours, to all steps before those, and follows the level between. Until there is
+// a season in that, it fits at every step. What it fits to depends on the history and the instant alone, so a tuner that was restarted has
+// the models that it had.
 func (t *Tuner) refit(spec Spec, now time.Time) {
 	series := t.Usage.Demand(spec.Scaled)
 	if series == nil || series.Last() == 0 {
@@ -197,22 +200,26 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 		return
 	}
 	step := stepOf(now)
-	span := step / fitEvery
-	if young := t.model == nil || !seasonal(t.model); young && step != t.followed || span != t.fitted {
-		until := span * fitEvery
-		if young {
-			until = step
-		}
-		t.model, t.fitted = forecast.Fit(peaks{series}, until, forecast.Default()), span
-		t.quantile = t.model.Best(spec.Profile.Violation)
-		t.shares = map[string]float64{}
-		for _, name := range t.Usage.Containers() {
-			t.shares[name] = t.share(spec, name, until)
-		}
+	if t.model != nil && step == t.followed {
+		return
 	}
-	if step != t.followed {
-		t.model.Follow(peaks{series}, step)
-		t.followed = step
+	if span := step / fitEvery; t.model == nil || span != t.fitted {
+		t.fit(spec, series, span*fitEvery)
+		t.fitted, t.young = span, !seasonal(t.model)
+	}
+	if t.young {
+		t.fit(spec, series, step)
+	}
+	t.model.Follow(peaks{series}, step)
+	t.followed = step
+}
+
+func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
+	t.model = forecast.Fit(peaks{series}, until, forecast.Default())
+	t.quantile = t.model.Best(spec.Profile.Violation)
+	t.shares = map[string]float64{}
+	for _, name := range t.Usage.Containers() {
+		t.shares[name] = t.share(spec, name, until)
 	}
 }
 
@@ -274,6 +281,12 @@ const (
 	backShare = 0.1
 )
 
+// A minimum falls if it falls to this share, or has not fallen for so long.
+const (
+	worthLowering = 0.8
+	lowerEvery    = 15 * time.Minute
+)
+
 // minimum gives the minimum of the autoscaler: what the upper bound of demand needs. In an emergency it never falls, and no pod that is
 // there goes; on the way back it falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
@@ -295,7 +308,7 @@ func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may
 		return max(needed, current-max(1, int(backShare*float64(current))))
 	}
 	// A few replicas less are not worth a change, unless that has been so for a while.
-	if float64(needed) > 0.93*float64(current) && o.Now.Sub(t.State.Lowered) < 10*time.Minute {
+	if float64(needed) > worthLowering*float64(current) && o.Now.Sub(t.State.Lowered) < lowerEvery {
 		return current
 	}
 	t.State.Lowered = o.Now

