@@ -65,7 +65,6 @@ type recommender struct {
 	app, side, memory usage.Histogram
 	peak              float64
 	day               int
-	began             int
 }
 
 const (
@@ -143,17 +142,14 @@ func (oracle) tune(c *cluster) {
 // classicTuner is profile Tortoise: package classic, fed by the recommender, with roll-outs.
 type classicTuner struct {
 	recommender
-	config         classic.Config
-	low, top       classic.Slots
-	app, side      int64
-	memory         int64
-	moved, rolled  time.Time
-	pressure       classic.Pressure
-	lost           time.Time
-	mode           classic.Mode
-	last           sample
-	lastTarget     int32
-	lastConsidered int
+	config        classic.Config
+	low, top      classic.Slots
+	app, side     int64
+	memory        int64
+	moved, rolled time.Time
+	pressure      classic.Pressure
+	lost          time.Time
+	mode          classic.Mode
 }
 
 func newOriginal() *classicTuner {

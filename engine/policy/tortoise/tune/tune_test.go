@@ -124,14 +124,14 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 		"metrics and the autoscaler": func(s *scene, lost bool) { s.blind, s.stuck = lost, lost },
 	} {
 		s := newScene()
-		s.run(3*24*time.Hour + 14*time.Hour)
+		s.run(38 * time.Hour)
 		lose(s, true)
 		s.run(6 * time.Minute)
 		if s.last.Phase != phase.Emergency {
 			t.Fatalf("%s: it is %s", name, s.last.Phase)
 		}
 		low, replicas, request := s.setting.Min, s.replicas, s.setting.Requests["app"]
-		for range 8 * 60 { // into the night, when nobody needs so many
+		for range 6 * 60 { // into the night, when nobody needs so many
 			s.minute()
 			if s.setting.Min < low || s.replicas < replicas || s.setting.Requests["app"] != request || s.setting.Max < s.setting.Min {
 				t.Fatalf("%s: from %d to %+v with %d replicas", name, low, s.setting, s.replicas)
@@ -162,7 +162,7 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 // TestALowerDemandIsFollowed: nothing that was high once is kept for ever (fault 3), and utilisation does not drift (fault 4).
 func TestALowerDemandIsFollowed(t *testing.T) {
 	s := newScene()
-	s.run(8 * 24 * time.Hour)
+	s.run(3 * 24 * time.Hour)
 	high, demand := s.setting.Min*int(s.setting.Requests["app"].CPU), s.demand
 	s.demand = func(at time.Time) float64 { return demand(at) / 3 }
 	s.run(3 * 24 * time.Hour)
@@ -179,13 +179,13 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	s := newScene()
 	demand := s.demand
 	s.demand = func(at time.Time) float64 {
-		if at.Sub(monday) > 5*24*time.Hour {
+		if at.Sub(monday) > 3*24*time.Hour {
 			return 8 * demand(at)
 		}
 		return demand(at)
 	}
 	changed, changes := monday, 0
-	for range 9 * 24 * 60 {
+	for range 5 * 24 * 60 {
 		before := s.setting.Requests["app"].CPU
 		s.minute()
 		after := s.setting.Requests["app"].CPU
@@ -198,7 +198,7 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 		changed = s.now
 	}
 	if changes == 0 || changes > 40 {
-		t.Errorf("the request was changed %d times in nine days", changes)
+		t.Errorf("the request was changed %d times in five days", changes)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestDemandIsLearntNotReplicas(t *testing.T) {
 // TestAHerdIsExpectedAfterAnOutage, and for two hours only.
 func TestAHerdIsExpectedAfterAnOutage(t *testing.T) {
 	s := newScene()
-	s.run(8*24*time.Hour + 12*time.Hour)
+	s.run(3*24*time.Hour + 12*time.Hour)
 	before, demand := s.setting.Min, s.demand
 	s.demand = func(at time.Time) float64 { return 0.02 * demand(at) }
 	s.run(10 * time.Minute)
@@ -248,7 +248,7 @@ func TestAHerdIsExpectedAfterAnOutage(t *testing.T) {
 // TestARestartChangesNothing: a tuner that is made anew from state and history recommends the same.
 func TestARestartChangesNothing(t *testing.T) {
 	kept, restarted := newScene(), newScene()
-	for i := range 3 * 24 * 60 {
+	for i := range 2 * 24 * 60 {
 		a := kept.minute()
 		if i%977 == 0 {
 			history, err := usage.Unmarshal(restarted.Usage.Marshal())
