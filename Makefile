@@ -47,6 +47,10 @@ mutate: ## Count the mutations that the tests of PACKAGES do not notice; the sur
 bench: ## Print one line a figure, each measured against a baseline in the same run.
 	@$(GO) run ./test/bench
 
+.PHONY: bench-tortoise
+bench-tortoise: ## Compare tuning with an autoscaler at 70 %, the VPA and others on twelve families of load; plots go to bin/bench-tortoise.
+	@$(GO) run ./test/bench/tortoise/cmd
+
 .PHONY: build
 build: ## Build the manager and kubectl-flyball into bin/.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...

@@ -89,6 +89,8 @@ func parts() []part {
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
 		{[]string{"cost_plan_ms_2000"}, (*bench).costPlans},
+		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, (*bench).usageHeap},
+		{tuningFigures, (*bench).tuning},
 		{[]string{"heap_per_pod_ratio"}, (*bench).keepingPods},
 		{[]string{"heap_per_policy_bytes"}, (*bench).heap},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, (*bench).planning},

@@ -28,7 +28,7 @@ type cluster struct {
 	seen     []sample
 	t        int
 	tally    tally
-	// last are counts of OOM kills that the next sample tells.
+	// kills are OOM kills that the next sample tells.
 	kills int
 }
 
@@ -107,7 +107,7 @@ func (c *cluster) note(app, side, memory float64) {
 	c.changed()
 }
 
-// scale sets the bounds and the target.
+// bound sets the bounds and the target.
 func (c *cluster) bound(minimum, maximum, target int) {
 	if minimum != c.set.minimum || maximum != c.set.maximum || target != c.set.target {
 		c.set.minimum, c.set.maximum, c.set.target = minimum, maximum, target

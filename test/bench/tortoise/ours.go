@@ -10,7 +10,6 @@ import (
 type flyball struct {
 	*tune.Tuner
 	spec tune.Spec
-	seen int
 }
 
 const (
@@ -19,14 +18,8 @@ const (
 )
 
 func newOurs(*world) *flyball {
-	f := &flyball{Tuner: tune.New(), spec: tune.Defaults(optimize.Profiles["Balanced"], app)}
-	if tweak != nil {
-		tweak(&f.spec)
-	}
-	return f
+	return &flyball{Tuner: tune.New(), spec: tune.Defaults(optimize.Profiles["Balanced"], app)}
 }
-
-var tweak func(*tune.Spec)
 
 func (f *flyball) tune(c *cluster) {
 	now := at(c.t)

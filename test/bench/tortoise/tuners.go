@@ -29,6 +29,9 @@ const (
 	ours     = "flyball"
 )
 
+// Judged are those that the gates speak of.
+var Judged = []string{baseline, original, ours}
+
 // contenders are in the order of the table.
 var contenders = []contender{
 	{"static", false, func(w *world) tuner { return static{} }},
@@ -62,7 +65,6 @@ type recommender struct {
 	app, side, memory usage.Histogram
 	peak              float64
 	day               int
-	began             int
 }
 
 const (
@@ -140,17 +142,14 @@ func (oracle) tune(c *cluster) {
 // classicTuner is profile Tortoise: package classic, fed by the recommender, with roll-outs.
 type classicTuner struct {
 	recommender
-	config         classic.Config
-	low, top       classic.Slots
-	app, side      int64
-	memory         int64
-	moved, rolled  time.Time
-	pressure       classic.Pressure
-	lost           time.Time
-	mode           classic.Mode
-	last           sample
-	lastTarget     int32
-	lastConsidered int
+	config        classic.Config
+	low, top      classic.Slots
+	app, side     int64
+	memory        int64
+	moved, rolled time.Time
+	pressure      classic.Pressure
+	lost          time.Time
+	mode          classic.Mode
 }
 
 func newOriginal() *classicTuner {

@@ -80,6 +80,7 @@ func Fit(s Series, until int64, cfg Config) *Model {
 		}
 	}
 	if begin < 0 {
+		m.values = nil
 		return m
 	}
 	m.first += int64(begin)
@@ -171,6 +172,18 @@ func (m *Model) Upper(step int64, q float64) float64 {
 	}
 	upper := m.log(step) + m.margin(q)
 	return math.Expm1(max(upper, m.twice(step)))
+}
+
+// Spike says what demand in a step will be where it was far above the usual twice: more than in all but two of a hundred steps. Zero: it
+// was not.
+func (m *Model) Spike(step int64) float64 {
+	if m.known == 0 {
+		return 0
+	}
+	if twice := m.twice(step); twice > m.log(step)+m.margin(0.98) {
+		return math.Expm1(twice)
+	}
+	return 0
 }
 
 // Margin gives by what factor the upper bound is over the forecast.

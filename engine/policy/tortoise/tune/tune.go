@@ -5,9 +5,7 @@ package tune
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/forecast"
@@ -101,6 +99,8 @@ type State struct {
 	Wanted      int64
 	Utilisation int
 	Chosen      time.Time
+	// Nowcast is how the next minutes follow from this one.
+	Nowcast forecast.Nowcast
 }
 
 // Tuner tunes one target.
@@ -110,7 +110,11 @@ type Tuner struct {
 
 	model  *forecast.Model
 	fitted int64 // hour
-	shares map[string]float64
+	// young says that there is no season yet at the last six hours.
+	young bool
+	// followed is the step up to which the level follows demand.
+	followed int64
+	shares   map[string]float64
 	// quantile is the share of steps in which the upper bound is to hold.
 	quantile float64
 	reasons  []optimize.Reason
@@ -143,6 +147,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
 	t.refit(spec, o.Now)
+	t.nowcast(spec)
 	t.advance(spec, o)
 	r := Recommendation{Phase: t.State.Phase, Setting: clone(o.Setting)}
 	may := t.State.Phase.Allowed()
@@ -180,8 +185,12 @@ func (t *Tuner) say(of, format string, args ...any) {
 	t.reasons = append(t.reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 }
 
-// refit fits the models at the first decision of each hour, to all hours before, and follows the level between. So a tuner that was
-// restarted has the models that it had.
+// fitEvery is how many steps there are between two fits: six hours.
+const fitEvery = 6 * stepsPerHour
+
+// refit fits the models at the first decision of every six hours, to all steps before those, and follows the level between. Until there is
+// a season in that, it fits at every step. What it fits to depends on the history and the instant alone, so a tuner that was restarted has
+// the models that it had.
 func (t *Tuner) refit(spec Spec, now time.Time) {
 	series := t.Usage.Demand(spec.Scaled)
 	if series == nil || series.Last() == 0 {
@@ -189,25 +198,46 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 		return
 	}
 	step := stepOf(now)
-	hour := step / stepsPerHour
-	if t.model == nil || hour != t.fitted || !seasonal(t.model) && t.model.Known() < int(stepsPerHour) {
-		until := hour * stepsPerHour
-		if t.model == nil || !seasonal(t.model) {
-			until = step
-		}
-		t.model, t.fitted = forecast.Fit(peaks{series}, until, forecast.Default()), hour
-		t.quantile = t.model.Best(spec.Profile.Violation)
-		t.shares = map[string]float64{}
-		for _, name := range t.Usage.Containers() {
-			t.shares[name] = t.share(spec, name, until)
-		}
+	if t.model != nil && step == t.followed {
+		return
+	}
+	if span := step / fitEvery; t.model == nil || span != t.fitted {
+		t.fit(spec, series, span*fitEvery)
+		t.fitted, t.young = span, !seasonal(t.model)
+	}
+	if t.young {
+		t.fit(spec, series, step)
 	}
 	t.model.Follow(peaks{series}, step)
+	t.followed = step
+}
+
+func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
+	t.model = forecast.Fit(peaks{series}, until, forecast.Default())
+	t.quantile = t.model.Best(spec.Profile.Violation)
+	t.shares = map[string]float64{}
+	for _, name := range t.Usage.Containers() {
+		t.shares[name] = t.share(spec, name, until)
+	}
 }
 
 func seasonal(m *forecast.Model) bool {
 	day, _ := m.Seasonal()
 	return day
+}
+
+func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
+
+// nowcast learns from the newest demand. An outage teaches nothing.
+func (t *Tuner) nowcast(spec Spec) {
+	if t.model == nil || !seasonal(t.model) || !t.State.Collapsed.IsZero() {
+		return
+	}
+	newest := t.Usage.Newest()
+	if pattern := t.model.Peak(stepOf(newest)); pattern > 0 {
+		lead := int(math.Ceil(spec.Lead.Minutes()))
+		t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
+	}
 }
 
 // advance takes the next phase.
@@ -241,232 +271,4 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 		t.say("phase", "%s: %s", next, why)
 	}
 	s.Phase = next
-}
-
-// The steps back from an emergency.
-const (
-	backEvery = 5 * time.Minute
-	backShare = 0.1
-)
-
-// minimum gives the minimum of the autoscaler: what the upper bound of demand needs. In an emergency it never falls, and no pod that is
-// there goes; on the way back it falls by a tenth every five minutes.
-func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
-	needed := t.needed(spec, o, upper, request)
-	t.say("min", "%d: demand is not above %.0fm with a chance of %g, a replica may be used up to %.0fm", needed, upper, t.quantile, spec.Profile.Headroom*float64(request))
-	current := o.Setting.Min
-	switch {
-	case !may.Lower:
-		held := max(needed, current, min(o.Replicas, spec.Bounds.Max))
-		t.say("min", "%d: it never falls in an emergency", held)
-		return held
-	case needed >= current:
-		return needed
-	case t.State.Phase == phase.BackToNormal:
-		if o.Now.Sub(t.State.Lowered) < backEvery {
-			return current
-		}
-		t.State.Lowered = o.Now
-		return max(needed, current-max(1, int(backShare*float64(current))))
-	}
-	// A few replicas less are not worth a change, unless that has been so for a while.
-	if float64(needed) > 0.9*float64(current) && o.Now.Sub(t.State.Lowered) < 30*time.Minute {
-		return current
-	}
-	t.State.Lowered = o.Now
-	return needed
-}
-
-func (t *Tuner) needed(spec Spec, o Observed, upper float64, request int64) int {
-	return optimize.Replicas(upper, max(request, 1), spec.Profile, spec.Bounds)
-}
-
-// The signs of a collapse: demand is less than a fifth of what was expected. It is over soon, or it is not a collapse.
-const (
-	collapsed     = 0.2
-	collapseFor   = 2 * time.Hour
-	catchUpFor    = 15 * time.Minute
-	wideMargin    = 1.5
-	freshnessSlop = 3 * time.Minute
-)
-
-// upper is what demand is not above from now until a pod that is started now serves, in milli-CPU.
-func (t *Tuner) upper(spec Spec, o Observed) float64 {
-	step, q := stepOf(o.Now), t.quantile
-	upper := t.model.Upper(step, q)
-	if ahead := stepOf(o.Now.Add(spec.Lead)); ahead != step {
-		upper = max(upper, t.model.Upper(ahead, q))
-	}
-	if !t.State.Phase.Allowed().Seasons {
-		upper *= wideMargin
-	}
-	if t.away(spec, o) {
-		upper *= spec.Profile.CatchUp
-		t.say("min", "demand collapsed: it comes back %g times as high", spec.Profile.CatchUp)
-	}
-	return upper
-}
-
-// away says that demand has collapsed lately, and may come back all at once.
-func (t *Tuner) away(spec Spec, o Observed) bool {
-	s := &t.State
-	series := t.Usage.Demand(spec.Scaled)
-	at := series.At(series.Last())
-	fresh := at.Known && o.Now.Sub(t.Usage.Newest()) < freshnessSlop
-	expected := t.model.Peak(stepOf(o.Now))
-	low := fresh && series.Latest() < collapsed*expected && seasonal(t.model)
-	switch {
-	case low && s.Collapsed.IsZero():
-		s.Collapsed = o.Now
-	case !low && fresh && !s.Collapsed.IsZero():
-		s.Collapsed, s.Returned = time.Time{}, o.Now
-	}
-	if !s.Collapsed.IsZero() {
-		return o.Now.Sub(s.Collapsed) < collapseFor
-	}
-	return !s.Returned.IsZero() && o.Now.Sub(s.Returned) < catchUpFor
-}
-
-// Hours gives the minima of the next 24 hours for a request, one an hour from the current one on; none where nothing is known.
-func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
-	if t.model == nil {
-		return nil
-	}
-	all := make([]int, 24)
-	first := stepOf(now) / stepsPerHour * stepsPerHour
-	for i := range all {
-		for k := range stepsPerHour {
-			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k, t.quantile), max(request, 1), spec.Profile, spec.Bounds)
-			all[i] = max(all[i], n)
-		}
-	}
-	return all
-}
-
-// choose makes the joint choice, once a day and with the first season.
-func (t *Tuner) choose(spec Spec, o Observed) {
-	s := &t.State
-	if !s.Phase.Allowed().Seasons || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < 24*time.Hour {
-		return
-	}
-	current := o.Setting.Requests[spec.Scaled]
-	in := optimize.Input{
-		Profile: spec.Profile, Bounds: spec.Bounds, Request: current.CPU, Utilisation: o.Setting.Utilisation, Tolerance: spec.Tolerance,
-		PerPod: float64(current.Memory) / (1 << 30) * spec.Profile.Memory,
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Setting.Requests)) {
-		if name != spec.Scaled {
-			in.Beside += t.shares[name]
-		}
-	}
-	season := int64(forecast.Default().Day)
-	if _, week := t.model.Seasonal(); week {
-		season *= 7
-	}
-	for step := stepOf(o.Now); step < stepOf(o.Now)+season; step++ {
-		in.Upper = append(in.Upper, t.model.Upper(step, t.quantile))
-		in.Expected = append(in.Expected, t.model.Peak(step))
-	}
-	c := optimize.Choose(in)
-	s.Chosen, s.Utilisation = o.Now, c.Utilisation
-	if s.Wanted == 0 || c.Cost < (1-spec.Guard.Worth)*c.Now {
-		s.Wanted = c.Request
-	}
-	t.reasons = append(t.reasons, c.Reasons...)
-}
-
-// request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.
-// Downwards, the replicas come first: the request falls when so many are ready that what is left is enough.
-func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64 {
-	current := o.Setting.Requests[spec.Scaled]
-	if !may.Tune || t.State.Wanted == 0 || o.Now.Sub(t.State.Resized) < spec.Cooldown {
-		return current.CPU
-	}
-	next, ok := spec.Guard.Step(current.CPU, t.State.Wanted, false)
-	if !ok {
-		return current.CPU
-	}
-	if next < current.CPU {
-		demand := max(t.upper(spec, o), t.Usage.Demand(spec.Scaled).Latest())
-		if enough := optimize.Replicas(demand, next, spec.Profile, spec.Bounds); o.Ready < enough {
-			if enough >= spec.Bounds.Max {
-				return current.CPU
-			}
-			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)
-			return next
-		}
-	}
-	current.CPU = next
-	to.Requests[spec.Scaled] = current
-	for name, r := range to.Requests {
-		if name != spec.Scaled {
-			r.CPU = t.beside(spec, name, next)
-			to.Requests[name] = r
-		}
-	}
-	t.State.Resized = o.Now
-	t.say("request", "%dm, on the way to %dm", next, t.State.Wanted)
-	return next
-}
-
-// beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up.
-func (t *Tuner) beside(spec Spec, name string, request int64) int64 {
-	l := spec.limits(name)
-	return min(max(int64(math.Ceil(t.shares[name]*float64(request))), l.Min.CPU), l.Max.CPU)
-}
-
-// share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a step.
-func (t *Tuner) share(spec Spec, name string, until int64) float64 {
-	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
-	if own == nil || other == nil {
-		return 0
-	}
-	var h usage.Histogram
-	for step := max(until-7*24*stepsPerHour, 0); step < until; step++ {
-		if a, b := own.At(step), other.At(step); a.Known && b.Known && a.Mean > 0 {
-			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)
-		}
-	}
-	return h.Quantile(spec.Profile.Share) / 1e4
-}
-
-// vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once; what is too much shrinks by
-// steps, with cooldowns.
-func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
-	last := t.State.Resized
-	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
-		r := to.Requests[name]
-		l := spec.limits(name)
-		margin := spec.Profile
-		if !t.State.Phase.Allowed().Seasons {
-			margin.MemoryMargin *= wideMargin
-		}
-		before := r
-		if used := t.Usage.Memory(name, spec.Profile.MemoryQuantile); used > 0 {
-			wanted, why := optimize.Memory(used, margin, l.Min.Memory, l.Max.Memory)
-			r.Memory = step(spec, o.Now.Sub(last), r.Memory, wanted, used > tight*float64(r.Memory))
-			why.Of = name + " " + why.Of
-			t.reasons = append(t.reasons, why)
-		}
-		if share := t.shares[name]; name != spec.Scaled && share > 0 {
-			wanted := t.beside(spec, name, o.Setting.Requests[spec.Scaled].CPU)
-			r.CPU = step(spec, o.Now.Sub(last), r.CPU, wanted, wanted > r.CPU)
-			t.say(name+" cpu", "%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled)
-		}
-		if r != before {
-			to.Requests[name] = r
-			t.State.Resized = o.Now
-		}
-	}
-}
-
-// tight is the share of a memory request from which it must grow at once.
-const tight = 0.92
-
-func step(spec Spec, age time.Duration, current, wanted int64, needed bool) int64 {
-	if wanted < current && (needed || age < spec.Cooldown) || wanted > current && !needed {
-		return current
-	}
-	next, _ := spec.Guard.Step(current, wanted, needed)
-	return next
 }

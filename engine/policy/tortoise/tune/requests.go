@@ -1,0 +1,141 @@
+package tune
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/forecast"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// choose makes the joint choice, once a day and with the first season.
+func (t *Tuner) choose(spec Spec, o Observed) {
+	s := &t.State
+	if !s.Phase.Allowed().Seasons || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < 24*time.Hour {
+		return
+	}
+	current := o.Setting.Requests[spec.Scaled]
+	in := optimize.Input{
+		Profile: spec.Profile, Bounds: spec.Bounds, Request: current.CPU, Utilisation: o.Setting.Utilisation, Tolerance: spec.Tolerance,
+		PerPod: float64(current.Memory) / (1 << 30) * spec.Profile.Memory,
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Setting.Requests)) {
+		if name != spec.Scaled {
+			in.Beside += t.shares[name]
+		}
+	}
+	season := int64(forecast.Default().Day)
+	if _, week := t.model.Seasonal(); week {
+		season *= 7
+	}
+	for step := stepOf(o.Now); step < stepOf(o.Now)+season; step++ {
+		in.Upper = append(in.Upper, t.model.Upper(step, t.quantile))
+		in.Expected = append(in.Expected, t.model.Peak(step))
+	}
+	c := optimize.Choose(in)
+	s.Chosen, s.Utilisation = o.Now, c.Utilisation
+	if s.Wanted == 0 || c.Cost < (1-spec.Guard.Worth)*c.Now {
+		s.Wanted = c.Request
+	}
+	t.reasons = append(t.reasons, c.Reasons...)
+}
+
+// request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.
+// Downwards, the replicas come first: the request falls when so many are ready that what is left is enough.
+func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64 {
+	current := o.Setting.Requests[spec.Scaled]
+	if !may.Tune || t.State.Wanted == 0 || o.Now.Sub(t.State.Resized) < spec.Cooldown {
+		return current.CPU
+	}
+	next, ok := spec.Guard.Step(current.CPU, t.State.Wanted, false)
+	if !ok {
+		return current.CPU
+	}
+	if next < current.CPU {
+		demand := max(t.upper(spec, o), t.Usage.Demand(spec.Scaled).Latest())
+		if enough := optimize.Replicas(demand, next, spec.Profile, spec.Bounds); o.Ready < enough {
+			if enough >= spec.Bounds.Max {
+				return current.CPU
+			}
+			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)
+			return next
+		}
+	}
+	current.CPU = next
+	to.Requests[spec.Scaled] = current
+	for name, r := range to.Requests {
+		if name != spec.Scaled {
+			r.CPU = t.beside(spec, name, next)
+			to.Requests[name] = r
+		}
+	}
+	t.State.Resized = o.Now
+	t.say("request", "%dm, on the way to %dm", next, t.State.Wanted)
+	return next
+}
+
+// beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up.
+func (t *Tuner) beside(spec Spec, name string, request int64) int64 {
+	l := spec.limits(name)
+	return min(max(int64(math.Ceil(t.shares[name]*float64(request))), l.Min.CPU), l.Max.CPU)
+}
+
+// share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a step.
+func (t *Tuner) share(spec Spec, name string, until int64) float64 {
+	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
+	if own == nil || other == nil {
+		return 0
+	}
+	var h usage.Histogram
+	for step := max(until-7*24*stepsPerHour, 0); step < until; step++ {
+		if a, b := own.At(step), other.At(step); a.Known && b.Known && a.Mean > 0 {
+			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)
+		}
+	}
+	return h.Quantile(spec.Profile.Share) / 1e4
+}
+
+// vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once; what is too much shrinks by
+// steps, with cooldowns.
+func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
+	last := t.State.Resized
+	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
+		r := to.Requests[name]
+		l := spec.limits(name)
+		margin := spec.Profile
+		if !t.State.Phase.Allowed().Seasons {
+			margin.MemoryMargin *= wideMargin
+		}
+		before := r
+		if used := t.Usage.Memory(name, spec.Profile.MemoryQuantile); used > 0 {
+			wanted, why := optimize.Memory(used, margin, l.Min.Memory, l.Max.Memory)
+			r.Memory = step(spec, o.Now.Sub(last), r.Memory, wanted, used > tight*float64(r.Memory))
+			why.Of = name + " " + why.Of
+			t.reasons = append(t.reasons, why)
+		}
+		if share := t.shares[name]; name != spec.Scaled && share > 0 {
+			wanted := t.beside(spec, name, o.Setting.Requests[spec.Scaled].CPU)
+			r.CPU = step(spec, o.Now.Sub(last), r.CPU, wanted, wanted > r.CPU)
+			t.say(name+" cpu", "%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled)
+		}
+		if r != before {
+			to.Requests[name] = r
+			t.State.Resized = o.Now
+		}
+	}
+}
+
+// tight is the share of a memory request from which it must grow at once.
+const tight = 0.92
+
+func step(spec Spec, age time.Duration, current, wanted int64, needed bool) int64 {
+	if wanted < current && (needed || age < spec.Cooldown) || wanted > current && !needed {
+		return current
+	}
+	next, _ := spec.Guard.Step(current, wanted, needed)
+	return next
+}

@@ -1,0 +1,277 @@
+package tune
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
+
+// scene is a target with an autoscaler that follows at once: enough to see what the tuner does, minute by minute.
+type scene struct {
+	*Tuner
+	spec     Spec
+	setting  Setting
+	replicas int
+	now      time.Time
+	demand   func(at time.Time) float64
+	// blind has no samples.
+	blind, stuck bool
+	random       *rand.Rand
+	last         Recommendation
+}
+
+func newScene() *scene {
+	s := &scene{Tuner: New(), spec: Defaults(optimize.Profiles["Balanced"], "app"), now: monday, replicas: 5, random: rand.New(rand.NewPCG(1, 2))}
+	s.setting = Setting{Requests: map[string]Request{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
+	s.demand = func(at time.Time) float64 {
+		return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour()*60+at.Minute())/1440)
+	}
+	return s
+}
+
+// minute goes on by a minute, and applies what is recommended.
+func (s *scene) minute() Recommendation {
+	s.now = s.now.Add(time.Minute)
+	demand := s.demand(s.now) * math.Exp(0.03*s.random.NormFloat64())
+	request := float64(s.setting.Requests["app"].CPU)
+	if !s.blind {
+		s.replicas = min(max(int(math.Ceil(demand/request*100/float64(s.setting.Utilisation))), s.setting.Min), s.setting.Max)
+		n := float64(s.replicas)
+		s.Observe(
+			usage.Sample{At: s.now, Container: "app", CPU: demand / n, Memory: 400 << 20, Replicas: s.replicas},
+			usage.Sample{At: s.now, Container: "proxy", CPU: 0.02 * demand / n, Memory: 60 << 20, Replicas: s.replicas},
+		)
+	} else {
+		s.replicas = max(s.replicas, s.setting.Min)
+	}
+	s.last = s.Decide(s.spec, Observed{Now: s.now, Setting: s.setting, Replicas: s.replicas, Ready: s.replicas, Stuck: s.stuck})
+	s.setting = s.last.Setting
+	return s.last
+}
+
+func (s *scene) run(d time.Duration) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		s.minute()
+	}
+}
+
+// TestUsefulWithinAnHour: first nothing is touched, then wide margins, after a day the season.
+func TestUsefulWithinAnHour(t *testing.T) {
+	s := newScene()
+	before := s.setting
+	s.run(29 * time.Minute)
+	if s.last.Phase != phase.GatheringData || cmp.Diff(before, s.setting) != "" {
+		t.Errorf("after 29 minutes it is %s: %s", s.last.Phase, cmp.Diff(before, s.setting))
+	}
+	s.run(31 * time.Minute)
+	if s.last.Phase != phase.PartlyWorking {
+		t.Errorf("after an hour it is %s", s.last.Phase)
+	}
+	if m := s.setting.Requests["app"].Memory; m >= 1<<30 || m < 400<<20 {
+		t.Errorf("after an hour memory is %d MiB", m>>20)
+	}
+	s.run(26 * time.Hour)
+	if s.last.Phase != phase.Working {
+		t.Errorf("after a day it is %s", s.last.Phase)
+	}
+	s.run(3 * 24 * time.Hour)
+	if r := s.setting.Requests; r["app"].CPU > 700 || r["proxy"].CPU >= 50 || r["app"].Memory > 600<<20 {
+		t.Errorf("after four days requests are %+v", r)
+	}
+	if s.setting.Utilisation != 77 {
+		t.Errorf("the target is %d %%", s.setting.Utilisation)
+	}
+	if h := s.Hours(s.spec, s.now, s.setting.Requests["app"].CPU); len(h) != 24 || h[12] == h[0] {
+		t.Errorf("the hours are %v", h)
+	}
+}
+
+// TestEveryNumberHasAReason that names it.
+func TestEveryNumberHasAReason(t *testing.T) {
+	s := newScene()
+	of := map[string]bool{}
+	for range 50 * 60 {
+		for _, r := range s.minute().Reasons {
+			of[r.Of] = true
+			if r.Text == "" || !strings.Contains(r.String(), r.Of) {
+				t.Fatalf("a reason is %q", r)
+			}
+		}
+	}
+	for _, want := range []string{"phase", "min", "request", "utilisation", "app memory", "proxy memory", "proxy cpu"} {
+		if !of[want] {
+			t.Errorf("%s has no reason", want)
+		}
+	}
+}
+
+// TestCapacityNeverFallsInAnEmergency, and afterwards it falls in steps that do not turn round (fault 1).
+func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
+	for name, lose := range map[string]func(s *scene, lost bool){
+		"metrics are lost":           func(s *scene, lost bool) { s.blind = lost },
+		"the autoscaler is stuck":    func(s *scene, lost bool) { s.stuck = lost },
+		"by hand":                    func(s *scene, lost bool) { s.spec.Manual = lost },
+		"metrics and the autoscaler": func(s *scene, lost bool) { s.blind, s.stuck = lost, lost },
+	} {
+		s := newScene()
+		s.run(38 * time.Hour)
+		lose(s, true)
+		s.run(6 * time.Minute)
+		if s.last.Phase != phase.Emergency {
+			t.Fatalf("%s: it is %s", name, s.last.Phase)
+		}
+		low, replicas, request := s.setting.Min, s.replicas, s.setting.Requests["app"]
+		for range 6 * 60 { // into the night, when nobody needs so many
+			s.minute()
+			if s.setting.Min < low || s.replicas < replicas || s.setting.Requests["app"] != request || s.setting.Max < s.setting.Min {
+				t.Fatalf("%s: from %d to %+v with %d replicas", name, low, s.setting, s.replicas)
+			}
+			low, replicas = s.setting.Min, s.replicas
+		}
+		lose(s, false)
+		s.run(9 * time.Minute)
+		if s.setting.Min < low && name != "by hand" {
+			t.Fatalf("%s: the minimum fell before all was steady", name)
+		}
+		falls, last := 0, s.now.Add(-time.Hour)
+		for range 4 * 60 {
+			before := s.setting.Min
+			if s.minute(); s.last.Phase == phase.BackToNormal && s.setting.Min != before {
+				if s.setting.Min > before || before-s.setting.Min > max(1, before/10) || s.now.Sub(last) < backEvery {
+					t.Fatalf("%s: from %d to %d after %s", name, before, s.setting.Min, s.now.Sub(last))
+				}
+				falls, last = falls+1, s.now
+			}
+		}
+		if s.last.Phase != phase.Working || falls == 0 {
+			t.Errorf("%s: four hours later it is %s after %d steps", name, s.last.Phase, falls)
+		}
+	}
+}
+
+// TestALowerDemandIsFollowed: nothing that was high once is kept for ever (fault 3), and utilisation does not drift (fault 4).
+func TestALowerDemandIsFollowed(t *testing.T) {
+	s := newScene()
+	s.run(3 * 24 * time.Hour)
+	high, demand := s.setting.Min*int(s.setting.Requests["app"].CPU), s.demand
+	s.demand = func(at time.Time) float64 { return demand(at) / 3 }
+	s.run(3 * 24 * time.Hour)
+	if low := s.setting.Min * int(s.setting.Requests["app"].CPU); float64(low) > 0.6*float64(high) {
+		t.Errorf("the minimum is %dm, and was %dm with three times the demand", low, high)
+	}
+	if s.setting.Utilisation != 77 {
+		t.Errorf("the target has become %d %%", s.setting.Utilisation)
+	}
+}
+
+// TestRequestsChangeWithCooldowns, up as down, and by steps within the guards (faults 5 and 6).
+func TestRequestsChangeWithCooldowns(t *testing.T) {
+	s := newScene()
+	demand := s.demand
+	s.demand = func(at time.Time) float64 {
+		if at.Sub(monday) > 3*24*time.Hour {
+			return 8 * demand(at)
+		}
+		return demand(at)
+	}
+	changed, changes := monday, 0
+	for range 5 * 24 * 60 {
+		before := s.setting.Requests["app"].CPU
+		s.minute()
+		after := s.setting.Requests["app"].CPU
+		if after == before {
+			continue
+		}
+		if changes++; s.now.Sub(changed) < s.spec.Cooldown || float64(after) < 0.8*float64(before)-1 || after > 2*before {
+			t.Fatalf("%s: from %d to %d after %s", s.now, before, after, s.now.Sub(changed))
+		}
+		changed = s.now
+	}
+	if changes == 0 || changes > 40 {
+		t.Errorf("the request was changed %d times in five days", changes)
+	}
+}
+
+// TestBoundsAreAlwaysValid: the maximum is never below the minimum, and both grow with demand (faults 2 and 7).
+func TestBoundsAreAlwaysValid(t *testing.T) {
+	s := newScene()
+	s.spec.Bounds.Max = 12
+	demand := s.demand
+	s.demand = func(at time.Time) float64 { return 10 * demand(at) }
+	for range 3 * 24 * 60 {
+		s.minute()
+		if s.setting.Min > s.setting.Max || s.setting.Min > 12 || s.setting.Min < 3 {
+			t.Fatalf("the bounds are %d and %d", s.setting.Min, s.setting.Max)
+		}
+	}
+}
+
+// TestDemandIsLearntNotReplicas: a minimum that the owner holds high teaches nothing (fault 11).
+func TestDemandIsLearntNotReplicas(t *testing.T) {
+	free, held := newScene(), newScene()
+	for range 3 * 24 * 60 {
+		free.minute()
+		held.setting.Min = 40
+		held.minute()
+	}
+	if a, b := free.last.Upper, held.last.Upper; math.Abs(a/b-1) > 0.1 {
+		t.Errorf("demand is at most %.0fm, and %.0fm where forty pods serve it", a, b)
+	}
+}
+
+// TestAHerdIsExpectedAfterAnOutage, and for two hours only.
+func TestAHerdIsExpectedAfterAnOutage(t *testing.T) {
+	s := newScene()
+	s.run(3*24*time.Hour + 12*time.Hour)
+	before, demand := s.setting.Min, s.demand
+	s.demand = func(at time.Time) float64 { return 0.02 * demand(at) }
+	s.run(10 * time.Minute)
+	if float64(s.setting.Min) < 1.5*float64(before) {
+		t.Errorf("in an outage the minimum goes from %d to %d", before, s.setting.Min)
+	}
+	s.run(4 * time.Hour)
+	if s.setting.Min > before {
+		t.Errorf("after four hours it is %d still", s.setting.Min)
+	}
+}
+
+// TestARestartChangesNothing: a tuner that is made anew from state and history recommends the same.
+func TestARestartChangesNothing(t *testing.T) {
+	kept, restarted := newScene(), newScene()
+	for i := range 2 * 24 * 60 {
+		a := kept.minute()
+		if i%977 == 0 {
+			history, err := usage.Unmarshal(restarted.Usage.Marshal())
+			if err != nil {
+				t.Fatal(err)
+			}
+			restarted.Tuner = &Tuner{Usage: history, State: restarted.State}
+		}
+		b := restarted.minute()
+		if diff := cmp.Diff(a.Setting, b.Setting); diff != "" {
+			t.Fatalf("at %s: %s", kept.now, diff)
+		}
+	}
+}
+
+// TestAKillRaisesMemoryAtOnce, without waiting for a cooldown.
+func TestAKillRaisesMemoryAtOnce(t *testing.T) {
+	s := newScene()
+	s.run(30 * time.Hour)
+	limit := s.setting.Requests["app"].Memory
+	s.Observe(usage.Sample{At: s.now, Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: float64(limit)})
+	s.minute()
+	if got := s.setting.Requests["app"].Memory; float64(got) < 1.2*float64(limit) {
+		t.Errorf("after a kill at %d MiB it is %d MiB", limit>>20, got>>20)
+	}
+}
