@@ -29,7 +29,7 @@ func (n Note) Contested() string {
 		parts = append(parts, n.Foreign)
 	}
 	if n.Undone > 0 {
-		parts = append(parts, fmt.Sprintf("somebody keeps removing the deletion cost of %d pods", n.Undone))
+		parts = append(parts, "somebody keeps removing the deletion cost of "+workload.Count(n.Undone, "pod"))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -39,7 +39,7 @@ func foreignIn(f *fleet.Fleet) string {
 	count := countForeign(f)
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {
-		parts = append(parts, fmt.Sprintf("the deletion cost of %d pods is set by %s", count[name], name))
+		parts = append(parts, fmt.Sprintf("the deletion cost of %s is set by %s", workload.Count(count[name], "pod"), name))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -131,7 +131,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 		}
 	}
 	if left > 0 {
-		return fmt.Sprintf("the deletion costs of %d pods have still to be removed", left)
+		return "the deletion costs of " + workload.Count(left, "pod") + " have still to be removed"
 	}
 	return ""
 }

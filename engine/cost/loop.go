@@ -301,7 +301,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 			continue
 		}
 		if wait := budget.take(l.opts.Clock.Now()); wait > 0 {
-			n.Waiting = fmt.Sprintf("%d pods wait for the write budget", len(changes)-i)
+			n.Waiting = "the write budget holds up " + workload.Count(len(changes)-i, "pod")
 			l.queue.AddAfter(ref, wait)
 			break
 		}

@@ -130,7 +130,7 @@ func (v *view) ready() (ok bool, reason, message string) {
 	case v.policy.IsBroken():
 		return false, "InvalidSpec", v.state.Message
 	case failed > 0:
-		return false, "TargetsFailed", fmt.Sprintf("%d of %s failed: %s", failed, countOfTargets(t.total()), list(t.failures, ""))
+		return false, "TargetsFailed", fmt.Sprintf("%d of %s failed: %s", failed, workload.Count(t.total(), "target"), list(t.failures, ""))
 	case v.unenforced != "":
 		return false, "NotEnforced", v.unenforced
 	case v.unready != "":
@@ -156,7 +156,7 @@ func (v *view) progress() string {
 	if pending == 0 {
 		return listing
 	}
-	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, countOfTargets(total), choose(pending == 1, "has", "have"),
+	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, workload.Count(total, "target"), choose(pending == 1, "has", "have"),
 		list(t.waiting, "under way")), listing)
 }
 
@@ -186,7 +186,7 @@ func (v *view) summary() string {
 
 // restoring says how far the deletion of the policy has come.
 func (v *view) restoring() string {
-	message := fmt.Sprintf("being deleted: %s %s still to be given back", countOfTargets(int32(v.remaining)), choose(v.remaining == 1, "has", "have"))
+	message := fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(v.remaining, "target"), choose(v.remaining == 1, "has", "have"))
 	if v.remaining == 0 && v.tally.delayed != "" {
 		message = "being deleted: " + v.tally.delayed
 	}
@@ -194,17 +194,6 @@ func (v *view) restoring() string {
 		message += ": " + list(v.tally.failures, "")
 	}
 	return message
-}
-
-// countOfTargets says how many targets there are.
-func countOfTargets(n int32) string {
-	switch n {
-	case 0:
-		return "no targets"
-	case 1:
-		return "1 target"
-	}
-	return fmt.Sprintf("%d targets", n)
 }
 
 // join puts what is to be said side by side.

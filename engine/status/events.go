@@ -60,7 +60,7 @@ func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) 
 
 // counted says how many targets there are, and what they are in.
 func (t *tally) counted() string {
-	text := countOfTargets(t.total())
+	text := workload.Count(t.total(), "target")
 	var parts []string
 	for s := Awake; s < stateCount; s++ {
 		if n := t.counts[s]; n > 0 {

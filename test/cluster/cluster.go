@@ -42,8 +42,9 @@ type Options struct {
 }
 
 const (
-	defaultNodes   = 6
-	startupTimeout = 2 * time.Minute
+	defaultNodes = 6
+	// startupTimeout is far longer than a start takes: a machine that is busy with something else needs minutes.
+	startupTimeout = 10 * time.Minute
 )
 
 // Cluster is a running cluster. Its methods may be called from any goroutine.

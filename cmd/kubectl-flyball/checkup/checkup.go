@@ -92,7 +92,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 	if !live {
 		findings = nil // files say nothing of what a manager has found
 	}
-	c.Add("adapters", fmt.Sprintf("%d adapters, all fit for use; %d of kinds that are not installed", len(w.Adapters), len(w.Absent)), findings)
+	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"), len(w.Absent)), findings)
 }
 
 func (c *Checkup) policies(memory *world.Memory, live bool) {
@@ -117,7 +117,7 @@ func (c *Checkup) policies(memory *world.Memory, live bool) {
 		return true
 	})
 	slices.Sort(findings)
-	c.Add("policies", fmt.Sprintf("%d policies, all readable", n), findings)
+	c.Add("policies", workload.Count(n, "policy")+", all readable", findings)
 }
 
 // selections names the policies that select nothing. What cluster policies select is known only of a whole world.
@@ -163,7 +163,7 @@ func (c *Checkup) ledgers(memory *world.Memory) {
 		}
 	})
 	slices.Sort(findings)
-	c.Add("ledgers", fmt.Sprintf("%d objects carry a ledger, all readable", n), slices.Compact(findings))
+	c.Add("ledgers", fmt.Sprintf("%s with a ledger, all readable", workload.Count(n, "object")), slices.Compact(findings))
 }
 
 // rivalMarks are the annotations by which other tools that put workloads to sleep are known.

@@ -222,10 +222,10 @@ func asks(o *decide.Opinion, steps int) string {
 func batchText(p *decide.Policy) string {
 	var parts []string
 	if p.Down.Batch > 0 {
-		parts = append(parts, fmt.Sprintf("at most %d changes down, then none for %s", p.Down.Batch, p.Down.Delay))
+		parts = append(parts, fmt.Sprintf("at most %s down, then none for %s", workload.Count(p.Down.Batch, "change"), p.Down.Delay))
 	}
 	if p.Up.Batch > 0 {
-		parts = append(parts, fmt.Sprintf("at most %d changes up, then none for %s", p.Up.Batch, p.Up.Delay))
+		parts = append(parts, fmt.Sprintf("at most %s up, then none for %s", workload.Count(p.Up.Batch, "change"), p.Up.Delay))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // barCells is how many cells the bar of a timeline has.
@@ -125,14 +126,22 @@ func (t *Timeline) bar(from time.Time, cell time.Duration) string {
 func (p *Plan) textTotals(w *report.Writer) {
 	t := p.Totals
 	w.Heading("Totals")
-	w.Line("  %d of %d targets change, in %d writes", t.Changed, t.Targets, p.Writes)
+	w.Line("  %d of %s %s, in %s", t.Changed, workload.Count(t.Targets, "target"), changes(t.Changed), workload.Count(p.Writes, "write"))
 	w.Line("  replica hours   %10.1f   saved %10.1f%s", t.ReplicaHours, t.ReplicaHoursSaved, p.than(func(t *Totals) float64 { return t.ReplicaHoursSaved }))
 	w.Line("  requests                     saved %10.1f CPU hours%s, %.1f GiB hours of memory%s",
 		t.CPUHoursSaved, p.than(func(t *Totals) float64 { return t.CPUHoursSaved }),
 		t.MemoryGiBHoursSaved, p.than(func(t *Totals) float64 { return t.MemoryGiBHoursSaved }))
 	if t.Uncounted > 0 {
-		w.Line("  %d targets that change have no count of replicas and are in no sum", t.Uncounted)
+		w.Line("  in no sum, for want of a count of replicas: %s that %s", workload.Count(t.Uncounted, "target"), changes(t.Uncounted))
 	}
+}
+
+// changes is the verb for so many of something.
+func changes(n int) string {
+	if n == 1 {
+		return "changes"
+	}
+	return "change"
 }
 
 // than compares a sum with the one before.

@@ -48,6 +48,8 @@ type Targets interface {
 type Options struct {
 	Config *rest.Config
 	Client client.Client
+	// Reader reads past the cache.
+	Reader client.Reader
 	World  *world.World
 	Health *status.AdapterHealth
 	// Enabled names the adapters that the installation brings. One that was being deleted before this process is made again once it is
@@ -273,7 +275,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 		}
 		return 0, fmt.Errorf("get the adapter %s: %w", name, err)
 	}
-	c.returning.see(&a)
+	if err := c.returning.see(&a, func() (string, error) { return c.applierOf(ctx, name) }); err != nil {
+		return 0, err
+	}
 	if !a.DeletionTimestamp.IsZero() {
 		return c.release(ctx, &a)
 	}

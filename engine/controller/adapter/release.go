@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -106,7 +107,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	}
 	// The first look is never the last: a write that was under way before it has to show in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
-		return time.Second, c.writeReleasing(ctx, a, fmt.Sprintf("being deleted: %d objects have still to be given back", left))
+		return time.Second, c.writeReleasing(ctx, a, releasing(left))
 	}
 	return c.letGo(ctx, a)
 }
@@ -160,4 +161,13 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return time.Second
 	}
 	return 0
+}
+
+// releasing says how many objects of an adapter that is being deleted have still to be given back.
+func releasing(left int) string {
+	verb := "have"
+	if left == 1 {
+		verb = "has"
+	}
+	return fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(left, "object"), verb)
 }

@@ -1,12 +1,14 @@
 package adapter
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,38 +24,86 @@ type returning struct {
 	// alive holds, by name, the adapters that this process has seen and that were not being deleted.
 	alive map[string]types.UID
 	// back holds what is to be made again.
-	back map[string]*v1alpha1.Adapter
+	back map[string]comeback
+}
+
+// comeback is an adapter to be made again.
+type comeback struct {
+	adapter *v1alpha1.Adapter
+	// applier is the field manager that had applied it, and goes on owning it: who upgrades the installation applies it as before.
+	// Empty: it was not applied.
+	applier string
 }
 
 func newReturning(enabled []string) returning {
-	return returning{enabled: enabled, alive: map[string]types.UID{}, back: map[string]*v1alpha1.Adapter{}}
+	return returning{enabled: enabled, alive: map[string]types.UID{}, back: map[string]comeback{}}
 }
 
-// see takes note of an adapter as it is.
-func (r *returning) see(a *v1alpha1.Adapter) {
+// see takes note of an adapter as it is. It asks who had applied one that is to come back.
+func (r *returning) see(a *v1alpha1.Adapter, applier func() (string, error)) error {
 	switch {
 	case a.DeletionTimestamp.IsZero():
 		r.alive[a.Name] = a.UID
 		delete(r.back, a.Name)
-	case r.alive[a.Name] != a.UID && slices.Contains(r.enabled, a.Name):
-		r.back[a.Name] = &v1alpha1.Adapter{
+	case r.alive[a.Name] != a.UID && slices.Contains(r.enabled, a.Name) && r.back[a.Name].adapter == nil:
+		by, err := applier()
+		if err != nil {
+			return err
+		}
+		r.back[a.Name] = comeback{applier: by, adapter: &v1alpha1.Adapter{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Adapter"},
 			ObjectMeta: metav1.ObjectMeta{Name: a.Name, Labels: a.Labels, Annotations: a.Annotations},
 			Spec:       *a.Spec.DeepCopy(),
+		}}
+	}
+	return nil
+}
+
+// applierOf is the field manager that has applied the spec of an adapter; empty: none has. The cache keeps no managed fields.
+func (c *Controller) applierOf(ctx context.Context, name string) (string, error) {
+	var list v1alpha1.AdapterList
+	if err := c.Reader.List(ctx, &list, client.MatchingFields{"metadata.name": name}); err != nil {
+		return "", fmt.Errorf("ask who has applied the adapter %s: %w", name, err)
+	}
+	for i := range list.Items {
+		for _, m := range list.Items[i].ManagedFields {
+			if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.Raw, []byte(`"f:spec"`)) {
+				return m.Manager, nil
+			}
 		}
 	}
+	return "", nil
 }
 
 // makeAgain makes an adapter that is gone and is to come back.
 func (c *Controller) makeAgain(ctx context.Context, name string) error {
 	delete(c.returning.alive, name)
-	a := c.returning.back[name]
-	if a == nil {
+	back := c.returning.back[name]
+	if back.adapter == nil {
 		return nil
 	}
-	if err := c.Client.Create(ctx, a.DeepCopy(), client.FieldOwner(apply.FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	var err error
+	if back.applier != "" {
+		err = c.applyAs(ctx, back.adapter, back.applier)
+	} else {
+		err = client.IgnoreAlreadyExists(c.Client.Create(ctx, back.adapter.DeepCopy(), client.FieldOwner(apply.FieldManager)))
+	}
+	if err != nil {
 		return fmt.Errorf("make the adapter %s again, which the installation brings: %w", name, err)
 	}
 	c.Log.Info("made an adapter again that was being deleted when Flyball was installed", "adapter", name)
 	delete(c.returning.back, name)
 	return nil
+}
+
+// applyAs applies an adapter as a field manager.
+func (c *Controller) applyAs(ctx context.Context, a *v1alpha1.Adapter, manager string) error {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: object}
+	unstructured.RemoveNestedField(object, "status")
+	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
+	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager))
 }

@@ -209,7 +209,7 @@ func levelText(as *v1alpha1.AsleepAs) string {
 	case as == nil:
 		return "suspended, or every component at its minimum"
 	case as.Replicas != nil:
-		return fmt.Sprintf("at most %d replicas", *as.Replicas)
+		return "at most " + workload.Count(*as.Replicas, "replica")
 	case as.Percent != nil:
 		return fmt.Sprintf("%d%% of the replicas", *as.Percent)
 	case as.Bounds != nil:

@@ -82,3 +82,23 @@ spec:
         securityContext: {{- toYaml . | nindent 10 }}
         {{- end }}
 {{- end -}}
+
+{{- define "flyball.uninstall.rules" -}}
+- apiGroups: [flyball.dev]
+  resources: [adapters]
+  verbs: [list, delete]
+# Once everything is given back, policies need not wait for a manager any more when they are deleted.
+- apiGroups: [flyball.dev]
+  resources: [{{ include "flyball.policies.acting" . }}]
+  verbs: [list, patch]
+# A freeze in force guards the adapters that it judges by.
+- apiGroups: [flyball.dev]
+  resources: [{{ include "flyball.policies.guarded" . }}]
+  verbs: [override]
+{{- end -}}
+
+{{- define "flyball.adopt.rules" -}}
+- apiGroups: [flyball.dev]
+  resources: [adapters]
+  verbs: [list]
+{{- end -}}
