@@ -176,17 +176,14 @@ func TestBothWaysIsDown(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptOfMetadataMaps is no more than needed: no count of annotations, and where they are only with lists.
+// TestWhatIsKeptOfMetadataMaps is no more than needed: where annotations are is kept only with lists.
 func TestWhatIsKeptOfMetadataMaps(t *testing.T) {
 	keys := Keys{Set: []string{"a", "b"}}
-	if a := compiled(t, deploymentYAML, keys); len(a.projection.counts) > 0 || a.annotationsMap != nil {
-		t.Errorf("counts %v, annotations %v", a.projection.counts, a.annotationsMap)
+	if a := compiled(t, deploymentYAML, keys); a.annotationsMap != nil {
+		t.Errorf("annotations %v", a.annotationsMap)
 	}
 	if a := compiled(t, elasticYAML, keys); a.annotationsMap == nil {
 		t.Error("a JSON Patch does not know whether there are annotations")
-	}
-	if a := compiled(t, nestedYAML, keys); a.projection.counts["/spec/pool/notes"] == nil {
-		t.Error("annotations elsewhere are not counted")
 	}
 }
 

@@ -31,7 +31,7 @@ func (a *Adapter) locate(obj *workload.Object) []location {
 	for i := range obj.Ledger {
 		at[i] = a.locateField(&obj.Ledger[i])
 	}
-	a.matchElements(obj, at)
+	a.fillInElements(at, obj)
 	return at
 }
 
@@ -247,7 +247,7 @@ func (v *view) undoAll() []string {
 	originals := make([]string, len(v.a.projection.slots))
 	for i, s := range v.a.projection.slots {
 		originals[i] = v.current(s).Raw
-		if s.mode == modeCount || !s.path.IsPlain() {
+		if !s.path.IsPlain() {
 			continue
 		}
 		for k := range v.entries {

@@ -192,7 +192,7 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 		t.Fatalf("ledger %v", s.ledger(t, before))
 	}
 	s.settle(t, after, workload.Plan{})
-	if want := `{"mode":"switch","pool":{"min":2},"power":{"main":{}}}`; !path.Equal(want, s.spec()) {
+	if want := `{"mode":"switch","pool":{"min":2}}`; !path.Equal(want, s.spec()) {
 		t.Errorf("want %s, got %s", want, s.spec())
 	}
 }

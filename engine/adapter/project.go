@@ -3,7 +3,6 @@ package adapter
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -44,6 +43,9 @@ func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 	}
 	if err == nil && len(r.Object.Ledger) > 0 {
 		r.Object.Requests, err = a.requests(raw)
+	}
+	if err == nil {
+		err = a.addMembers(raw, r.Object)
 	}
 	if err == nil {
 		a.addAuthors(raw, r.Object)
@@ -156,17 +158,15 @@ func (r *reading) takeField(slot *slot, m path.Match) {
 		f.Raw = r.raw(m.Raw)
 	case modePresence:
 		f.Raw = "1"
-	case modeCount:
-		f.Raw = countMembers(m)
 	}
 }
 
-// measure fills in Depth and Sole, and a Raw that only says whether there is a value. An explicit null is none.
+// measure fills in Depth, and a Raw that only says whether there is a value. An explicit null is none.
 func (r *reading) measure(m path.Match) workload.Field {
 	if m.Type() == path.Null {
 		return workload.Field{Depth: small(max(m.Depth-1, 0))}
 	}
-	f := workload.Field{Depth: small(m.Depth), Sole: small(m.Sole)}
+	f := workload.Field{Depth: small(m.Depth)}
 	if m.Exists() {
 		f.Raw = "1"
 	}
@@ -190,15 +190,6 @@ func (r *reading) raw(b []byte) string {
 
 // small fits a number of tokens into what a Field keeps.
 func small(n int) uint8 { return uint8(min(n, blocked-1)) }
-
-func countMembers(m path.Match) string {
-	if m.Type() != path.Object {
-		return ""
-	}
-	n := 0
-	gjson.ParseBytes(m.Raw).ForEach(func(_, _ gjson.Result) bool { n++; return true })
-	return strconv.Itoa(n)
-}
 
 // setDepths finds out, for written fields that are absent, whether the containers that exist on the way can hold them.
 func (r *reading) setDepths() {
@@ -303,6 +294,33 @@ func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	return nil
 }
 
+// addMembers counts the members of the containers that were made for the ledger's entries: giving back removes those that it empties.
+func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
+	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Made > 0 }) {
+		return nil
+	}
+	members := map[string]int{}
+	for i, at := range a.locate(obj) {
+		pointer := obj.Ledger[i].Pointer
+		if at.kind == inElement {
+			pointer = obj.Elements[at.index].Pointer
+		}
+		tokens := path.Pointer(pointer).Tokens()
+		for level := int(obj.Ledger[i].Made); level > 0 && level < len(tokens); level++ {
+			container := pointerOf(tokens[:level])
+			found, err := path.Probe(raw, path.Pointer(container))
+			if err != nil {
+				return err
+			}
+			if found.Value.Type() == path.Object {
+				members[container] = len(gjson.Parse(found.Value.Raw()).Map())
+			}
+		}
+	}
+	obj.LedgerNotes.Members = members
+	return nil
+}
+
 // addAuthors adds what managed fields say of the ledger's entries. They say nothing of an object that was restored: its
 // fields were written in another way then.
 func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
@@ -334,7 +352,7 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		if isElement, err := inList(raw, path.Pointer(pointer)); isElement || err != nil {
 			return workload.Field{Raw: found.Value.Raw(), Depth: blocked}, err // an element cannot be put back by its position
 		}
-		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth), Sole: small(found.Sole)}, nil
+		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth)}, nil
 	}
 	tokens := path.Pointer(pointer).Tokens()
 	depth := min(found.Depth, len(tokens)-1)

@@ -42,9 +42,6 @@ const (
 	modePresence slotMode = iota
 	// modeValue keeps the JSON text.
 	modeValue
-	// modeCount keeps the number of members of an object. It is kept for containers that more than one written field
-	// is in: whether giving back empties such a container cannot be told from Field.Sole.
-	modeCount
 )
 
 // parent is a container above a written field. Its type decides whether the field can be written at all.
@@ -53,8 +50,6 @@ type parent struct {
 	pointer string
 	// id is the parent's place among the parents of the projection.
 	id int
-	// count is the slot of the number of members; nil unless more than one written field is inside.
-	count *slot
 }
 
 // projection says what is kept of an object. It is built while an adapter compiles and does not change afterwards.
@@ -62,7 +57,6 @@ type projection struct {
 	slots     []*slot
 	byPointer map[string]*slot
 	parents   []*parent
-	counts    map[string]*slot // by pointer of the container
 
 	metadata *workload.Metadata
 	each     []eachPaths
@@ -139,7 +133,7 @@ func (d drafts) write(p path.Path) *slot {
 
 // seal sorts the slots, so that equal sets of paths give equal projections, and compiles the walk.
 func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template path.Path) *projection {
-	pr := &projection{byPointer: map[string]*slot{}, counts: map[string]*slot{}, each: each, metadata: metadata, template: template}
+	pr := &projection{byPointer: map[string]*slot{}, each: each, metadata: metadata, template: template}
 	for _, text := range slices.Sorted(maps.Keys(d)) {
 		pr.slots = append(pr.slots, d[text])
 	}
@@ -149,7 +143,7 @@ func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template pat
 	})
 	for i, s := range pr.slots {
 		s.index = i
-		if s.path.IsPlain() && s.mode != modeCount {
+		if s.path.IsPlain() {
 			pr.byPointer[s.pointer] = s
 		}
 	}
@@ -158,26 +152,15 @@ func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template pat
 	return pr
 }
 
-// addParents finds the containers above written fields, and those of them that need their members counted: where the
-// ways to two written fields part. Top-level sections are left out of the count (an object without its .spec does not
-// occur), and so are the two maps of .metadata, which an API server drops by itself when they are empty.
+// addParents finds the containers above written fields.
 func (pr *projection) addParents() {
 	known := map[string]*parent{}
-	var written []*slot
 	for _, s := range pr.slots {
 		if !s.written {
 			continue
 		}
-		written = append(written, s)
 		for n := 1; n < len(s.tokens); n++ {
 			s.parents = append(s.parents, pr.parent(known, s, n))
-		}
-	}
-	for i, a := range written {
-		for _, b := range written[i+1:] {
-			if n := commonTokens(a.tokens, b.tokens); n >= 2 && n < len(a.tokens) && n < len(b.tokens) && !isMetadataMap(a.tokens[:n]) {
-				pr.countMembers(a.parents[n-1])
-			}
 		}
 	}
 }
@@ -191,15 +174,6 @@ func (pr *projection) parent(known map[string]*parent, s *slot, n int) *parent {
 	known[pointer] = p
 	pr.parents = append(pr.parents, p)
 	return p
-}
-
-func (pr *projection) countMembers(p *parent) {
-	if p.count != nil {
-		return
-	}
-	p.count = &slot{path: p.path, pointer: p.pointer, tokens: path.Pointer(p.pointer).Tokens(), mode: modeCount}
-	pr.counts[p.pointer] = p.count
-	pr.slots = append(pr.slots, p.count)
 }
 
 // fingerprint identifies the projection by everything that shapes an Object.
@@ -225,11 +199,6 @@ func commonTokens(a, b []string) int {
 		n++
 	}
 	return n
-}
-
-// isMetadataMap says whether the tokens lead to .metadata.annotations or .metadata.labels.
-func isMetadataMap(tokens []string) bool {
-	return len(tokens) == 2 && tokens[0] == "metadata" && (tokens[1] == "annotations" || tokens[1] == "labels")
 }
 
 func pointerOf(tokens []string) string {

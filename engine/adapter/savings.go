@@ -99,8 +99,8 @@ func (a *Adapter) requests(raw []byte) (*workload.Requests, error) {
 	}
 	spec := gjson.Parse(found.Value.Raw())
 	return &workload.Requests{
-		MilliCPU: podRequest(spec, "cpu", (*resource.Quantity).MilliValue),
-		Memory:   podRequest(spec, "memory", (*resource.Quantity).Value),
+		MilliCPU:    podRequest(spec, "cpu", (*resource.Quantity).MilliValue),
+		MemoryBytes: podRequest(spec, "memory", (*resource.Quantity).Value),
 	}, nil
 }
 

@@ -63,9 +63,9 @@ func TestRequests(t *testing.T) {
 		want        *workload.Requests
 	}{
 		{"containers are added up", `{"containers":[{"resources":{"requests":{"cpu":"250m","memory":"64Mi"}}},{"resources":{"requests":{"cpu":"1","memory":"1M"}}}]}`,
-			&workload.Requests{MilliCPU: 1250, Memory: 64<<20 + 1e6}},
+			&workload.Requests{MilliCPU: 1250, MemoryBytes: 64<<20 + 1e6}},
 		{"a limit stands for a request", `{"containers":[{"resources":{"limits":{"cpu":2,"memory":"1Gi"},"requests":{"memory":"1Mi"}}}]}`,
-			&workload.Requests{MilliCPU: 2000, Memory: 1 << 20}},
+			&workload.Requests{MilliCPU: 2000, MemoryBytes: 1 << 20}},
 		{"an init container that needs more than what runs later", `{"initContainers":[{"resources":{"requests":{"cpu":"3"}}},{"resources":{"requests":{"cpu":"1"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]}`,
 			&workload.Requests{MilliCPU: 3000}},
 		{"a sidecar runs beside the containers", `{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]}`,
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 		{"a sidecar runs beside the init containers after it", `{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]}`,
 			&workload.Requests{MilliCPU: 3000}},
 		{"the pod as a whole, and its overhead", `{"resources":{"requests":{"cpu":"2"}},"overhead":{"cpu":"100m","memory":"10Mi"},"containers":[{"resources":{"requests":{"cpu":"1"}}}]}`,
-			&workload.Requests{MilliCPU: 2100, Memory: 10 << 20}},
+			&workload.Requests{MilliCPU: 2100, MemoryBytes: 10 << 20}},
 		{"nothing is requested", `{"containers":[{"name":"main"}]}`, &workload.Requests{}},
 		{"what is no quantity counts as nothing", `{"containers":[{"resources":{"requests":{"cpu":"much","memory":{}}}}]}`, &workload.Requests{}},
 		{"no pod", `null`, nil},

@@ -171,7 +171,7 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 	w.refuse(changes[0], start.Add(time.Second))
 	order := func(now time.Time) (uids string) {
 		all := slices.Clone(changes)
-		w.refusedLast(all, now)
+		w.sortRefusedIn(all, now)
 		for _, c := range all {
 			uids += c.Pod.UID
 		}

@@ -22,7 +22,7 @@ const failuresAtMost = 3
 func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n *Note) error {
 	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer())
 	var failures []error
-	l.written.refusedLast(changes, now)
+	l.written.sortRefusedIn(changes, now)
 	for i, c := range changes {
 		if l.written.isUndone(c, now) {
 			n.Undone++

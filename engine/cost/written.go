@@ -85,9 +85,8 @@ func (w *written) refuse(c fleet.Change, now time.Time) {
 	w.refused[c.Pod.UID] = now
 }
 
-// refusedLast sorts changes so that those come last that were refused a while ago, the longest ago first: they must not keep the others from being
-// made. It edits the changes.
-func (w *written) refusedLast(changes []fleet.Change, now time.Time) {
+// sortRefusedIn puts those changes last that were refused a while ago, the longest ago first: they must not keep the others from being made.
+func (w *written) sortRefusedIn(changes []fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := func(c fleet.Change) time.Time {

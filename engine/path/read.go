@@ -41,9 +41,6 @@ type Presence struct {
 	Value Value
 	// Depth is the number of leading tokens of the pointer that exist in the document.
 	Depth int
-	// Sole is the number of consecutive containers, from the value's parent upwards (the document counts as well), that
-	// are objects with no other member than the one that leads to the value. It is 0 if the value is absent.
-	Sole int
 }
 
 // Probe reads the document at the pointer. A numeric token is an index where the document has an array and a key where
@@ -65,5 +62,5 @@ func Probe(raw []byte, pointer Pointer) (Presence, error) {
 		return Presence{}, fmt.Errorf("read %s: %w", pointer, err)
 	}
 	m := w.match(w.found[0])
-	return Presence{Value: Value{raw: string(m.Raw), at: string(pointer)}, Depth: m.Depth, Sole: m.Sole}, nil
+	return Presence{Value: Value{raw: string(m.Raw), at: string(pointer)}, Depth: m.Depth}, nil
 }

@@ -13,9 +13,8 @@ import (
 
 // refObject is an object as the reference decodes it: the first of repeated keys counts, the order is kept.
 type refObject struct {
-	Keys    []string
-	Values  map[string]any
-	Members int // in the text, repeated keys included
+	Keys   []string
+	Values map[string]any
 }
 
 // refDecode decodes a document with encoding/json alone.
@@ -57,7 +56,6 @@ func refValue(d *json.Decoder) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			object.Members++
 			if _, repeated := object.Values[key.(string)]; !repeated {
 				object.Keys = append(object.Keys, key.(string))
 				object.Values[key.(string)] = v
@@ -116,7 +114,6 @@ type refMatch struct {
 	Value    any // decoded; nil if absent or null
 	Exists   bool
 	Depth    int
-	Sole     int
 	Elements []int
 	Key      string // of the innermost element
 }
@@ -126,7 +123,7 @@ func refExtract(tree any, paths []Path) []refMatch {
 	var matches []refMatch
 	for i, p := range paths {
 		r := refWalk{path: i}
-		r.walk(tree, p.Steps(), refMatch{Path: i}, nil)
+		r.walk(tree, p.Steps(), refMatch{Path: i})
 		matches = append(matches, r.matches...)
 	}
 	return matches
@@ -137,15 +134,9 @@ type refWalk struct {
 	matches []refMatch
 }
 
-func (r *refWalk) walk(v any, steps []Step, m refMatch, above []any) {
+func (r *refWalk) walk(v any, steps []Step, m refMatch) {
 	if len(steps) == 0 {
 		m.Value, m.Exists = v, true
-		for _, container := range slices.Backward(above) {
-			if o, ok := container.(*refObject); !ok || o.Members != 1 {
-				break
-			}
-			m.Sole++
-		}
 		r.matches = append(r.matches, m)
 		return
 	}
@@ -156,7 +147,7 @@ func (r *refWalk) walk(v any, steps []Step, m refMatch, above []any) {
 		if selected {
 			n.Elements, n.Key = append(slices.Clone(m.Elements), index), token
 		}
-		r.walk(child, steps[1:], n, append(slices.Clone(above), v))
+		r.walk(child, steps[1:], n)
 	}
 	object, isObject := v.(*refObject)
 	array, isArray := v.([]any)
@@ -205,7 +196,7 @@ func extracted(doc []byte, paths []Path) ([]refMatch, error) {
 	var matches []refMatch
 	var failure error
 	err := NewSet(paths...).Extract(doc, func(i int, m Match) {
-		r := refMatch{Path: i, Pointer: m.Pointer(), Exists: m.Exists(), Depth: m.Depth, Sole: m.Sole,
+		r := refMatch{Path: i, Pointer: m.Pointer(), Exists: m.Exists(), Depth: m.Depth,
 			Elements: m.Elements(), Key: m.ElementKey()}
 		if last := len(r.Elements) - 1; last >= 0 && r.Elements[last] != m.Element() || last < 0 && m.Element() != -1 {
 			failure = fmt.Errorf("Element %d, Elements %v", m.Element(), r.Elements)

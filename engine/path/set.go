@@ -39,9 +39,6 @@ type Match struct {
 	// Depth is the number of leading tokens of the pointer that exist in the document; the length of the pointer if the
 	// value exists. The value at the first Depth tokens may be of a type that cannot hold the next one.
 	Depth int
-	// Sole is the number of consecutive containers, from the value's parent upwards (the document counts as well), that
-	// are objects with no other member than the one that leads to the value. It is 0 if the value is absent.
-	Sole int
 
 	walk  *walk
 	path  int

@@ -20,18 +20,18 @@ func parseAll(texts ...string) []Path {
 
 // row is a Match as the tables below write it.
 type row struct {
-	Pointer     Pointer
-	Raw         string
-	Depth, Sole int
-	Elements    []int
-	Key         string
+	Pointer  Pointer
+	Raw      string
+	Depth    int
+	Elements []int
+	Key      string
 }
 
 func rows(t *testing.T, doc string, texts ...string) map[string][]row {
 	t.Helper()
 	got := map[string][]row{}
 	err := NewSet(parseAll(texts...)...).Extract([]byte(doc), func(i int, m Match) {
-		got[texts[i]] = append(got[texts[i]], row{m.Pointer(), string(m.Raw), m.Depth, m.Sole, m.Elements(), m.ElementKey()})
+		got[texts[i]] = append(got[texts[i]], row{m.Pointer(), string(m.Raw), m.Depth, m.Elements(), m.ElementKey()})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,87 +46,87 @@ func TestExtract(t *testing.T) {
 		want map[string][]row
 	}{
 		{"plain paths, present and absent", `{"spec":{"replicas":3,"a":{"b":{}}},"status":"x"}`, map[string][]row{
-			"$":              {{"", `{"spec":{"replicas":3,"a":{"b":{}}},"status":"x"}`, 0, 0, nil, ""}},
-			".spec.replicas": {{"/spec/replicas", "3", 2, 0, nil, ""}},
-			".spec.a.b":      {{"/spec/a/b", "{}", 3, 1, nil, ""}},
-			".spec.a.b.c":    {{"/spec/a/b/c", "", 3, 0, nil, ""}},
-			".spec.paused":   {{"/spec/paused", "", 1, 0, nil, ""}},
-			".other.x":       {{"/other/x", "", 0, 0, nil, ""}},
-			".status.x[1]":   {{"/status/x/1", "", 1, 0, nil, ""}},
+			"$":              {{"", `{"spec":{"replicas":3,"a":{"b":{}}},"status":"x"}`, 0, nil, ""}},
+			".spec.replicas": {{"/spec/replicas", "3", 2, nil, ""}},
+			".spec.a.b":      {{"/spec/a/b", "{}", 3, nil, ""}},
+			".spec.a.b.c":    {{"/spec/a/b/c", "", 3, nil, ""}},
+			".spec.paused":   {{"/spec/paused", "", 1, nil, ""}},
+			".other.x":       {{"/other/x", "", 0, nil, ""}},
+			".status.x[1]":   {{"/status/x/1", "", 1, nil, ""}},
 		}},
-		{"sole members up to the document", `{"a":{"b":{"c":1}}}`, map[string][]row{
-			".a":     {{"/a", `{"b":{"c":1}}`, 1, 1, nil, ""}},
-			".a.b.c": {{"/a/b/c", "1", 3, 3, nil, ""}},
+		{"members down to the last", `{"a":{"b":{"c":1}}}`, map[string][]row{
+			".a":     {{"/a", `{"b":{"c":1}}`, 1, nil, ""}},
+			".a.b.c": {{"/a/b/c", "1", 3, nil, ""}},
 		}},
-		{"an array or a sibling ends the sole ones", `{"a":[{"b":{"c":1}}],"d":{"e":{"f":1},"g":2}}`, map[string][]row{
-			".a[0].b.c": {{"/a/0/b/c", "1", 4, 2, nil, ""}},
-			".d.e.f":    {{"/d/e/f", "1", 3, 1, nil, ""}},
-			".d.g":      {{"/d/g", "2", 2, 0, nil, ""}},
+		{"through an array, and beside a sibling", `{"a":[{"b":{"c":1}}],"d":{"e":{"f":1},"g":2}}`, map[string][]row{
+			".a[0].b.c": {{"/a/0/b/c", "1", 4, nil, ""}},
+			".d.e.f":    {{"/d/e/f", "1", 3, nil, ""}},
+			".d.g":      {{"/d/g", "2", 2, nil, ""}},
 		}},
 		{"elements of an array", `{"spec":{"nodeSets":[{"name":"x","count":1},{"name":"y"},7]}}`, map[string][]row{
 			".spec.nodeSets[*].count": {
-				{"/spec/nodeSets/0/count", "1", 4, 0, []int{0}, "0"},
-				{"/spec/nodeSets/1/count", "", 3, 0, []int{1}, "1"},
-				{"/spec/nodeSets/2/count", "", 3, 0, []int{2}, "2"},
+				{"/spec/nodeSets/0/count", "1", 4, []int{0}, "0"},
+				{"/spec/nodeSets/1/count", "", 3, []int{1}, "1"},
+				{"/spec/nodeSets/2/count", "", 3, []int{2}, "2"},
 			},
 			".spec.nodeSets[*].name": {
-				{"/spec/nodeSets/0/name", `"x"`, 4, 0, []int{0}, "0"},
-				{"/spec/nodeSets/1/name", `"y"`, 4, 1, []int{1}, "1"},
-				{"/spec/nodeSets/2/name", "", 3, 0, []int{2}, "2"},
+				{"/spec/nodeSets/0/name", `"x"`, 4, []int{0}, "0"},
+				{"/spec/nodeSets/1/name", `"y"`, 4, []int{1}, "1"},
+				{"/spec/nodeSets/2/name", "", 3, []int{2}, "2"},
 			},
-			`.spec.nodeSets[?(@.name=="y")].name`: {{"/spec/nodeSets/1/name", `"y"`, 4, 1, []int{1}, "1"}},
-			`.spec.nodeSets[?(@.name!="y")].name`: {{"/spec/nodeSets/0/name", `"x"`, 4, 0, []int{0}, "0"}},
+			`.spec.nodeSets[?(@.name=="y")].name`: {{"/spec/nodeSets/1/name", `"y"`, 4, []int{1}, "1"}},
+			`.spec.nodeSets[?(@.name!="y")].name`: {{"/spec/nodeSets/0/name", `"x"`, 4, []int{0}, "0"}},
 			`.spec.nodeSets[?(@!=7)].name`: {
-				{"/spec/nodeSets/0/name", `"x"`, 4, 0, []int{0}, "0"},
-				{"/spec/nodeSets/1/name", `"y"`, 4, 1, []int{1}, "1"},
+				{"/spec/nodeSets/0/name", `"x"`, 4, []int{0}, "0"},
+				{"/spec/nodeSets/1/name", `"y"`, 4, []int{1}, "1"},
 			},
-			".spec.nodeSets[1]":          {{"/spec/nodeSets/1", `{"name":"y"}`, 3, 0, nil, ""}},
-			".spec.nodeSets[3].name":     {{"/spec/nodeSets/3/name", "", 2, 0, nil, ""}},
-			".spec.nodeSets.count":       {{"/spec/nodeSets/count", "", 2, 0, nil, ""}},
-			".spec.nodeSets['0'].name":   {{"/spec/nodeSets/0/name", "", 2, 0, nil, ""}},
+			".spec.nodeSets[1]":          {{"/spec/nodeSets/1", `{"name":"y"}`, 3, nil, ""}},
+			".spec.nodeSets[3].name":     {{"/spec/nodeSets/3/name", "", 2, nil, ""}},
+			".spec.nodeSets.count":       {{"/spec/nodeSets/count", "", 2, nil, ""}},
+			".spec.nodeSets['0'].name":   {{"/spec/nodeSets/0/name", "", 2, nil, ""}},
 			".spec.workers[*].replicas":  nil,
 			".spec.nodeSets[*].x[*].y":   nil,
 			".spec.nodeSets[2][*].count": nil,
 		}},
 		{"members of an object", `{"nodes":{"a/b":{"n":1},"\u0063":{"n":{}}}}`, map[string][]row{
 			".nodes[*].n": {
-				{"/nodes/a~1b/n", "1", 3, 1, []int{0}, "a/b"},
-				{"/nodes/c/n", "{}", 3, 1, []int{1}, "c"},
+				{"/nodes/a~1b/n", "1", 3, []int{0}, "a/b"},
+				{"/nodes/c/n", "{}", 3, []int{1}, "c"},
 			},
 			".nodes[*].n[*]":        nil,
 			".nodes[?(@.n==1)].n":   nil,
-			".nodes[0]":             {{"/nodes/0", "", 1, 0, nil, ""}},
-			".nodes['c'].n.x":       {{"/nodes/c/n/x", "", 3, 0, nil, ""}},
-			".nodes['a/b']":         {{"/nodes/a~1b", `{"n":1}`, 2, 0, nil, ""}},
-			".nodes['~']['/'].a[0]": {{"/nodes/~0/~1/a/0", "", 1, 0, nil, ""}},
+			".nodes[0]":             {{"/nodes/0", "", 1, nil, ""}},
+			".nodes['c'].n.x":       {{"/nodes/c/n/x", "", 3, nil, ""}},
+			".nodes['a/b']":         {{"/nodes/a~1b", `{"n":1}`, 2, nil, ""}},
+			".nodes['~']['/'].a[0]": {{"/nodes/~0/~1/a/0", "", 1, nil, ""}},
 		}},
 		{"nested wildcards", `[[{"a":1}],[],[{},{"a":2}]]`, map[string][]row{
 			"[*][*].a": {
-				{"/0/0/a", "1", 3, 1, []int{0, 0}, "0"},
-				{"/2/0/a", "", 2, 0, []int{2, 0}, "0"},
-				{"/2/1/a", "2", 3, 1, []int{2, 1}, "1"},
+				{"/0/0/a", "1", 3, []int{0, 0}, "0"},
+				{"/2/0/a", "", 2, []int{2, 0}, "0"},
+				{"/2/1/a", "2", 3, []int{2, 1}, "1"},
 			},
 		}},
 		{"the first of repeated keys counts", `{"a":{"x":1},"a":{"x":2,"y":3},"\u0061":4}`, map[string][]row{
-			".a.x":    {{"/a/x", "1", 2, 1, nil, ""}},
-			".a.y":    {{"/a/y", "", 1, 0, nil, ""}},
-			"[*].x":   {{"/a/x", "1", 2, 1, []int{0}, "a"}},
-			".a[*]":   {{"/a/x", "1", 2, 1, []int{0}, "x"}},
-			".b['']":  {{"/b/", "", 0, 0, nil, ""}},
-			"['a']":   {{"/a", `{"x":1}`, 1, 0, nil, ""}},
-			".a['x']": {{"/a/x", "1", 2, 1, nil, ""}},
+			".a.x":    {{"/a/x", "1", 2, nil, ""}},
+			".a.y":    {{"/a/y", "", 1, nil, ""}},
+			"[*].x":   {{"/a/x", "1", 2, []int{0}, "a"}},
+			".a[*]":   {{"/a/x", "1", 2, []int{0}, "x"}},
+			".b['']":  {{"/b/", "", 0, nil, ""}},
+			"['a']":   {{"/a", `{"x":1}`, 1, nil, ""}},
+			".a['x']": {{"/a/x", "1", 2, nil, ""}},
 		}},
 		{"escaped keys", `{"a\u002eb":1,"\"\\\/":2}`, map[string][]row{
-			`.a\.b`:    {{"/a.b", "1", 1, 0, nil, ""}},
-			`['"\\/']`: {{`/"\~1`, "2", 1, 0, nil, ""}},
+			`.a\.b`:    {{"/a.b", "1", 1, nil, ""}},
+			`['"\\/']`: {{`/"\~1`, "2", 1, nil, ""}},
 		}},
 		{"a scalar document", ` null `, map[string][]row{
-			"$":  {{"", "null", 0, 0, nil, ""}},
-			".a": {{"/a", "", 0, 0, nil, ""}},
+			"$":  {{"", "null", 0, nil, ""}},
+			".a": {{"/a", "", 0, nil, ""}},
 		}},
 		{"null is a value, not an absent one", `{"a":null}`, map[string][]row{
-			".a":   {{"/a", "null", 1, 1, nil, ""}},
-			".a.b": {{"/a/b", "", 1, 0, nil, ""}},
+			".a":   {{"/a", "null", 1, nil, ""}},
+			".a.b": {{"/a/b", "", 1, nil, ""}},
 		}},
 	}
 	for _, test := range tests {

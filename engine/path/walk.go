@@ -3,8 +3,7 @@ package path
 import "strconv"
 
 // walk is the scratch memory of one walk over one document, reused by later walks of the same Set. Matches are
-// collected here and yielded when the walk is over, because only then is it known that the document is sound and which
-// containers hold a single member.
+// collected here and yielded when the walk is over, because only then is it known that the document is sound.
 type walk struct {
 	set    *Set
 	doc    []byte
@@ -24,7 +23,6 @@ type place struct {
 	key        keyText
 	keyed      bool // it is a member of an object and has a key
 	index      int  // position in the container
-	only       bool // the only member of an object
 }
 
 // found is a match: the place of the value, or, if it is absent, the deepest place that exists on the way to it.
@@ -134,7 +132,6 @@ func (w *walk) ask(at, lo int) asked {
 func (w *walk) container(at, lo int) (end int, err error) {
 	a := w.ask(at, lo)
 	it := itemsOf(w.doc, w.places[at].start)
-	first := len(w.places) // the place of the first item, if a path leads to it
 	for it.next() {
 		if it.end, it.err = w.item(&a, &it, at); it.err == nil && a.edges == 0 && !a.all {
 			it.skipOthers()
@@ -143,9 +140,6 @@ func (w *walk) container(at, lo int) (end int, err error) {
 	}
 	if it.err != nil {
 		return 0, it.err
-	}
-	if it.inObject() && it.index == 0 && first < len(w.places) {
-		w.places[first].only = true
 	}
 	w.recordAbsent(at, lo, w.used[a.used:])
 	w.used = w.used[:a.used]
@@ -208,7 +202,7 @@ func (w *walk) activateItem(a *asked, it *items) error {
 	return nil
 }
 
-// match completes what was found with the facts that are known only after the walk.
+// match completes what was found with the end of its text, which is known only after the walk.
 func (w *walk) match(f found) Match {
 	p := &w.places[f.place]
 	m := Match{Depth: p.depth, walk: w, path: f.path, place: f.place}
@@ -216,9 +210,6 @@ func (w *walk) match(f found) Match {
 		return m
 	}
 	m.Raw = w.doc[p.start:p.end:p.end]
-	for ; p.only; p = &w.places[p.parent] {
-		m.Sole++
-	}
 	return m
 }
 

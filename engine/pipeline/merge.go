@@ -3,19 +3,9 @@ package pipeline
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	"flyball.dev/flyball/engine/workload"
 )
-
-// Conflict says that one policy did not get what it asked for, because of another.
-type Conflict struct {
-	Winner, Loser workload.Policy
-	// Facet is what they disagree on: size, min, max, hold or an annotation key.
-	Facet string
-	// Reason is why the winner won: mandatory, awake-until, priority, capacity or, of annotations, value.
-	Reason string
-}
 
 // Merge agrees on one plan. What is mandatory (a freeze's suspend) beats everything else, awake-until beats every priority, the
 // higher priority wins, and at equal priority more capacity wins. A tie is settled by the names of the policies. The result does not depend on the order of the intents, nor on
@@ -39,6 +29,7 @@ type Agreement struct {
 	setMin, setMax                   *workload.Intent
 	sleepHold, setHold               *workload.Intent
 	sleepAnnotations, setAnnotations map[string]*workload.Intent
+	amounts                          map[workload.Amount]*workload.Intent
 	deletionCosts                    *workload.Intent
 	keep, orphan                     map[workload.Policy]bool
 }
@@ -65,6 +56,7 @@ func (a Agreement) Add(in *workload.Intent) Agreement {
 		a.setMin = bestIf(in.Min != nil, a.setMin, in, byMin)
 		a.setMax = bestIf(in.Max != nil, a.setMax, in, byMax)
 		a.setHold = bestIf(in.Hold, a.setHold, in, byRank)
+		a.amounts = withAmounts(a.amounts, in)
 		a.deletionCosts = bestIf(in.DeletionCosts != "", a.deletionCosts, in, byRank)
 		a.setAnnotations = withAnnotations(a.setAnnotations, in)
 	}
@@ -89,6 +81,12 @@ func (a Agreement) Plan() workload.Plan {
 	}
 	if in := winner(a.heard(a.sleepHold), a.setHold, byRank); in != nil {
 		p.Hold = claim(in, true)
+	}
+	for key, in := range a.amounts {
+		if p.Amounts == nil {
+			p.Amounts = map[workload.Amount]workload.Claim[int64]{}
+		}
+		p.Amounts[key] = *claim(in, in.Amounts[key])
 	}
 	if in := a.deletionCosts; in != nil {
 		p.DeletionCosts = claim(in, in.DeletionCosts)
@@ -177,6 +175,12 @@ func byMax(a, b *workload.Intent) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(*a.Max, *b.Max), byIdentity(a, b))
 }
 
+func byAmount(key workload.Amount) order {
+	return func(a, b *workload.Intent) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(key.Capacity(a.Amounts[key]), key.Capacity(b.Amounts[key])), byIdentity(a, b))
+	}
+}
+
 func byAnnotation(key string) order {
 	return func(a, b *workload.Intent) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Annotations[key], b.Annotations[key]), byIdentity(a, b))
@@ -246,6 +250,20 @@ func withAnnotations(old map[string]*workload.Intent, in *workload.Intent) map[s
 	return grown
 }
 
+func withAmounts(old map[workload.Amount]*workload.Intent, in *workload.Intent) map[workload.Amount]*workload.Intent {
+	if len(in.Amounts) == 0 {
+		return old
+	}
+	grown := maps.Clone(old)
+	if grown == nil {
+		grown = map[workload.Amount]*workload.Intent{}
+	}
+	for key := range in.Amounts {
+		grown[key] = best(grown[key], in, byAmount(key))
+	}
+	return grown
+}
+
 func annotate(m map[string]workload.Claim[string], key string, in *workload.Intent) map[string]workload.Claim[string] {
 	if m == nil {
 		m = map[string]workload.Claim[string]{}
@@ -256,126 +274,4 @@ func annotate(m map[string]workload.Claim[string], key string, in *workload.Inte
 
 func claim[T any](in *workload.Intent, value T) *workload.Claim[T] {
 	return &workload.Claim[T]{Value: value, By: in.By, Since: in.Since, Enforce: in.Enforce}
-}
-
-// facets lists what an intent asks for.
-func facets(in *workload.Intent) []string {
-	var all []string
-	for _, f := range []struct {
-		name  string
-		asked bool
-	}{{"size", in.Size != nil}, {"min", in.Min != nil}, {"max", in.Max != nil}, {"hold", in.Hold}} {
-		if f.asked {
-			all = append(all, f.name)
-		}
-	}
-	return append(all, slices.Sorted(maps.Keys(in.Annotations))...)
-}
-
-// heardSleep is a sleeping policy that has its way on one facet against every request to stay awake.
-type heardSleep struct {
-	facet string
-	in    *workload.Intent
-}
-
-func (a Agreement) heardSleeps() []heardSleep {
-	var all []heardSleep
-	add := func(facet string, sleep, set *workload.Intent, less order) {
-		if sleep = a.heard(sleep); sleep != nil && winner(sleep, set, less) == sleep {
-			all = append(all, heardSleep{facet, sleep})
-		}
-	}
-	add("size", a.sleep, a.exactly, bySize)
-	add("min", a.sleepMin, a.setMin, byMin)
-	add("max", a.sleepMax, a.setMax, byMax)
-	add("hold", a.sleepHold, a.setHold, byRank)
-	for key, in := range a.sleepAnnotations {
-		add(key, in, a.setAnnotations[key], byAnnotation(key))
-	}
-	return all
-}
-
-// conflicts lists who did not get what they asked for, sorted; a policy that asked for what was agreed anyway is not listed.
-func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Conflict {
-	var out []Conflict
-	lose := func(in *workload.Intent, facet string, by workload.Policy, reason string) {
-		if in.By != by {
-			out = append(out, Conflict{Winner: by, Loser: in.By, Facet: facet, Reason: reason})
-		}
-	}
-	slept := a.heardSleeps()
-	for i := range intents {
-		in := &intents[i]
-		switch {
-		case in.Class == workload.ClassSleep && overruled(in, a.awake):
-			for _, facet := range facets(in) {
-				lose(in, facet, a.awake.By, why(a.awake, in))
-			}
-			continue
-		case in.Class == workload.ClassAwake:
-			for _, s := range slept {
-				lose(in, s.facet, s.in.By, why(s.in, in))
-			}
-			continue
-		case in.Class != workload.ClassSleep && in.Class != workload.ClassSet:
-			continue
-		case in.Once && in.Size != nil && !plan.Size.Once:
-			lose(in, "size", plan.Size.By, "is set once, the other lasts")
-			continue
-		}
-		if in.Size != nil && !sameSize(*in.Size, plan.Size.Value) {
-			lose(in, "size", plan.Size.By, why(a.size(), in))
-		}
-		if in.Min != nil && *in.Min != plan.Min.Value {
-			lose(in, "min", plan.Min.By, why(a.min(), in))
-		}
-		if in.Max != nil && *in.Max != plan.Max.Value {
-			lose(in, "max", plan.Max.By, a.whyMax(in, plan))
-		}
-		if in.DeletionCosts != "" && in.DeletionCosts != plan.DeletionCosts.Value {
-			lose(in, "deletion costs", plan.DeletionCosts.By, "priority or name")
-		}
-		for _, key := range slices.Sorted(maps.Keys(in.Annotations)) {
-			if won := plan.Annotations[key]; won.Value != in.Annotations[key] {
-				lose(in, key, won.By, whyAnnotation(a.annotation(key), in))
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b Conflict) int {
-		return cmp.Or(a.Loser.Compare(b.Loser), a.Winner.Compare(b.Winner), cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Reason, b.Reason))
-	})
-	return slices.Compact(out)
-}
-
-func why(winner, loser *workload.Intent) string {
-	switch {
-	case winner.Mandatory:
-		return "mandatory"
-	case winner.Override:
-		return "awake-until"
-	case winner.Priority != loser.Priority:
-		return "priority"
-	default:
-		return "capacity"
-	}
-}
-
-// whyMax says why a maximum lost. One that yields to a higher minimum does so for its capacity, whatever the priorities.
-func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
-	if won := a.max(); *won.Max == plan.Max.Value {
-		return why(won, loser)
-	}
-	return "capacity"
-}
-
-// whyAnnotation says why a value of an annotation lost. Values have no capacity: the one that sorts last wins.
-func whyAnnotation(winner, loser *workload.Intent) string {
-	if reason := why(winner, loser); reason != "capacity" {
-		return reason
-	}
-	return "value"
-}
-
-func sameSize(a, b workload.Size) bool {
-	return a.Mode == b.Mode && a.Replicas == b.Replicas && a.Percent == b.Percent
 }

@@ -151,13 +151,18 @@ func TestMergeNeverPutsMinAboveMax(t *testing.T) {
 }
 
 // intents draws intents of few policies, priorities and values, so that ties are common.
+var (
+	request     = workload.Amount{Kind: workload.AmountRequest, Component: "web", Resource: workload.CPU}
+	utilisation = workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
+)
+
 func intents(t *rapid.T) []workload.Intent {
 	one := rapid.Custom(func(t *rapid.T) workload.Intent {
 		name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 		priority := rapid.Int32Range(0, 2).Draw(t, "priority")
 		n := rapid.Int64Range(0, 3).Draw(t, "n")
 		var in workload.Intent
-		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		switch rapid.IntRange(0, 10).Draw(t, "kind") {
 		case 0:
 			in = sleep(name, priority)
 		case 1:
@@ -182,6 +187,11 @@ func intents(t *rapid.T) []workload.Intent {
 		case 9:
 			in = sleep(name, priority)
 			in.Size = &workload.Size{Mode: workload.SizePercent, Percent: rapid.Int32Range(0, 2).Draw(t, "percent"), Capacity: n}
+		case 10:
+			in = workload.Intent{By: policy(name), Class: workload.ClassSet, Priority: priority, Amounts: map[workload.Amount]int64{}}
+			for _, key := range rapid.SliceOfN(rapid.SampledFrom([]workload.Amount{request, utilisation}), 1, 2).Draw(t, "amounts") {
+				in.Amounts[key] = rapid.Int64Range(1, 3).Draw(t, "amount")
+			}
 		}
 		if in.Min != nil && rapid.IntRange(0, 3).Draw(t, "one bound") == 0 {
 			in.Max = nil

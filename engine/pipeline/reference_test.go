@@ -68,6 +68,12 @@ func values(in workload.Intent) map[string]asked {
 	for k, v := range in.Annotations {
 		out[k] = ask(in, v)
 	}
+	if n, ok := in.Amounts[request]; ok {
+		out["requests/web/cpu"] = ask(in, "", n)
+	}
+	if n, ok := in.Amounts[utilisation]; ok {
+		out["utilisation/cpu"] = ask(in, "", -n)
+	}
 	return out
 }
 
@@ -124,6 +130,14 @@ func referencePlan(intents []workload.Intent) workload.Plan {
 				p.Annotations = map[string]workload.Claim[string]{}
 			}
 			p.Annotations[key] = *claimed(a, a.in.Annotations[key])
+		}
+	}
+	for key, facet := range map[workload.Amount]string{request: "requests/web/cpu", utilisation: "utilisation/cpu"} {
+		if a, ok := winners[facet]; ok {
+			if p.Amounts == nil {
+				p.Amounts = map[workload.Amount]workload.Claim[int64]{}
+			}
+			p.Amounts[key] = *claimed(a, a.in.Amounts[key])
 		}
 	}
 	for _, in := range intents {
@@ -183,6 +197,10 @@ func referenceConflicts(intents []workload.Intent) []string {
 					lose(in.By, plan.Max.By, facet, "capacity") // the minimum is higher than the maximum that was agreed
 				case facet == "max" && *in.Max != plan.Max.Value:
 					lose(in.By, plan.Max.By, facet, reason(w.in, in))
+				case strings.Contains(facet, "/"):
+					if a.keys[1] != w.keys[1] {
+						lose(in.By, w.in.By, facet, reason(w.in, in))
+					}
 				case facet != "min" && facet != "max" && a.text != w.text:
 					lose(in.By, w.in.By, facet, strings.Replace(reason(w.in, in), "capacity", "value", 1))
 				}

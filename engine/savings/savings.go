@@ -87,7 +87,7 @@ func (b *Book) Note(ref workload.Ref, saved []adapter.Saving, requests *workload
 		}
 		a := amount{replicas: s.Replicas}
 		if requests != nil {
-			a.milliCPU, a.memory = s.Replicas*requests.MilliCPU, s.Replicas*requests.Memory
+			a.milliCPU, a.memory = s.Replicas*requests.MilliCPU, s.Replicas*requests.MemoryBytes
 		}
 		next = append(next, share{Key{s.By, ref.Namespace}, a})
 	}

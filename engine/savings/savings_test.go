@@ -19,7 +19,7 @@ var (
 	fleet  = workload.Policy{Kind: "ClusterSchedule", Name: "fleet"}
 	web    = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	api    = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "depot", Name: "api"}
-	small  = &workload.Requests{MilliCPU: 500, Memory: 100}
+	small  = &workload.Requests{MilliCPU: 500, MemoryBytes: 100}
 )
 
 type scene struct {

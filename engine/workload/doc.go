@@ -147,20 +147,12 @@ type Object struct {
 	Requests *Requests
 }
 
-// Requests is what one pod asks of a node.
-type Requests struct {
-	// MilliCPU is in thousandths of a core, Memory in bytes.
-	MilliCPU, Memory int64
-}
-
 // Field is the value found at one plain path of an object.
 type Field struct {
 	// Raw is the JSON text of the value; empty when there is none. An explicit null counts as none.
 	Raw string
 	// Depth is how many leading tokens of the path exist.
 	Depth uint8
-	// Sole is how many containers above the leaf, going up, hold nothing else.
-	Sole uint8
 }
 
 // LedgerNotes is what is known of a ledger besides its entries.
@@ -173,6 +165,8 @@ type LedgerNotes struct {
 	CopyOf string
 	// Authors says who has written the fields of the entries since, in the order of the ledger; nil where nothing is known of it.
 	Authors []Author
+	// Members are the numbers of members of the containers that Flyball may have made for fields of the ledger, by pointer.
+	Members map[string]int
 }
 
 // Notes is what is known of the ledger annotation besides its entries; the zero value where there is none.
@@ -197,7 +191,7 @@ func (f Field) Exists() bool { return f.Raw != "" }
 
 // Element is one value found under `each`.
 type Element struct {
-	// Component is the index of the adapter's scale component.
+	// Component says which of the adapter's lists the element is of: the index of its scale component, or a number above those.
 	Component uint8
 	// Index is the element's place in its list.
 	Index uint16
@@ -247,6 +241,10 @@ type Observed struct {
 	Annotations Pairs
 	Components  []Component
 	Bounds      Bounds
+	// Allocations are what components request, and Utilisation the targets of an autoscaler. They are known where a policy that sets such
+	// amounts selects the kind.
+	Allocations Allocations
+	Utilisation []Utilisation
 	// CanSuspend is true when a suspend variant of the adapter fits the object.
 	CanSuspend bool
 	// CanHold is true when a hold variant of the adapter fits the object.

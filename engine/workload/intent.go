@@ -94,6 +94,8 @@ type Intent struct {
 	Min         *int64
 	Max         *int64
 	Hold        bool
+	// Amounts are the requests and utilisations asked for, of class ClassSet only.
+	Amounts map[Amount]int64
 	// Annotations to set where the adapter says annotations go.
 	Annotations map[string]string
 	// DeletionCosts says by which rules the pods of the target are to get deletion costs; empty: by none. Equal texts are equal rules.
@@ -118,6 +120,7 @@ type Plan struct {
 	Size        *Claim[Size]
 	Min, Max    *Claim[int64]
 	Hold        *Claim[bool]
+	Amounts     map[Amount]Claim[int64]
 	Annotations map[string]Claim[string]
 	// DeletionCosts says by whose rules the pods of the target get deletion costs; nil: they get none.
 	DeletionCosts *Claim[string]

@@ -145,11 +145,16 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		away := `{"spec":{"changes":{"ignore":[".spec.replicas"]}}}`
 		Eventually(func() error { return patch(eve, press, away, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, by which it judges, is edited or deleted; user "eve" needs the verb "override"`)))
+			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		Expect(patch(eve, press, `{"metadata":{"labels":{"a":"b"}}}`, client.DryRunAll)).To(Succeed())
 
+		scaler := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "horizontalpodautoscalers.autoscaling"}}
+		Expect(eve.Delete(ctx, scaler, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "autoscalers scale too")
+
 		clock.SetTime(noon.Add(-time.Hour))
+		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "it begins soon")
+		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(Succeed())
 	})
 })

@@ -52,16 +52,17 @@ func (j *joint) inOrder(group []*fleet.Pod) (kept, fresh []*fleet.Pod) {
 	return kept, fresh
 }
 
-// chainOf has the pods of a lane go in the order given for each class. It edits the queues.
+// chainOf has the pods of a lane go in the order given for each class.
 func (l *lane) chainOf(queues map[fleet.Class][]int) *chain {
 	stages := slices.DeleteFunc(slices.Clone(l.stages), func(s stage) bool { return sum(s.free) == 0 })
-	return l.chain(func(_ int, _, _ []int) int {
-		c := stages[0].class
-		next := queues[c][0]
-		if queues[c] = queues[c][1:]; len(queues[c]) == 0 {
-			stages = stages[1:]
+	next := 0
+	return l.chain(func(int, []int, []int) int {
+		queue := queues[stages[0].class]
+		domain := queue[next]
+		if next++; next == len(queue) {
+			stages, next = stages[1:], 0
 		}
-		return next
+		return domain
 	})
 }
 
