@@ -144,9 +144,13 @@ type DeletionCostStatus struct {
 	// Pods is how many pods are planned for.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
-	// WritesLastHour is how many costs were set or removed in the last hour, give or take ten minutes.
+	// WritesLastHour is how many costs were set in the last hour, give or take ten minutes. After a restart of the manager, those of before count as
+	// made when the last of them was.
 	// +optional
 	WritesLastHour int32 `json:"writesLastHour,omitempty"`
+	// LastWriteTime is when a cost was set last.
+	// +optional
+	LastWriteTime *metav1.Time `json:"lastWriteTime,omitempty"`
 	// Spread is how uneven targets are, over the first label of spreadBy.
 	// +optional
 	Spread *SpreadStatus `json:"spread,omitempty"`

@@ -1263,6 +1263,10 @@ func (in *DeletionCostSpec) DeepCopy() *DeletionCostSpec {
 func (in *DeletionCostStatus) DeepCopyInto(out *DeletionCostStatus) {
 	*out = *in
 	in.PolicyStatus.DeepCopyInto(&out.PolicyStatus)
+	if in.LastWriteTime != nil {
+		in, out := &in.LastWriteTime, &out.LastWriteTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Spread != nil {
 		in, out := &in.Spread, &out.Spread
 		*out = new(SpreadStatus)

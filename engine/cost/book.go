@@ -16,8 +16,8 @@ import (
 // Note is what has become of the pods of a target under the policy that has its way. A text is empty where there is nothing to say.
 type Note struct {
 	Policy workload.Policy
-	// Failure says what went wrong, Waiting what costs wait for, Foreign who else has set costs.
-	Failure, Waiting, Foreign string
+	// Failure says what went wrong, Waiting what costs wait for, Foreign who else has set costs, Yields why something else orders the pods.
+	Failure, Waiting, Foreign, Yields string
 	// Undone is on how many pods somebody keeps removing the cost.
 	Undone int
 }
@@ -70,7 +70,7 @@ func statOf(f *fleet.Fleet, label string, now time.Time) stat {
 type book struct {
 	mu     sync.Mutex
 	claims map[workload.Ref]struct{}
-	// left is since when targets have no claim any more, of those that lost it a moment ago.
+	// left is since when targets have no claim any more, of those that are going and lost it a moment ago.
 	left    map[workload.Ref]time.Time
 	notes   map[workload.Ref]Note
 	stats   map[workload.Policy]map[workload.Ref]stat
@@ -85,8 +85,9 @@ func newBook() *book {
 	}
 }
 
-// claim takes note of whether the pods of a target are to get costs, and says whether that is news.
-func (b *book) claim(ref workload.Ref, claimed bool, now time.Time) bool {
+// claim takes note of whether the pods of a target are to get costs, and says whether that is news. A target that is going itself takes its pods with
+// it.
+func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, was := b.claims[ref]
@@ -96,13 +97,14 @@ func (b *book) claim(ref workload.Ref, claimed bool, now time.Time) bool {
 		delete(b.left, ref)
 	case was:
 		delete(b.claims, ref)
-		b.left[ref] = now
+		if going {
+			b.left[ref] = now
+		}
 	}
 	return was != claimed
 }
 
-// lingering is how long the costs of a target stay that has lost its claim. Most targets that do are being deleted, and their pods go a
-// moment later.
+// lingering is how long the costs of a target stay that is going: its pods go a moment later.
 const lingering = 3 * time.Second
 
 // lingers says how long the costs of a target have to stay yet; 0: no longer.
@@ -180,7 +182,7 @@ func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
 		}
 	}
 	if h := b.hours[id]; h != nil {
-		s.Writes = h.sum(now)
+		s.Writes, s.LastWrite = h.sum(now), h.last
 		h.told = s.Writes
 	}
 	return s
@@ -196,8 +198,18 @@ func (b *book) wrote(id workload.Policy, now time.Time) bool {
 	if b.hours[id] == nil {
 		b.hours[id] = &hour{}
 	}
-	b.hours[id].add(now)
+	b.hours[id].add(now, 1)
 	return true
+}
+
+// resume takes over how many writes a status tells of. They count from the last of them.
+func (b *book) resume(id workload.Policy, writes int, last time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if writes > 0 && b.hours[id] == nil {
+		b.hours[id] = &hour{}
+		b.hours[id].add(last, writes)
+	}
 }
 
 // aged lists the policies whose writes in the last hour have become fewer since they were told.
@@ -223,15 +235,17 @@ type hour struct {
 		n  int
 	}
 	told int
+	last time.Time
 }
 
-func (h *hour) add(now time.Time) {
+func (h *hour) add(now time.Time, writes int) {
 	at := now.UnixNano() / int64(part)
 	p := &h.parts[at%int64(len(h.parts))]
 	if p.at != at {
 		p.at, p.n = at, 0
 	}
-	p.n++
+	p.n += writes
+	h.last = now
 }
 
 func (h *hour) sum(now time.Time) int {
@@ -242,51 +256,4 @@ func (h *hour) sum(now time.Time) int {
 		}
 	}
 	return n
-}
-
-// burst is for how many seconds of writes a budget saves up.
-const burst = 5
-
-// budget is how many writes a policy may make.
-type budget struct {
-	mu sync.Mutex
-	// rate is how many writes come in a second, saved how many have been saved up until counted.
-	rate, saved float64
-	counted     time.Time
-}
-
-// budget gives the budget of a policy, by its latest form.
-func (b *book) budget(id workload.Policy, o policy.PodOrderer) *budget {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	pods := 0
-	for _, t := range b.stats[id] {
-		pods += t.pods
-	}
-	rate := o.WritesPerSecond(pods)
-	known := b.budgets[id]
-	if known == nil {
-		known = &budget{saved: burst * rate}
-		b.budgets[id] = known
-	}
-	known.mu.Lock()
-	known.rate = rate
-	known.mu.Unlock()
-	return known
-}
-
-// take takes one write out of the budget, or says how long to wait for it.
-func (b *budget) take(now time.Time) (wait time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.counted.IsZero() && now.After(b.counted) {
-		b.saved += b.rate * now.Sub(b.counted).Seconds()
-	}
-	b.counted = now
-	b.saved = min(b.saved, max(1, burst*b.rate))
-	if b.saved < 1 {
-		return time.Duration((1 - b.saved) / b.rate * float64(time.Second))
-	}
-	b.saved--
-	return 0
 }

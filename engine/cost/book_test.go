@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,27 +11,43 @@ import (
 
 var start = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
+// takeAll takes what there is, and says how long the first one that gets nothing has to wait.
+func takeAll(b *budget, now time.Time) (taken int, wait time.Duration) {
+	for {
+		if wait = b.take(now); wait > 0 {
+			return taken, wait
+		}
+		taken++
+	}
+}
+
 func TestBudgetsSaveUpForFiveSeconds(t *testing.T) {
 	b := &budget{rate: 2, saved: 10}
-	now, taken := start, 0
-	for b.take(now) == 0 {
-		taken++
+	if taken, wait := takeAll(b, start); taken != 10 || wait != 500*time.Millisecond {
+		t.Errorf("%d writes at once, and the next one comes after %s", taken, wait)
 	}
-	if taken != 10 {
-		t.Errorf("%d writes at once", taken)
+	now := start.Add(500 * time.Millisecond)
+	if taken, _ := takeAll(b, now); taken != 1 {
+		t.Errorf("after half a second there are %d writes", taken)
 	}
-	if wait := b.take(now); wait != 500*time.Millisecond {
-		t.Errorf("the next one comes after %s", wait)
-	}
-	if now = now.Add(500 * time.Millisecond); b.take(now) != 0 || b.take(now) == 0 {
-		t.Error("after half a second there is not one write")
-	}
-	now, taken = now.Add(time.Hour), 0
-	for b.take(now) == 0 {
-		taken++
-	}
-	if taken != 10 {
+	if taken, _ := takeAll(b, now.Add(time.Hour)); taken != 10 {
 		t.Errorf("%d writes at once after an hour", taken)
+	}
+}
+
+// TestThoseThatWaitComeOneByOne: however many targets wait for the budget, they try again as fast as writes come, and each within a minute.
+func TestThoseThatWaitComeOneByOne(t *testing.T) {
+	b := &budget{rate: 2, saved: 1}
+	b.take(start)
+	for i := range 200 {
+		want := min(time.Duration(i+1)*500*time.Millisecond, longest)
+		if wait := b.take(start); wait != want {
+			t.Fatalf("target %d waits for %s, want %s", i, wait, want)
+		}
+	}
+	now := start.Add(500 * time.Millisecond)
+	if wait := b.take(now); wait != 0 {
+		t.Errorf("the first one gets nothing for %s", wait)
 	}
 }
 
@@ -52,6 +69,24 @@ func TestWritesOfTheLastHour(t *testing.T) {
 	}
 	if got := b.summary(id, at).Writes; got != 30 {
 		t.Errorf("%d writes half an hour later", got)
+	}
+}
+
+// TestTheHourOutlivesTheManager: what a status told of counts from the last write on, and no longer for starting again.
+func TestTheHourOutlivesTheManager(t *testing.T) {
+	id := workload.Policy{Kind: "K", Name: "p"}
+	for range 3 { // the manager starts again and again
+		b := newBook()
+		b.resume(id, 30, start)
+		b.wrote(id, start.Add(30*time.Minute))
+		for after, want := range map[time.Duration]int{40 * time.Minute: 31, 61 * time.Minute: 1, 91 * time.Minute: 0} {
+			if got := b.summary(id, start.Add(after)).Writes; got != want {
+				t.Errorf("after %s there are %d writes in the last hour, want %d", after, got, want)
+			}
+		}
+		if last := b.summary(id, start).LastWrite; !last.Equal(start.Add(30 * time.Minute)) {
+			t.Errorf("the last write was at %s", last)
+		}
 	}
 }
 
@@ -77,18 +112,22 @@ func TestSummaries(t *testing.T) {
 
 func TestCostsLingerAfterTheClaim(t *testing.T) {
 	b, web := newBook(), workload.Ref{Name: "web"}
-	if b.claim(web, false, start) || b.lingers(web, start) > 0 {
+	if b.claim(web, false, true, start) || b.lingers(web, start) > 0 {
 		t.Error("what was never claimed lingers")
 	}
-	if !b.claim(web, true, start) || b.claim(web, true, start) {
+	if !b.claim(web, true, false, start) || b.claim(web, true, false, start) {
 		t.Error("a claim is news once")
 	}
-	if !b.claim(web, false, start) || b.lingers(web, start.Add(time.Second)) != lingering-time.Second || b.lingers(web, start.Add(lingering)) != 0 {
+	if !b.claim(web, false, true, start) || b.lingers(web, start.Add(time.Second)) != lingering-time.Second || b.lingers(web, start.Add(lingering)) != 0 {
 		t.Error("costs do not stay for three seconds")
 	}
-	b.claim(web, true, start)
-	b.claim(web, false, start)
-	if b.claim(web, true, start); b.lingers(web, start) > 0 {
+	b.claim(web, true, false, start)
+	if b.claim(web, false, false, start); b.lingers(web, start) > 0 {
+		t.Error("the costs of a target that stays linger")
+	}
+	b.claim(web, true, false, start)
+	b.claim(web, false, true, start)
+	if b.claim(web, true, false, start); b.lingers(web, start) > 0 {
 		t.Error("what is claimed again lingers")
 	}
 }
@@ -118,5 +157,30 @@ func TestWhatKeepsBeingRemovedIsLeft(t *testing.T) {
 	}
 	if w.isUndone(c, start.Add(patience+time.Second)) {
 		t.Error("it is left for ever")
+	}
+}
+
+// TestRefusedPodsAreTriedLast: pods whose cost is refused do not keep the others from getting theirs.
+func TestRefusedPodsAreTriedLast(t *testing.T) {
+	w := newWritten()
+	var changes []fleet.Change
+	for _, uid := range []string{"a", "b", "c", "d"} {
+		changes = append(changes, fleet.Change{Pod: &fleet.Pod{UID: uid}})
+	}
+	w.refuse(changes[1], start)
+	w.refuse(changes[0], start.Add(time.Second))
+	order := func(now time.Time) (uids string) {
+		all := slices.Clone(changes)
+		w.sortRefusedIn(all, now)
+		for _, c := range all {
+			uids += c.Pod.UID
+		}
+		return uids
+	}
+	if got := order(start.Add(2 * time.Second)); got != "cdba" {
+		t.Errorf("they are tried as %s", got)
+	}
+	if got := order(start.Add(patience + time.Minute)); got != "abcd" {
+		t.Errorf("much later they are tried as %s", got)
 	}
 }

@@ -3,6 +3,7 @@ package cost
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -24,7 +25,14 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref, f *fleet.Fleet) erro
 	}
 	for _, group := range l.members.Groups(ref) {
 		pods := costed[group.String()]
-		if len(pods) == 0 || !l.isUnclaimed(group) {
+		if len(pods) == 0 {
+			continue
+		}
+		unclaimed, wait := l.isUnclaimed(group)
+		if wait > 0 {
+			l.queue.AddAfter(group, wait)
+		}
+		if !unclaimed || wait > 0 {
 			continue
 		}
 		for _, p := range pods {
@@ -36,26 +44,21 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref, f *fleet.Fleet) erro
 	return nil
 }
 
-// isUnclaimed says that neither an object that owns pods nor any object above it has pods that are to get costs. It is false where that
-// cannot be said.
-func (l *Loop) isUnclaimed(group workload.Ref) bool {
+// isUnclaimed says that neither an object that owns pods nor any object above it has pods that are to get costs, and how long costs have to stay
+// even so. It is false where that cannot be said.
+func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	snapshot := l.world.Snapshot()
-	if keepsCosts(snapshot, group.Namespace) {
-		return false
+	above, sure := l.members.Above(group)
+	if !sure || keepsCosts(snapshot, group.Namespace) {
+		return false, 0
 	}
-	for _, ref := range append([]workload.Ref{group}, l.members.Above(group)...) {
-		if wait := l.book.lingers(ref, l.opts.Clock.Now()); wait > 0 {
-			l.queue.AddAfter(group, wait)
-			return false
+	for _, ref := range append([]workload.Ref{group}, above...) {
+		if !isDecidable(snapshot, ref.GroupKind) || l.claimOn(ref) != nil {
+			return false, 0
 		}
-		if !isDecidable(snapshot, ref.GroupKind) {
-			return false
-		}
-		if l.claimOn(ref) != nil {
-			return false
-		}
+		wait = max(wait, l.book.lingers(ref, l.clock.Now()))
 	}
-	return true
+	return true, wait
 }
 
 // keepsCosts says whether there is a policy that cannot be read and may have asked for costs in a namespace: then all stay.
@@ -125,7 +128,10 @@ func (l *Loop) Leftover(p *world.Policy) string {
 				n++
 			}
 		}
-		if n > 0 && l.isUnclaimed(group) {
+		if n == 0 {
+			continue
+		}
+		if unclaimed, _ := l.isUnclaimed(group); unclaimed {
 			l.queue.Add(group)
 			left += n
 		}

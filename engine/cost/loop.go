@@ -5,17 +5,15 @@ package cost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -34,11 +32,13 @@ type Members interface {
 	Drop()
 	// Fleet gives the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
-	// Costed lists what owns a pod with a cost of Flyball, Groups what owns pods directly below a target, and Above what owns that.
+	// Costed lists what owns a pod with a cost of Flyball, Groups what owns pods directly below a target, and Above what owns an object; it is
+	// sure where there can be no others.
 	Costed() []workload.Ref
 	Groups(ref workload.Ref) []workload.Ref
-	Above(ref workload.Ref) []workload.Ref
-	// Refresh looks for owners again after more kinds have come to be known.
+	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
+	// Look finds the owner of an object again, and Refresh those of all after more kinds have come to be known.
+	Look(ref workload.Ref)
 	Refresh()
 	// Trouble says why not everything is known.
 	Trouble() string
@@ -54,6 +54,8 @@ type Audience struct {
 	// Requeue has a target told of anew under its policies. Dirty has the status of a policy looked at again.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
+	// Fault counts a target that could not be worked on because of a fault in Flyball.
+	Fault func()
 }
 
 // Keeper keeps an adapter from being deleted.
@@ -62,33 +64,18 @@ type Keeper interface {
 	Hold(ctx context.Context, k *decide.Kind) error
 }
 
-// Options say how a Loop runs. The zero value of a field means its default.
-type Options struct {
-	// Clock tells the time by which pods are judged: that of the cluster. Default: the machine's.
-	Clock clock.Clock
-	// Workers is the number of targets worked on at once. Default: 4.
-	Workers int
-	// Calm is how long a target waits after a change, so that changes that come together are planned together. Default: 500 ms.
-	Calm time.Duration
-	// Log gets structured lines. Default: none.
-	Log logr.Logger
-}
-
-func (o *Options) setDefaults() {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Workers == 0 {
-		o.Workers = 4
-	}
-	if o.Calm == 0 {
-		o.Calm = 500 * time.Millisecond
-	}
-}
+const (
+	// workers is the number of targets worked on at once.
+	workers = 4
+	// calm is how long a target waits after a change, so that changes that come together are planned together.
+	calm = 500 * time.Millisecond
+)
 
 // Loop keeps the deletion costs of pods as they should be.
 type Loop struct {
-	opts     Options
+	// clock tells the time by which pods are judged: that of the cluster, whatever policies are decided by.
+	clock    clock.PassiveClock
+	log      logr.Logger
 	world    *world.World
 	members  Members
 	writer   Writer
@@ -100,13 +87,14 @@ type Loop struct {
 	needs   chan struct{}
 	book    *book
 	written *written
+	// leaving is true while pods are watched only because there are costs to be removed.
+	leaving atomic.Bool
 }
 
 // New makes a Loop. It hears of changes of the world from now on, and works once it runs.
-func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, opts Options) *Loop {
-	opts.setDefaults()
+func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
 	l := &Loop{
-		opts: opts, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
+		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
 		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),
 	}
@@ -114,12 +102,18 @@ func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics
 	return l
 }
 
-// Run works until the context ends.
+// Run works until the context ends. What statuses tell of the last hour goes on to count.
 func (l *Loop) Run(ctx context.Context) {
+	for p := range l.world.Snapshot().Policies {
+		if o := p.PodOrderer(); o != nil {
+			writes, last := o.Told(p.Object)
+			l.book.resume(p.ID, writes, last)
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { l.followNeeds(ctx) })
 	wg.Go(func() { l.age(ctx) })
-	for range l.opts.Workers {
+	for range workers {
 		wg.Go(func() { l.work(ctx) })
 	}
 	<-ctx.Done()
@@ -128,71 +122,43 @@ func (l *Loop) Run(ctx context.Context) {
 	l.members.Drop()
 }
 
-// Changing implements world.Observer.
-func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
-// Changed implements world.Observer: which policies there are says what is to be watched.
-func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
-	for _, p := range c.Policies {
-		if p.New == nil {
-			l.book.forgetPolicy(p.ID)
-			l.metrics.forget(p.ID)
-		}
-	}
-	if len(c.Policies) > 0 || len(c.Kinds) > 0 {
-		l.poke()
-	}
-}
-
-func (l *Loop) poke() {
-	select {
-	case l.needs <- struct{}{}:
-	default:
-	}
-}
-
-// followNeeds has pods and nodes watched while some policy orders pods: one that is being deleted does so until nothing is left of it.
-func (l *Loop) followNeeds(ctx context.Context) {
-	l.poke()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.needs:
-		}
-		needed := false
-		var labels []string
-		for p := range l.world.Snapshot().Policies {
-			if o := p.PodOrderer(); o != nil {
-				needed, labels = true, append(labels, o.NodeLabels()...)
-			}
-		}
-		if !needed {
-			l.members.Drop()
-			continue
-		}
-		slices.Sort(labels)
-		if err := l.members.Need(ctx, slices.Compact(labels)); err != nil && ctx.Err() == nil {
-			l.opts.Log.Error(err, "pods and nodes are not watched")
-			time.AfterFunc(time.Second, l.poke)
-			continue
-		}
-		l.members.Refresh()
-		l.MembersSettled()
-	}
-}
-
 // Decided takes note of a target that was decided: claimed says that its pods are to get costs.
 func (l *Loop) Decided(ref workload.Ref, claimed bool) {
-	if l.book.claim(ref, claimed, l.opts.Clock.Now()) || claimed {
+	l.members.Look(ref)
+	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
+	if news {
+		l.queueBelow(ref)
+	}
+	if news || claimed {
 		l.queue.Add(ref)
+	}
+}
+
+// isGoing says whether a target is gone, or about to be.
+func (l *Loop) isGoing(ref workload.Ref) bool {
+	snapshot := l.world.Snapshot()
+	obj := snapshot.Object(ref)
+	return obj == nil || obj.Deleting || snapshot.Namespace(ref.Namespace).Terminating
+}
+
+// queueBelow has everything looked at that lies between a target and its pods.
+func (l *Loop) queueBelow(ref workload.Ref) {
+	for _, group := range l.members.Groups(ref) {
+		l.queue.Add(group)
+		between, _ := l.members.Above(group)
+		for _, ref := range between {
+			l.queue.Add(ref)
+		}
 	}
 }
 
 // MembersChanged implements members.Listener.
 func (l *Loop) MembersChanged(refs []workload.Ref) {
 	for _, ref := range refs {
-		l.queue.AddAfter(ref, l.opts.Calm)
+		l.queue.AddAfter(ref, calm)
+	}
+	if l.leaving.Load() {
+		l.poke()
 	}
 }
 
@@ -209,8 +175,8 @@ func (l *Loop) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		if err := l.processSafely(ctx, ref); err != nil && ctx.Err() == nil {
-			l.opts.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+		if err := l.process(ctx, ref); err != nil && ctx.Err() == nil {
+			l.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
 			l.queue.AddRateLimited(ref)
 		} else {
 			l.queue.Forget(ref)
@@ -219,42 +185,66 @@ func (l *Loop) work(ctx context.Context) {
 	}
 }
 
-// processSafely works on a target. A panic stays that target's.
-func (l *Loop) processSafely(ctx context.Context, ref workload.Ref) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-			l.opts.Log.Error(err, "the pods of a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
-		}
-	}()
-	return l.process(ctx, ref)
-}
-
 // unknownRetry is the pause after which it is told again why pods are not known.
 const unknownRetry = 5 * time.Second
 
-// process brings the costs of the pods of one target to what its policies agree on. It returns an error when it has to be tried again.
-func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
-	f, known := l.members.Fleet(ref)
-	if !known {
-		if p := l.claimOn(ref); p != nil {
-			l.note(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
-			l.queue.AddAfter(ref, unknownRetry) // to tell of what stands in the way; once they are known it comes at once
+// process brings the costs of the pods of one target to what its policies agree on. It returns an error when it has to be tried again. A panic
+// stays that target's.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
+	var p *world.Policy
+	defer func() {
+		if r := recover(); r != nil {
+			err = l.fault(ref, p, r)
 		}
+	}()
+	p = l.claimOn(ref)
+	f, known := l.members.Fleet(ref)
+	switch {
+	case !known && p == nil:
 		return nil
-	}
-	p := l.claimOn(ref)
-	if p == nil {
+	case !known:
+		l.note(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
+		l.queue.AddAfter(ref, unknownRetry) // to tell of what stands in the way; once they are known it comes at once
+		return nil
+	case p == nil:
 		l.forget(ref)
 		return l.clean(ctx, ref, f)
 	}
+	if by, above := l.claimedAbove(ref); above != nil {
+		l.book.set(ref, p.ID, stat{})
+		l.note(ref, p, Note{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
+		return nil
+	}
 	return l.carryOut(ctx, ref, p, f)
+}
+
+// fault takes note of a panic.
+func (l *Loop) fault(ref workload.Ref, p *world.Policy, r any) error {
+	err := fmt.Errorf("panic: %v", r)
+	l.audience.Fault()
+	l.log.Error(err, "the pods of a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+	if p != nil {
+		l.note(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
+	}
+	return err
+}
+
+// claimedAbove finds the object furthest above a target whose pods are to have costs: they include those of the target. Without one the policy
+// is nil.
+func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
+	above, _ := l.members.Above(ref)
+	for _, owner := range slices.Backward(above) {
+		if p := l.claimOn(owner); p != nil {
+			return owner, p
+		}
+	}
+	return workload.Ref{}, nil
 }
 
 // claimOn gives the policy whose costs the pods of a target are to have; nil: none.
 func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 	snapshot := l.world.Snapshot()
-	v := decide.Target(snapshot, ref, l.opts.Clock.Now(), nil)
+	v := decide.Target(snapshot, ref, l.clock.Now(), nil)
 	if v.Plan.DeletionCosts == nil {
 		return nil
 	}
@@ -266,7 +256,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 
 // carryOut plans for a target and writes what the budget permits.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *fleet.Fleet) error {
-	now, orderer := l.opts.Clock.Now(), p.PodOrderer()
+	now, orderer := l.clock.Now(), p.PodOrderer()
 	l.written.overlay(f, now)
 	plan := orderer.PlanCosts(f, now)
 	if !plan.Again.IsZero() {
@@ -285,72 +275,6 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 	}
 	err := l.setAll(ctx, ref, p, plan.Changes, &n)
 	l.note(ref, p, n)
-	return err
-}
-
-// failuresAtMost is after how many refused writes the rest of a plan is left to the next try.
-const failuresAtMost = 3
-
-// setAll sets as many costs as the budget permits. It edits the note.
-func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n *Note) error {
-	now, budget := l.opts.Clock.Now(), l.book.budget(p.ID, p.PodOrderer())
-	var failures []error
-	for i, c := range changes {
-		if l.written.isUndone(c, now) {
-			n.Undone++
-			continue
-		}
-		if wait := budget.take(l.opts.Clock.Now()); wait > 0 {
-			n.Waiting = "the write budget holds up " + workload.Count(len(changes)-i, "pod")
-			l.queue.AddAfter(ref, wait)
-			break
-		}
-		cost := strconv.Itoa(int(c.Cost))
-		switch err := l.write(ctx, p.ID, c.Pod, &cost); {
-		case err == nil:
-			l.written.add(c, now)
-		case errors.Is(err, errBehind): // the watch brings what it is now
-			l.queue.AddAfter(ref, l.opts.Calm)
-		default:
-			failures = append(failures, err)
-		}
-		if len(failures) == failuresAtMost {
-			break
-		}
-	}
-	if len(failures) == 0 {
-		return nil
-	}
-	n.Failure = failures[0].Error()
-	return failures[0]
-}
-
-var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-
-// errBehind says that a pod has changed since it was read.
-var errBehind = errors.New("a pod has changed since it was read")
-
-// write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
-func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
-	value := "null"
-	if cost != nil {
-		value = strconv.Quote(*cost)
-	}
-	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`, pod.Version, fleet.CostAnnotation, value)
-	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
-	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body)})
-	l.metrics.wrote(id, string(result))
-	switch result {
-	case apply.Applied, apply.Unchanged:
-		if l.book.wrote(id, l.opts.Clock.Now()) {
-			l.audience.Dirty(id)
-		}
-		return nil
-	case apply.Gone:
-		return nil
-	case apply.Stale:
-		return errBehind
-	}
 	return err
 }
 
@@ -376,7 +300,7 @@ func (l *Loop) Note(ref workload.Ref) Note { return l.book.noteOf(ref) }
 
 // Summary is what has become of all pods of a policy.
 func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
-	s := l.book.summary(id, l.opts.Clock.Now())
+	s := l.book.summary(id, l.clock.Now())
 	l.metrics.publish(id, s)
 	return s
 }
@@ -389,7 +313,7 @@ func (l *Loop) age(ctx context.Context) {
 			return
 		case <-time.After(time.Minute):
 		}
-		for _, id := range l.book.aged(l.opts.Clock.Now()) {
+		for _, id := range l.book.aged(l.clock.Now()) {
 			l.audience.Dirty(id)
 		}
 	}

@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,10 +15,12 @@ const (
 	patience = 10 * time.Minute
 )
 
-// written remembers what was written until the watch has brought it, and where it keeps being removed.
+// written remembers what was written until the watch has brought it, where it keeps being removed, and where it was refused.
 type written struct {
 	mu   sync.Mutex
 	pods map[string]*writtenPod
+	// refused is when a write was refused last, by the UID of the pod.
+	refused map[string]time.Time
 	// swept is when what is old was dropped last.
 	swept time.Time
 }
@@ -29,7 +33,9 @@ type writtenPod struct {
 	first   time.Time
 }
 
-func newWritten() *written { return &written{pods: map[string]*writtenPod{}} }
+func newWritten() *written {
+	return &written{pods: map[string]*writtenPod{}, refused: map[string]time.Time{}}
+}
 
 // add remembers a cost that was set.
 func (w *written) add(c fleet.Change, now time.Time) {
@@ -59,6 +65,7 @@ func (w *written) overlay(f *fleet.Fleet, now time.Time) {
 				delete(w.pods, uid)
 			}
 		}
+		maps.DeleteFunc(w.refused, func(_ string, at time.Time) bool { return now.Sub(at) > patience })
 		w.swept = now
 	}
 }
@@ -69,4 +76,24 @@ func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	defer w.mu.Unlock()
 	p := w.pods[c.Pod.UID]
 	return p != nil && p.cost == c.Cost && p.times >= tries && now.Sub(p.first) <= patience
+}
+
+// refuse remembers a change that was refused.
+func (w *written) refuse(c fleet.Change, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused[c.Pod.UID] = now
+}
+
+// sortRefusedIn puts those changes last that were refused a while ago, the longest ago first: they must not keep the others from being made.
+func (w *written) sortRefusedIn(changes []fleet.Change, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := func(c fleet.Change) time.Time {
+		if t := w.refused[c.Pod.UID]; now.Sub(t) <= patience {
+			return t
+		}
+		return time.Time{}
+	}
+	slices.SortStableFunc(changes, func(a, b fleet.Change) int { return at(a).Compare(at(b)) })
 }

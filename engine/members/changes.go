@@ -2,13 +2,8 @@ package members
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -109,117 +104,6 @@ func (m *Members) nodeChanged(old, node *workload.Object) {
 	}
 	m.mu.Unlock()
 	if len(refs) > 0 {
-		m.listener.MembersChanged(refs)
-	}
-}
-
-// ownerOf finds the owner of an object that owns pods. It is called with the lock held.
-func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
-	if ref.Group == "" && ref.Kind == "Pod" || m.opts.Cluster.Ends(ref.GroupKind) {
-		return nil
-	}
-	owner, watched := m.opts.Cluster.OwnerOf(ref)
-	if watched {
-		return owner
-	}
-	m.lookInto(m.need, &workload.Owner{GroupKind: ref.GroupKind})
-	if k := m.owners[ref.GroupKind]; k != nil && k.watch != nil {
-		if obj := k.watch.Get(ref.Namespace, ref.Name); obj != nil {
-			return obj.Owner
-		}
-	}
-	return nil
-}
-
-// lookInto has a kind of owners watched that nobody else watches. It is called with the lock held.
-func (m *Members) lookInto(ctx context.Context, owner *workload.Owner) {
-	if owner == nil || ctx == nil || m.owners[owner.GroupKind] != nil || m.opts.Cluster.Ends(owner.GroupKind) {
-		return
-	}
-	gk := owner.GroupKind
-	if _, watched := m.opts.Cluster.OwnerOf(workload.Ref{GroupKind: gk}); watched {
-		return
-	}
-	k := &ownerKind{}
-	m.owners[gk], m.known = k, false
-	go m.watchOwners(ctx, gk, k)
-}
-
-// Refresh looks for the owners of everything again: more kinds may have come to be watched.
-func (m *Members) Refresh() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, b := range slices.Collect(maps.Values(m.tree.branches)) {
-		m.tree.relink(b.ref)
-	}
-}
-
-const (
-	// resolveRetry is the pause after it could not be found out whether a kind can be watched.
-	resolveRetry = 5 * time.Second
-	// deniedRetry is the pause after which a kind is asked about again that cannot be watched.
-	deniedRetry = 10 * time.Minute
-)
-
-// watchOwners watches a kind of owners once that is possible.
-func (m *Members) watchOwners(ctx context.Context, gk schema.GroupKind, k *ownerKind) {
-	for told := false; ; {
-		resource, ok, err := m.opts.Cluster.Resource(ctx, gk)
-		pause := deniedRetry
-		switch {
-		case err != nil:
-			m.opts.Log.V(1).Info("it could not be found out whether owners of pods can be watched", "kind", gk.String(), "reason", err.Error())
-			pause = resolveRetry
-		case ok:
-			m.resolve(k, m.ensureOwners(ctx, gk, resource))
-			return
-		case !told:
-			m.opts.Log.Info("pods may belong to more than can be seen: owners of a kind may not be listed and watched", "kind", gk.String())
-			m.resolve(k, nil)
-			told = true
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
-// ensureOwners starts the watch of a kind of owners; nil where it cannot be started.
-func (m *Members) ensureOwners(ctx context.Context, gk schema.GroupKind, resource schema.GroupVersionResource) *watch.Watch {
-	w, err := m.ensure(ctx, watch.Source{GVR: resource, ID: "members", Projector: newControllers(m.identity),
-		Handler: watch.HandlerFunc(func(old, obj *workload.Object) { m.ownerChanged(gk, old, obj) })})
-	if err != nil {
-		m.opts.Log.Error(err, "owners of pods are not watched", "kind", gk.String())
-		return nil
-	}
-	return w
-}
-
-// resolve says what came of looking into a kind of owners; nil is no watch.
-func (m *Members) resolve(k *ownerKind, w *watch.Watch) {
-	m.mu.Lock()
-	k.watch, k.resolved = w, true
-	m.mu.Unlock()
-	m.check()
-}
-
-// ownerChanged hangs pods on what their owner belongs to.
-func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
-	if obj == nil || old != nil && old.Owner == obj.Owner {
-		return
-	}
-	ref := workload.Ref{GroupKind: gk, Namespace: obj.Namespace, Name: obj.Name}
-	m.mu.Lock()
-	var refs []workload.Ref
-	if b := m.tree.branches[ref]; b != nil {
-		refs = b.above()
-		refs = append(refs, m.above(ref)...)
-	}
-	known := m.known
-	m.mu.Unlock()
-	if known && len(refs) > 0 {
 		m.listener.MembersChanged(refs)
 	}
 }

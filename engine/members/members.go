@@ -66,15 +66,9 @@ type Members struct {
 	owners    map[schema.GroupKind]*ownerKind
 	tree      *tree
 	byNode    map[string]*crowd
-	// known says that everything is known that is asked for.
-	known bool
-}
-
-// ownerKind is a kind of owners that is watched for this package alone.
-type ownerKind struct {
-	watch *watch.Watch
-	// resolved is false until it is known whether it can be watched. A kind that cannot has no watch.
-	resolved bool
+	// known says that everything is known that is asked for, and settled of how many kinds of owners.
+	known   bool
+	settled int
 }
 
 // crowd is the pods on one node.
@@ -107,38 +101,35 @@ var (
 	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// Need has pods and nodes watched, with those labels of nodes, until the context or the need ends. It does not wait for the network.
+// Need has pods and nodes watched, with those labels of nodes, until the context or the need ends. It does not wait for the network. With an error
+// it has to be called again.
 func (m *Members) Need(ctx context.Context, labels []string) error {
 	m.mu.Lock()
-	running := m.need != nil
-	if !running {
+	if m.need == nil {
 		m.need, m.stop = context.WithCancel(ctx)
 	}
 	ctx = m.need
-	same := slices.Equal(labels, m.labels)
-	m.labels = slices.Clone(labels)
+	hasNodes, hasPods := m.nodes != nil && slices.Equal(labels, m.labels), m.pods != nil
 	m.mu.Unlock()
-	if running && same {
-		return nil
+	if !hasNodes {
+		nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
+			Handler: watch.HandlerFunc(m.nodeChanged)})
+		if err != nil {
+			return err
+		}
+		m.takeNodes(nodes, labels)
 	}
-	nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
-		Handler: watch.HandlerFunc(m.nodeChanged)})
-	if err != nil {
-		return err
+	if !hasPods {
+		pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: "members", Projector: newPods(m.identity, m.opts.Own),
+			Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, old, pod) })})
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.pods = pods
+		m.mu.Unlock()
+		m.check()
 	}
-	m.takeNodes(nodes)
-	if running {
-		return nil
-	}
-	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: "members", Projector: newPods(m.identity, m.opts.Own),
-		Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, old, pod) })})
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	m.pods = pods
-	m.mu.Unlock()
-	m.check()
 	return nil
 }
 
@@ -149,9 +140,10 @@ func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, err
 }
 
 // takeNodes has a watch of nodes take over once it is in sync; the first one does so at once.
-func (m *Members) takeNodes(nodes *watch.Watch) {
+func (m *Members) takeNodes(nodes *watch.Watch, labels []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.labels = slices.Clone(labels)
 	if m.nodes == nil {
 		m.nodes = nodes
 		return
@@ -174,7 +166,7 @@ func (m *Members) Drop() {
 	m.forget()
 }
 
-// check looks whether everything is known, and tells the listener when that has come about.
+// check looks whether everything is known, and tells the listener when that has come about, and when more kinds of owners have come to be known.
 func (m *Members) check() {
 	m.mu.Lock()
 	if m.nextNodes != nil && m.nextNodes.HasSynced() {
@@ -183,10 +175,16 @@ func (m *Members) check() {
 	}
 	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nodes.HasSynced() && m.nextNodes == nil
 	for _, k := range m.owners {
-		known = known && k.resolved && (k.watch == nil || k.watch.HasSynced() || isRefused(k.watch))
+		known = known && !k.isAwaited()
 	}
-	tell := known && !m.known
-	m.known = known
+	settled := 0
+	for _, k := range m.owners {
+		if k.isSettled() {
+			settled++
+		}
+	}
+	tell := known && (!m.known || settled != m.settled)
+	m.known, m.settled = known, settled
 	m.mu.Unlock()
 	if tell {
 		m.listener.MembersSettled()
@@ -311,17 +309,6 @@ func (m *Members) Costed() []workload.Ref {
 
 func (m *Members) isCosted(pod *workload.Object) bool {
 	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
-}
-
-// Above lists the objects that own what a reference names, the nearest first.
-func (m *Members) Above(ref workload.Ref) []workload.Ref {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if b := m.tree.branches[ref]; b != nil {
-		m.tree.relink(ref)
-		return b.above()[1:]
-	}
-	return nil
 }
 
 // Groups lists the objects below a target that own pods directly, itself among them.

@@ -142,14 +142,17 @@ type PodOrderer interface {
 	PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan
 	// WritesPerSecond is the most costs that may be changed in a second where the policy has that many pods.
 	WritesPerSecond(pods int) float64
-	// FillPods edits the status of an object of the policy's kind: the part that tells of pods.
+	// FillPods edits the status of an object of the policy's kind: the part that tells of pods. Told is how many writes of the last hour that
+	// tells of, and when the last one was.
 	FillPods(obj Object, pods PodSummary)
+	Told(obj Object) (writes int, last time.Time)
 }
 
 // PodSummary is what has become of the pods of a policy's targets.
 type PodSummary struct {
-	// Pods is how many are planned for, Writes how many costs were changed in the last hour.
+	// Pods is how many are planned for, Writes how many costs were set in the last hour, and LastWrite when the last one was; zero: not known.
 	Pods, Writes int
+	LastWrite    time.Time
 	// Spread is how uneven the most uneven target is now; SpreadAtHalf is that once each target is scaled down to half.
 	Spread, SpreadAtHalf int
 	// Foreign counts the pods whose cost somebody else has set, by field manager.

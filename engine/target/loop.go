@@ -140,6 +140,9 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 // FollowPods says who orders the pods of targets. It must be called before Run.
 func (l *Loop) FollowPods(p Pods) { l.pods = p }
 
+// CountFault counts a target that could not be worked on because of a fault in Flyball.
+func (l *Loop) CountFault() { l.metrics.panics.Inc() }
+
 // Started says whether targets are worked on: everything has been looked at for the first time.
 func (l *Loop) Started() bool { return l.started.Load() }
 
@@ -192,7 +195,7 @@ func (l *Loop) processSafely(ctx context.Context, ref workload.Ref) (err error) 
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
-			l.metrics.panics.Inc()
+			l.CountFault()
 			l.opts.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
 			l.noteFault(ref, err)
 		}

@@ -264,6 +264,8 @@ func markPods(marks []status.Mark, n cost.Note) {
 		}
 		m.Failure, m.Waiting, m.Contested = n.Failure, n.Waiting, n.Contested()
 		switch {
+		case n.Yields != "":
+			m.State, m.Override = status.Overridden, n.Yields
 		case n.Failure != "":
 			m.State = status.Failed
 		case n.Waiting != "":

@@ -241,6 +241,8 @@ type Manager struct {
 	Registry *prometheus.Registry
 	stop     context.CancelFunc
 	done     chan error
+	ended    sync.Once
+	err      error
 }
 
 // Options say how a manager under test runs.
@@ -283,10 +285,11 @@ func (e *Env) Start(opts Options) *Manager {
 
 var setLogger sync.Once
 
-// Stop stops the manager and gives the error it ended with.
+// Stop stops the manager and gives the error it ended with, again if it has ended.
 func (m *Manager) Stop() error {
 	m.stop()
-	return <-m.done
+	m.ended.Do(func() { m.err = <-m.done })
+	return m.err
 }
 
 // Process is a manager in a process of its own.

@@ -40,7 +40,7 @@ func newCosts(mgr ctrl.Manager, config *rest.Config, w *world.World, writer *app
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
 	})
-	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty}, adapters, m, cost.Options{Log: log})
+	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m, log)
 	belonging.Follow(costs)
 	loop.FollowPods(costs)
 	statuses.FollowPods(costs)

@@ -167,6 +167,13 @@ func TestStatus(t *testing.T) {
 	if got, _ := json.Marshal(d.Status); string(got) != mustJSON(want) {
 		t.Errorf("status %s, want %s", got, mustJSON(want))
 	}
+	if writes, _ := p.PodOrderer().Told(d); writes != 0 {
+		t.Errorf("%d writes are told of, but not when", writes)
+	}
+	p.PodOrderer().FillPods(d, policy.PodSummary{Pods: 1, Writes: 4, LastWrite: now})
+	if writes, last := p.PodOrderer().Told(d); writes != 4 || !last.Equal(now) {
+		t.Errorf("%d writes are told of, the last at %s", writes, last)
+	}
 	p.PodOrderer().FillPods(d, policy.PodSummary{})
 	if d.Status.Spread != nil || len(d.Status.ForeignWriters) > 0 {
 		t.Errorf("without pods the status says %+v", d.Status)

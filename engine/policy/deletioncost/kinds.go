@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -69,6 +71,9 @@ func (d *deletionCost) FillPods(obj policy.Object, pods policy.PodSummary) {
 		return
 	}
 	st.Pods, st.WritesLastHour, st.Spread, st.ForeignWriters = int32(pods.Pods), int32(pods.Writes), nil, nil
+	if !pods.LastWrite.IsZero() {
+		st.LastWriteTime = &metav1.Time{Time: pods.LastWrite.Truncate(time.Second)}
+	}
 	if pods.Pods > 0 {
 		st.Spread = &v1alpha1.SpreadStatus{Now: int32(pods.Spread), Half: int32(pods.SpreadAtHalf)}
 	}
@@ -78,4 +83,13 @@ func (d *deletionCost) FillPods(obj policy.Object, pods policy.PodSummary) {
 	for _, name := range names[:min(len(names), maxWriters)] {
 		st.ForeignWriters = append(st.ForeignWriters, v1alpha1.ForeignWriter{Manager: name, Pods: int32(pods.Foreign[name])})
 	}
+}
+
+// Told implements policy.PodOrderer.
+func (d *deletionCost) Told(obj policy.Object) (writes int, last time.Time) {
+	st := statusOf(obj)
+	if st == nil || st.LastWriteTime == nil {
+		return 0, time.Time{}
+	}
+	return int(st.WritesLastHour), st.LastWriteTime.Time
 }

@@ -45,6 +45,25 @@ func statusOf(g Gomega, d *v1alpha1.DeletionCost) v1alpha1.DeletionCostStatus {
 	return d.Status
 }
 
+// metric reads a gauge of a manager about a policy; at is the value of its label of that name, if it has one.
+func metric(g Gomega, m *harness.Manager, name string, policy client.Object, at string) float64 {
+	families, err := m.Registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range one.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == name && labels["policy"] == policy.GetNamespace()+"/"+policy.GetName() && labels["at"] == at {
+				return one.GetGauge().GetValue()
+			}
+		}
+	}
+	g.Expect(name).To(BeEmpty(), "the manager has no such metric")
+	return 0
+}
+
 // setBy sets the cost of a pod as somebody else.
 func setBy(manager string, p *corev1.Pod, cost string) {
 	GinkgoHelper()
@@ -55,8 +74,9 @@ func setBy(manager string, p *corev1.Pod, cost string) {
 var _ = Describe("Costs that Flyball has set", func() {
 	var ns string
 	var policy *v1alpha1.DeletionCost
+	var running *harness.Manager
 	BeforeEach(func() {
-		start()
+		running = start()
 		ns = suite.Namespace(ctx, env)
 		newDeployment(ns, "web", 9)
 		policy = newPolicy(ns, "zones")
@@ -68,6 +88,23 @@ var _ = Describe("Costs that Flyball has set", func() {
 	It("go with the policy, and the policy waits for that", func() {
 		suite.Remove(ctx, env, policy)
 		gone(Default)
+	})
+
+	It("go with a policy that does not wait for that", func() {
+		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
+		Expect(client.IgnoreNotFound(env.Patch(ctx, policy, `{"metadata":{"finalizers":null}}`))).To(Succeed())
+		Eventually(gone).Should(Succeed())
+	})
+
+	It("go with any later policy, where theirs has gone while no manager ran", func() {
+		Expect(running.Stop()).To(Succeed())
+		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
+		Expect(env.Patch(ctx, policy, `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		start()
+		Expect(costs(Default, ns, "web")).NotTo(BeEmpty())
+		other := newPolicy(suite.Namespace(ctx, env), "other")
+		Expect(env.Client.Create(ctx, other)).To(Succeed())
+		Eventually(gone).Should(Succeed())
 	})
 
 	It("go when the policy is suspended, and come back", func() {
@@ -127,7 +164,11 @@ var _ = Describe("Costs that Flyball has set", func() {
 	})
 
 	It("cost no further writes while nothing changes, nor when the manager starts again", func() {
-		before := costs(Default, ns, "web")
+		before, told := costs(Default, ns, "web"), v1alpha1.DeletionCostStatus{}
+		Eventually(func(g Gomega) {
+			told = statusOf(g, policy)
+			g.Expect(told.WritesLastHour).To(BeNumerically(">=", len(before)))
+		}).Should(Succeed())
 		versions := func(g Gomega) map[string]string {
 			found := map[string]string{}
 			for _, p := range podsOf(g, ns, "web") {
@@ -136,9 +177,22 @@ var _ = Describe("Costs that Flyball has set", func() {
 			return found
 		}
 		at := versions(Default)
-		start()
+		Expect(running.Stop()).To(Succeed())
+		running = start()
 		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(at))
 		Expect(costs(Default, ns, "web")).To(Equal(before))
+		// Whatever the status tells is told by the new manager too, and so are the metrics.
+		Eventually(func(g Gomega) {
+			st := statusOf(g, policy)
+			g.Expect(st.Pods).To(Equal(told.Pods))
+			g.Expect(st.WritesLastHour).To(Equal(told.WritesLastHour))
+			g.Expect(st.Spread).To(Equal(told.Spread))
+			g.Expect(st.Targets).To(Equal(told.Targets))
+			g.Expect(metric(g, running, "flyball_deletion_cost_pods", policy, "")).To(BeEquivalentTo(told.Pods))
+			g.Expect(metric(g, running, "flyball_deletion_cost_spread", policy, "now")).To(BeEquivalentTo(told.Spread.Now))
+			g.Expect(metric(g, running, "flyball_deletion_cost_spread", policy, "half")).To(BeEquivalentTo(told.Spread.Half))
+			g.Expect(metric(g, running, "flyball_deletion_cost_foreign_pods", policy, "")).To(BeZero())
+		}).Should(Succeed())
 	})
 
 	It("belong to one policy, and the one that yields says so", func() {

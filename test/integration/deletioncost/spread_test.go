@@ -100,19 +100,40 @@ func (f fleets) scaleDown() (worst int) {
 	for n := replicas - 1; n > 0; n-- {
 		f.each(func(app string) { f.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n)) })
 		f.each(func(app string) {
-			var left []*corev1.Pod
-			Eventually(func(g Gomega) {
-				left = podsOf(g, f.namespace, app)
-				g.Expect(left).To(HaveLen(n))
-			}).Should(Succeed())
-			count := zones(left)
-			for zone := range zones(start[app]) {
-				count[zone] += 0
-			}
-			worst = max(worst, spreadOf(count)-best(start[app], n))
+			worst = max(worst, f.excess(app, start[app], n))
 		})
 	}
 	return worst
+}
+
+// jump scales each Deployment in one step to a number of its own, and gives by how much the spread between zones is at most
+// above the best that there can be.
+func (f fleets) jump() (worst int) {
+	GinkgoHelper()
+	to := []int{27, 25, 21, 20, 18, 15, 12, 9, 5, 2}
+	f.each(func(app string) {
+		n := to[0]
+		to = to[1:]
+		start := podsOf(Default, f.namespace, app)
+		f.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
+		worst = max(worst, f.excess(app, start, n))
+	})
+	return worst
+}
+
+// excess waits until an app has n pods and gives by how much their spread is above the best that can be left of those at the start.
+func (f fleets) excess(app string, start []*corev1.Pod, n int) int {
+	GinkgoHelper()
+	var left []*corev1.Pod
+	Eventually(func(g Gomega) {
+		left = podsOf(g, f.namespace, app)
+		g.Expect(left).To(HaveLen(n))
+	}).Should(Succeed())
+	count := zones(left)
+	for zone := range zones(start) {
+		count[zone] += 0
+	}
+	return spreadOf(count) - best(start, n)
 }
 
 var _ = Describe("Scaling down Deployments over zones of 3, 5 and 7 nodes", func() {
@@ -173,23 +194,7 @@ var _ = Describe("Scaling down Deployments over zones of 3, 5 and 7 nodes", func
 				}).Should(Succeed())
 			})
 		}),
-		Entry("with a second ReplicaSet alive", func(f fleets) {
-			// New pods are not available for an hour, so the roll-out stops after the first ten.
-			f.each(func(app string) {
-				f.patch(app, `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"labels":{"revision":"2"}}}}}`)
-			})
-			f.each(func(app string) {
-				Eventually(func(g Gomega) {
-					groups := map[string]int{}
-					for _, p := range podsOf(g, f.namespace, app) {
-						groups[metav1.GetControllerOf(p).Name]++
-					}
-					g.Expect(slices.Sorted(maps.Values(groups))).To(Equal([]int{10, 20}))
-				}).Should(Succeed())
-				f.patch(app, `{"spec":{"paused":true}}`)
-			})
-			f.await()
-		}),
+		Entry("with a second ReplicaSet alive", withSecondReplicaSet),
 		Entry("with a tenth of the pods not ready", func(f fleets) {
 			f.each(func(app string) {
 				pods := podsOf(Default, f.namespace, app)
@@ -219,6 +224,42 @@ var _ = Describe("Scaling down Deployments over zones of 3, 5 and 7 nodes", func
 			f.await()
 		}),
 	)
+})
+
+// withSecondReplicaSet has roll-outs stop after the first ten pods: new ones are not available for an hour.
+func withSecondReplicaSet(f fleets) {
+	GinkgoHelper()
+	f.each(func(app string) {
+		f.patch(app, `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"labels":{"revision":"2"}}}}}`)
+	})
+	f.each(func(app string) {
+		Eventually(func(g Gomega) {
+			groups := map[string]int{}
+			for _, p := range podsOf(g, f.namespace, app) {
+				groups[metav1.GetControllerOf(p).Name]++
+			}
+			g.Expect(slices.Sorted(maps.Values(groups))).To(Equal([]int{10, 20}))
+		}).Should(Succeed())
+		f.patch(app, `{"spec":{"paused":true}}`)
+	})
+	f.await()
+}
+
+var _ = Describe("Scaling down Deployments with two ReplicaSets in one step", func() {
+	It("leaves the zones even, wherever it ends", func() {
+		start()
+		with, without := newFleets(), newFleets()
+		Expect(env.Client.Create(ctx, newPolicy(with.namespace, "zones"))).To(Succeed())
+		withSecondReplicaSet(with)
+		withSecondReplicaSet(without)
+		with.each(func(app string) {
+			Eventually(planned(with.namespace, app)).WithTimeout(2 * time.Minute).Should(Succeed())
+		})
+		withCosts, withoutCosts := with.jump(), without.jump()
+		AddReportEntry(fmt.Sprintf("spread above the best there can be, at worst of %d steps: %d with Flyball, %d without", runs, withCosts, withoutCosts),
+			ReportEntryVisibilityAlways)
+		Expect(withCosts).To(BeNumerically("<=", 1))
+	})
 })
 
 // unready has a pod count as one that has not been ready for an hour.

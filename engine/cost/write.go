@@ -1,0 +1,84 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// failuresAtMost is after how many refused writes the rest of a plan is left to the next try, which begins with that rest.
+const failuresAtMost = 3
+
+// setAll sets as many costs as the budget permits. It edits the note.
+func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n *Note) error {
+	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer())
+	var failures []error
+	l.written.sortRefusedIn(changes, now)
+	for i, c := range changes {
+		if l.written.isUndone(c, now) {
+			n.Undone++
+			continue
+		}
+		if wait := budget.take(now); wait > 0 {
+			n.Waiting = "the write budget holds up " + workload.Count(len(changes)-i, "pod")
+			l.queue.AddAfter(ref, wait)
+			break
+		}
+		cost := strconv.Itoa(int(c.Cost))
+		switch err := l.write(ctx, p.ID, c.Pod, &cost); {
+		case err == nil:
+			l.written.add(c, now)
+		case errors.Is(err, errBehind): // the watch brings what it is now
+			l.queue.AddAfter(ref, calm)
+		default:
+			l.written.refuse(c, now)
+			failures = append(failures, err)
+		}
+		if len(failures) == failuresAtMost {
+			break
+		}
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	n.Failure = failures[0].Error()
+	return failures[0]
+}
+
+var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// errBehind says that a pod has changed since it was read.
+var errBehind = errors.New("a pod has changed since it was read")
+
+// write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
+func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
+	value := "null"
+	if cost != nil {
+		value = strconv.Quote(*cost)
+	}
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`, pod.Version, fleet.CostAnnotation, value)
+	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
+	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body)})
+	l.metrics.wrote(id, string(result))
+	switch result {
+	case apply.Applied, apply.Unchanged:
+		if l.book.wrote(id, l.clock.Now()) {
+			l.audience.Dirty(id)
+		}
+		return nil
+	case apply.Gone:
+		return nil
+	case apply.Stale:
+		return errBehind
+	}
+	return err
+}
