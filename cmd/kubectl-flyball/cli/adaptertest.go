@@ -17,7 +17,7 @@ sleep and woken in memory as case.yaml asks, and what is written is compared wit
 A capability of an adapter that no case exercises is a failure. No cluster is needed.
 
 Exit codes: 0 all cases pass, 1 one does not, or an error.`,
-		Example: "  kubectl flyball adapter test adapters/\n  kubectl flyball adapter test adapters/bakery.example.com/Oven --update",
+		Example: "  kubectl flyball adapter test adapters/\n  kubectl flyball adapter test adapters/apps/Deployment --update",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, err := draft.RunCases(args, update)

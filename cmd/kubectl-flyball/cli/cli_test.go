@@ -135,6 +135,20 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestREADMEShowsFirst has the README show what explain and plan print before it says how to install.
+func TestREADMEShowsFirst(t *testing.T) {
+	text, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, _, found := strings.Cut(string(text), "\n## Install\n")
+	for _, verb := range []string{"explain", "plan"} {
+		if !found || !strings.Contains(shown, "$ kubectl flyball "+verb+" ") {
+			t.Errorf("%s is not shown before the section that installs", verb)
+		}
+	}
+}
+
 // TestColors has colours only where standard output shows them, and not where somebody wants none.
 func TestColors(t *testing.T) {
 	run := func(color bool, more ...string) string {

@@ -141,7 +141,7 @@ var _ = Describe("The evaluate API", func() {
 	It("has a step for pipelines that fails closed", func() {
 		text, err := os.ReadFile(filepath.Join(env.Root, "docs", "evaluate.md"))
 		Expect(err).NotTo(HaveOccurred())
-		step := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(text)
+		step := regexp.MustCompile("(?s)```shell\n(.*?)```").FindSubmatch(text)
 		Expect(step).NotTo(BeNil())
 		Expect(strings.Count(string(step[1]), "\n")).To(Equal(3), "three lines")
 		asked := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(text)
