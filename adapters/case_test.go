@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -48,6 +50,10 @@ type ask struct {
 	Bounds      bounds            `json:"bounds,omitzero"`
 	Hold        bool              `json:"hold,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// Requests are asked for by component and resource, in quantities.
+	Requests map[string]map[workload.Resource]resource.Quantity `json:"requests,omitempty"`
+	// Utilisation is asked for in percent, by resource, or by container and resource (web/cpu).
+	Utilisation map[string]int64 `json:"utilisation,omitempty"`
 }
 
 type bounds struct {
@@ -90,6 +96,7 @@ func (a *ask) plan() workload.Plan {
 	if a.Hold {
 		p.Hold = &workload.Claim[bool]{Value: true, By: by, Since: since}
 	}
+	p.Amounts = a.amounts(by, since)
 	for key, value := range a.Annotations {
 		if p.Annotations == nil {
 			p.Annotations = map[string]workload.Claim[string]{}
@@ -97,6 +104,29 @@ func (a *ask) plan() workload.Plan {
 		p.Annotations[key] = workload.Claim[string]{Value: value, By: by, Since: since}
 	}
 	return p
+}
+
+// amounts are the requests and utilisations asked for.
+func (a *ask) amounts(by workload.Policy, since time.Time) map[workload.Amount]workload.Claim[int64] {
+	all := map[workload.Amount]workload.Claim[int64]{}
+	for component, requests := range a.Requests {
+		for name, q := range requests {
+			n := q.Value()
+			if name == workload.CPU {
+				n = q.MilliValue()
+			}
+			key := workload.Amount{Kind: workload.AmountRequest, Component: component, Resource: name}
+			all[key] = workload.Claim[int64]{Value: n, By: by, Since: since}
+		}
+	}
+	for name, percent := range a.Utilisation {
+		key := workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.Resource(name)}
+		if container, of, found := strings.Cut(name, "/"); found {
+			key.Component, key.Resource = container, workload.Resource(of)
+		}
+		all[key] = workload.Claim[int64]{Value: percent, By: by, Since: since}
+	}
+	return all
 }
 
 // run is one case while it is tested.
@@ -114,6 +144,7 @@ func (r *run) compile(t *testing.T, spec *v1alpha1.Adapter) {
 	for key := range r.Ask.Annotations {
 		keys.Set = append(keys.Set, key)
 	}
+	keys.Amounts = len(r.Ask.Requests)+len(r.Ask.Utilisation) > 0
 	a, errs := adapter.Compile(spec.Name, spec.Spec, keys)
 	if len(errs) > 0 {
 		t.Fatalf("compile: %v", errs.ToAggregate())
@@ -194,10 +225,39 @@ type projection struct {
 type observed struct {
 	Components []component      `json:"components,omitempty"`
 	Bounds     *workload.Bounds `json:"bounds,omitempty"`
-	CanSuspend bool             `json:"canSuspend"`
-	CanHold    bool             `json:"canHold"`
-	Suspended  bool             `json:"suspended"`
-	Ready      bool             `json:"ready"`
+	// Requests and limits are by component, in thousandths of a core and bytes; utilisations in percent, by resource or container.
+	Requests    map[string]amounts `json:"requests,omitempty"`
+	Limits      map[string]amounts `json:"limits,omitempty"`
+	Utilisation map[string]int64   `json:"utilisation,omitempty"`
+
+	CanSuspend bool `json:"canSuspend"`
+	CanHold    bool `json:"canHold"`
+	Suspended  bool `json:"suspended"`
+	Ready      bool `json:"ready"`
+}
+
+type amounts struct {
+	MilliCPU    int64 `json:"milliCPU,omitempty"`
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+}
+
+// addAmounts adds what components request, and the targets of an autoscaler.
+func (o *observed) addAmounts(from workload.Observed) {
+	for _, a := range from.Allocations {
+		if o.Requests == nil {
+			o.Requests, o.Limits = map[string]amounts{}, map[string]amounts{}
+		}
+		o.Requests[a.Component] = amounts(a.Requests)
+		if a.Limits != (workload.Requests{}) {
+			o.Limits[a.Component] = amounts(a.Limits)
+		}
+	}
+	for _, u := range from.Utilisation {
+		if o.Utilisation == nil {
+			o.Utilisation = map[string]int64{}
+		}
+		o.Utilisation[strings.TrimPrefix(u.Container+"/"+string(u.Resource), "/")] = u.Percent
+	}
 }
 
 type component struct {
@@ -231,6 +291,7 @@ func (r *run) projection(t *testing.T) projection {
 	for _, c := range o.Components {
 		p.Observed.Components = append(p.Observed.Components, component(c))
 	}
+	p.Observed.addAmounts(o)
 	if r.adapter.Can(v1alpha1.CapabilityBounds) {
 		p.Observed.Bounds = &o.Bounds
 	}

@@ -196,6 +196,10 @@ func (r *run) cover(plan workload.Plan, result adapter.Result) {
 			r.covered[v1alpha1.CapabilityHold] = true
 		case facet == "min", facet == "max":
 			r.covered[v1alpha1.CapabilityBounds] = true
+		case strings.HasPrefix(facet, "requests/"):
+			r.covered[v1alpha1.CapabilityResources] = true
+		case strings.HasPrefix(facet, "utilisation/"):
+			r.covered[v1alpha1.CapabilityUtilisation] = true
 		case strings.HasPrefix(facet, "replicas/"):
 			r.covered[v1alpha1.CapabilityScale] = true
 		case plan.Annotations[facet].Value != "":

@@ -240,8 +240,10 @@ type operation struct {
 // jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
 func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
+	tested := map[string]bool{}
 	for _, e := range edits {
-		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" {
+		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" && !tested[e.element.NamePointer] {
+			tested[e.element.NamePointer] = true
 			ops = append(ops, operation{"test", e.element.NamePointer, json.RawMessage(quoted(e.element.Name))})
 		}
 	}

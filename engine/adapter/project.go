@@ -67,16 +67,29 @@ type reading struct {
 	lists   []list
 }
 
-// list is what was met under one `each`: a count and a name for every element, in the same order.
+// list is what was met under one `each`: values, and for each field that names elements what it holds, both in the order of elements.
 type list struct {
-	counts, names []member
+	counts []member
+	names  [][]member
 }
 
-// member is a count or a name of a list element.
+// member is a value or a name of a list element.
 type member struct {
 	workload.Field
 	pointer, key string
 	index        int
+}
+
+// take keeps a match of the path at a place in eachPaths.paths.
+func (l *list) take(r *reading, i int, m path.Match) {
+	if i == 0 {
+		l.counts = append(l.counts, r.member(m))
+		return
+	}
+	for len(l.names) < i {
+		l.names = append(l.names, nil)
+	}
+	l.names[i-1] = append(l.names[i-1], r.member(m))
 }
 
 // take keeps one match of the walk.
@@ -215,17 +228,28 @@ func (r *reading) setDepths() {
 	}
 }
 
-// addElements joins the counts and names of each list. An element without a name of its own is known by its key in a map, or else by its
-// place. Where the ledger speaks of elements, those follow that filters leave out.
+// addElements joins the values and names of each list. An element without a name of its own is known by its key in a map, or else by
+// its place. Where the ledger speaks of elements, those that filters leave out follow, and those of lazy lists.
 func (r *reading) addElements(raw []byte) error {
+	ledger := slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() })
 	for i := range r.lists {
-		if err := r.addList(raw, &r.pr.each[i], &r.lists[i], false); err != nil {
+		each, l := &r.pr.each[i], &r.lists[i]
+		if each.lazy && ledger {
+			if err := each.own.Extract(raw, func(k int, m path.Match) { l.take(r, k, m) }); err != nil {
+				return err
+			}
+		}
+		if err := r.addList(raw, each, l, false); err != nil {
 			return err
 		}
 	}
-	if slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
-		for i := range r.pr.each {
-			if err := r.addOutside(raw, &r.pr.each[i]); err != nil {
+	for i := range r.pr.each {
+		if each := &r.pr.each[i]; ledger && each.all != nil {
+			var l list
+			if err := each.all.Extract(raw, func(k int, m path.Match) { l.take(r, k, m) }); err != nil {
+				return err
+			}
+			if err := r.addList(raw, each, &l, true); err != nil {
 				return err
 			}
 		}
@@ -234,36 +258,15 @@ func (r *reading) addElements(raw []byte) error {
 	return nil
 }
 
-// addOutside adds the elements of a list that its filters leave out.
-func (r *reading) addOutside(raw []byte, each *eachPaths) error {
-	if each.all == nil {
-		return nil
-	}
-	var l list
-	err := each.all.Extract(raw, func(i int, m path.Match) {
-		if i == 0 {
-			l.counts = append(l.counts, r.member(m))
-		} else {
-			l.names = append(l.names, r.member(m))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return r.addList(raw, each, &l, true)
-}
-
 func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
-	for k, count := range l.counts {
+	at := make([]int, len(l.names)) // how far the names are read
+	for _, count := range l.counts {
 		e := workload.Element{Component: uint8(each.component), Index: uint16(max(count.index, 0)), Pointer: count.pointer, Outside: outside}
 		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
 			continue
 		}
-		if each.isNamed() {
-			if name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text(); err == nil {
-				e.Name, e.NamePointer = r.in.String(name), l.names[k].pointer
-			}
-		} else if _, isIndex := natural(count.key); !isIndex {
+		r.name(&e, each, l, at)
+		if _, isIndex := natural(count.key); len(each.names) == 0 && !isIndex {
 			e.Name = r.in.String(count.key)
 		}
 		if !count.Exists() {
@@ -276,6 +279,42 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 		r.Object.Elements = append(r.Object.Elements, e)
 	}
 	return nil
+}
+
+// name finds the names of an element, behind those read so far: they are in the order of elements, as the values are.
+func (r *reading) name(e *workload.Element, each *eachPaths, l *list, at []int) {
+	element := leading(e.Pointer, each.elements)
+	var parts []string
+	for k, names := range l.names {
+		for at[k] < len(names) && leading(names[at[k]].pointer, each.elements) != element {
+			at[k]++
+		}
+		if at[k] == len(names) {
+			continue
+		}
+		if name, err := path.NewValue(names[at[k]].Raw, names[at[k]].pointer).Text(); err == nil {
+			parts = append(parts, name)
+			e.NamePointer = names[at[k]].pointer
+		}
+	}
+	if len(each.names) > 1 {
+		e.NamePointer = "" // no single field holds the whole name
+	}
+	e.Name = r.in.String(strings.Join(parts, "/"))
+}
+
+// leading is the pointer of the first tokens of a pointer.
+func leading(pointer string, tokens int) string {
+	for i := range len(pointer) {
+		if pointer[i] != '/' {
+			continue
+		}
+		if tokens == 0 {
+			return pointer[:i]
+		}
+		tokens--
+	}
+	return pointer
 }
 
 // addUnwritten adds the fields that the ledger lists but the adapter no longer knows (it was edited meanwhile), so that
