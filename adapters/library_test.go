@@ -2,7 +2,6 @@ package adapters
 
 import (
 	stdcmp "cmp"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -12,13 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/adapters/cases"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/path"
-	"flyball.dev/flyball/engine/workload"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -36,29 +32,25 @@ func TestLibrary(t *testing.T) {
 }
 
 func testKind(t *testing.T, dir string) {
-	spec := readStrict[v1alpha1.Adapter](t, filepath.Join(dir, "adapter.yaml"))
+	text, err := os.ReadFile(filepath.Join(dir, "adapter.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec v1alpha1.Adapter
+	if err := yaml.UnmarshalStrict(text, &spec); err != nil {
+		t.Fatal(err)
+	}
 	checkIdentity(t, dir, &spec)
-	cases, err := filepath.Glob(filepath.Join(dir, "testdata", "*", "case.yaml"))
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("%s has no testdata: %v", dir, err)
+	results, err := cases.Run(dir, *update)
+	if err != nil {
+		t.Fatal(err)
 	}
-	covered, ran := map[v1alpha1.Capability]bool{}, 0
-	for _, file := range cases {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
-			r := &run{dir: filepath.Dir(file), testCase: readStrict[testCase](t, file), covered: covered}
-			ran++
-			r.compile(t, &spec)
-			r.test(t)
+	for _, r := range results {
+		t.Run(stdcmp.Or(r.Case, "all"), func(t *testing.T) {
+			for _, failure := range r.Failures {
+				t.Error(failure)
+			}
 		})
-	}
-	a, errs := adapter.Compile(spec.Name, spec.Spec, adapter.Keys{})
-	if len(errs) > 0 {
-		t.Fatalf("compile: %v", errs.ToAggregate())
-	}
-	for _, c := range a.Capabilities() {
-		if ran == len(cases) && !covered[c] { // not when -run leaves cases out
-			t.Errorf("no case of %s exercises the capability %s", dir, c)
-		}
 	}
 }
 
@@ -131,93 +123,4 @@ func TestAdaptersAreForDifferentKinds(t *testing.T) {
 		}
 		seen[kind] = all[i].Name
 	}
-}
-
-// checkPods checks, on an object, that the selector and the template are where the adapter says: the one selects what the
-// other makes.
-func (r *run) checkPods(t *testing.T) {
-	t.Helper()
-	pods := r.adapter.Pods()
-	if pods.Selector == "" || pods.Template == "" {
-		if pods.DeletionCost {
-			t.Error("deletionCost needs pods.selector and pods.template")
-		}
-		return
-	}
-	var selector metav1.LabelSelector
-	var template struct{ Metadata metav1.ObjectMeta }
-	if !r.find(t, pods.Selector, &selector) || !r.find(t, pods.Template, &template) {
-		return
-	}
-	s, err := metav1.LabelSelectorAsSelector(&selector)
-	if err != nil {
-		t.Fatalf("%s: %v", pods.Selector, err)
-	}
-	if s.Empty() || !s.Matches(labels.Set(template.Metadata.Labels)) {
-		t.Errorf("%s (%s) does not select the labels in %s: %v", pods.Selector, s, pods.Template, template.Metadata.Labels)
-		return
-	}
-	if pods.DeletionCost {
-		r.covered[v1alpha1.CapabilityDeletionCost] = true
-	}
-}
-
-// find decodes what lies at a path of the object; false if there is nothing.
-func (r *run) find(t *testing.T, text v1alpha1.Path, into any) bool {
-	t.Helper()
-	p, err := path.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	err = p.All(r.object, func(m path.Match) bool {
-		found = m.Exists()
-		if found {
-			err = json.Unmarshal(m.Raw, into)
-		}
-		return false
-	})
-	if err != nil {
-		t.Fatalf("read %s: %v", text, err)
-	}
-	return found
-}
-
-// cover remembers what a case made the adapter write.
-func (r *run) cover(plan workload.Plan, result adapter.Result) {
-	if result.Patch == nil {
-		return
-	}
-	for facet := range result.Values {
-		switch {
-		case facet == "suspend":
-			r.covered[v1alpha1.CapabilitySuspend] = true
-		case facet == "hold":
-			r.covered[v1alpha1.CapabilityHold] = true
-		case facet == "min", facet == "max":
-			r.covered[v1alpha1.CapabilityBounds] = true
-		case strings.HasPrefix(facet, "requests/"):
-			r.covered[v1alpha1.CapabilityResources] = true
-		case strings.HasPrefix(facet, "utilisation/"):
-			r.covered[v1alpha1.CapabilityUtilisation] = true
-		case strings.HasPrefix(facet, "replicas/"):
-			r.covered[v1alpha1.CapabilityScale] = true
-		case plan.Annotations[facet].Value != "":
-			r.covered[v1alpha1.CapabilityAnnotate] = true
-		}
-	}
-}
-
-// readStrict decodes a YAML file and refuses unknown and repeated fields.
-func readStrict[T any](t *testing.T, file string) T {
-	t.Helper()
-	var v T
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(text, &v); err != nil {
-		t.Fatalf("decode %s: %v", file, err)
-	}
-	return v
 }

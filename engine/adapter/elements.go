@@ -10,11 +10,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// matchElements finds the list elements that entries speak of, and puts their places into at, which runs parallel to the
+// fillInElements finds the list elements that entries speak of, and puts their places into at, which runs parallel to the
 // ledger. An element is known by its name. Where no element, or more than one, has that name, it is known by its place if
 // it still holds what Flyball has set there, and if no other element could be meant. An entry that can be about several
 // elements, and that nothing tells apart, is unclear: it is kept, since one of them waits for its original.
-func (a *Adapter) matchElements(obj *workload.Object, at []location) {
+func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 	for i := range obj.Ledger {
 		if at[i].kind != unmatched {
 			continue

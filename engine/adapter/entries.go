@@ -32,7 +32,7 @@ func (a *Adapter) locate(obj *workload.Object) []location {
 	for i := range obj.Ledger {
 		at[i] = a.locateField(&obj.Ledger[i])
 	}
-	a.matchElements(obj, at)
+	a.fillInElements(at, obj)
 	return at
 }
 

@@ -301,7 +301,7 @@ func edited(pointer, value string) []byte {
 		value = "null"
 	}
 	root := map[string]any{}
-	put(root, path.Pointer(pointer).Tokens(), json.RawMessage(value))
+	putInto(root, path.Pointer(pointer).Tokens(), json.RawMessage(value))
 	text, err := json.Marshal(root)
 	if err != nil {
 		panic(err)

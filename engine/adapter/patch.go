@@ -173,20 +173,20 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 // mergePatch renders RFC 7396.
 func (v *view) mergePatch(edits []edit, ledger *string) ([]byte, error) {
 	root := map[string]any{}
-	put(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
+	putInto(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
 	if ledger != nil {
 		var value any // nil removes
 		if *ledger != "" {
 			value = *ledger
 		}
-		put(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
+		putInto(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
 	}
 	for _, e := range edits {
 		if e.value == "" {
-			put(root, e.tokens, nil)
+			putInto(root, e.tokens, nil)
 			continue
 		}
-		put(root, e.tokens, merge(e.field.Raw, e.value))
+		putInto(root, e.tokens, merge(e.field.Raw, e.value))
 	}
 	text, err := json.Marshal(root)
 	if err != nil {
@@ -195,8 +195,8 @@ func (v *view) mergePatch(edits []edit, ledger *string) ([]byte, error) {
 	return text, nil
 }
 
-// put sets the value at the tokens, in place, and makes the objects on the way.
-func put(root map[string]any, tokens []string, value any) {
+// putInto sets the value at the tokens below root, and makes the objects on the way.
+func putInto(root map[string]any, tokens []string, value any) {
 	for _, t := range tokens[:len(tokens)-1] {
 		inner, ok := root[t].(map[string]any)
 		if !ok {
@@ -237,61 +237,76 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
+// steps are those of a JSON patch.
+type steps struct {
+	list []operation
+	// made are the pointers of the containers that the patch makes.
+	made map[string]bool
+}
+
 // jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
 func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
-	ops := []operation{{"test", "/metadata/resourceVersion", json.RawMessage(quoted(v.obj.ResourceVersion))}}
+	s := steps{made: map[string]bool{}}
+	s.add("test", "/metadata/resourceVersion", quoted(v.obj.ResourceVersion))
 	tested := map[string]bool{}
 	for _, e := range edits {
 		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" && !tested[e.element.NamePointer] {
 			tested[e.element.NamePointer] = true
-			ops = append(ops, operation{"test", e.element.NamePointer, json.RawMessage(quoted(e.element.Name))})
+			s.add("test", e.element.NamePointer, quoted(e.element.Name))
 		}
 	}
-	made := map[string]bool{}
-	for _, e := range edits {
-		ops = append(ops, e.operations(made)...)
+	for i := range edits {
+		s.addEdit(&edits[i])
 	}
 	if ledger != nil {
-		ops = append(ops, v.ledgerOperations(*ledger, made)...)
+		s.addLedger(*ledger, len(v.obj.Ledger) > 0 || v.a.annotationsMap != nil && v.current(v.a.annotationsMap).Exists())
 	}
-	text, err := json.Marshal(ops)
+	text, err := json.Marshal(s.list)
 	if err != nil {
 		return nil, fmt.Errorf("make a JSON patch: %w", err)
 	}
 	return text, nil
 }
 
-// operations write one place, after its missing parents. made holds the parents that the patch has already made; those of
-// this edit are added to it.
-func (e *edit) operations(made map[string]bool) []operation {
+// add adds a step; an empty value is none.
+func (s *steps) add(op, pointer, value string) {
+	s.list = append(s.list, operation{op, pointer, json.RawMessage(value)})
+}
+
+// addContainer makes an empty object, unless the patch does so already.
+func (s *steps) addContainer(pointer string) {
+	if !s.made[pointer] {
+		s.made[pointer] = true
+		s.add("add", pointer, "{}")
+	}
+}
+
+// addEdit writes one place, after its missing parents.
+func (s *steps) addEdit(e *edit) {
 	pointer := pointerOf(e.tokens)
 	switch {
 	case e.value == "":
-		return []operation{{Op: "remove", Path: pointer}}
+		s.add("remove", pointer, "")
 	case e.field.Exists():
-		return []operation{{"replace", pointer, json.RawMessage(e.value)}}
-	}
-	var ops []operation
-	for level := int(e.field.Depth) + 1; level < len(e.tokens); level++ {
-		if parent := pointerOf(e.tokens[:level]); !made[parent] {
-			made[parent] = true
-			ops = append(ops, operation{"add", parent, json.RawMessage("{}")})
+		s.add("replace", pointer, e.value)
+	default:
+		for level := int(e.field.Depth) + 1; level < len(e.tokens); level++ {
+			s.addContainer(pointerOf(e.tokens[:level]))
 		}
+		s.add("add", pointer, e.value)
 	}
-	return append(ops, operation{"add", pointer, json.RawMessage(e.value)})
 }
 
-// ledgerOperations write the ledger annotation, after the map of annotations if that is missing.
-func (v *view) ledgerOperations(text string, made map[string]bool) []operation {
+// addLedger writes the ledger annotation, after the map of annotations if the object has none.
+func (s *steps) addLedger(text string, hasAnnotations bool) {
 	const annotations = "/metadata/annotations"
 	pointer := string(path.Pointer(annotations).Append(v1alpha1.AnnotationLedger))
 	if text == "" {
-		return []operation{{Op: "remove", Path: pointer}}
+		s.add("remove", pointer, "")
+		return
 	}
-	var ops []operation
-	there := len(v.obj.Ledger) > 0 || v.a.annotationsMap != nil && v.current(v.a.annotationsMap).Exists() || made[annotations]
-	if !there {
-		ops = append(ops, operation{"add", annotations, json.RawMessage("{}")})
+	if !hasAnnotations {
+		s.addContainer(annotations)
 	}
-	return append(ops, operation{"add", pointer, json.RawMessage(quoted(text))})
+	s.add("add", pointer, quoted(text))
 }

@@ -78,11 +78,14 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return result, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
 	decisions := v.decideAll(&w, plan)
-	result.Values = w.values
-	v.summarize(&result, &w, decisions)
+	result = v.summary(w.first, decisions)
+	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.failure()
 	result.State = v.state(&w, decisions, plan)
-	result.Failure = v.failure()
-	result.Message = message(result.State, decisions, append(w.fixed, w.reasons...))
+	reasons := append(w.fixed, w.reasons...)
+	for _, pointer := range result.Ignored {
+		reasons = append(reasons, "the ledger's entry for "+pointer+" is not carried out: the field cannot be written")
+	}
+	result.Message = message(result.State, decisions, reasons)
 	result.Patch, err = v.patch(decisions)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
@@ -154,15 +157,20 @@ func touchesAny(pointer string, decisions []decision) bool {
 	return false
 }
 
-// summarize fills in what the decisions come to.
-func (v *view) summarize(r *Result, w *wants, decisions []decision) {
-	r.By = w.first
+// ignored lists the pointers of entries whose field cannot be written.
+func (v *view) ignored() []string {
+	var pointers []string
 	for i := range v.entries {
 		if l := &v.entries[i]; l.state == fieldUnwritable {
-			r.Ignored = append(r.Ignored, l.entry.Pointer)
-			w.reasons = append(w.reasons, "the ledger's entry for "+l.entry.Pointer+" is not carried out: the field cannot be written")
+			pointers = append(pointers, l.entry.Pointer)
 		}
 	}
+	return pointers
+}
+
+// summary says what the decisions write, and who is charged with it: where nothing is written, first, or else who is in the ledger.
+func (v *view) summary(first workload.Policy, decisions []decision) Result {
+	r := Result{By: first, Impact: v1alpha1.ImpactNone}
 	charged := false
 	for i := range decisions {
 		d := &decisions[i]
@@ -190,6 +198,7 @@ func (v *view) summarize(r *Result, w *wants, decisions []decision) {
 	if r.By == (workload.Policy{}) && len(v.entries) > 0 {
 		r.By = workload.ParsePolicy(v.entries[0].entry.By)
 	}
+	return r
 }
 
 // restartsPods says whether a write changes the pod template, or is declared to restart pods.

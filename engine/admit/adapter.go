@@ -112,7 +112,7 @@ func (v Adapters) authorize(ctx context.Context, req Request, group, resource st
 	var lacking []string
 	for _, subresource := range subresources {
 		attributes := authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: subresource, Verb: "patch"}
-		allowed, err := allowed(ctx, v.Reviews, req.User, attributes)
+		allowed, err := Holds(ctx, v.Reviews, req.User, attributes)
 		if err != nil {
 			return err
 		}
@@ -128,8 +128,8 @@ func (v Adapters) authorize(ctx context.Context, req Request, group, resource st
 		req.User.Username, strings.Join(lacking, " and ")))
 }
 
-// allowed asks whether a user may do something.
-func allowed(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+// Holds asks whether a user may do something.
+func Holds(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, values := range user.Extra {
 		extra[k] = authorizationv1.ExtraValue(values)

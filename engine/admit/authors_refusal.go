@@ -54,7 +54,7 @@ func waysOut(c claim, adapters []string) string {
 	case !c.selected:
 		out = "leave out " + c.field
 	case c.named:
-		out = "take them out of " + c.field
+		out = fmt.Sprintf("list only kinds that you may %s in %s", c.verb, c.field)
 	}
 	if len(adapters) == 0 {
 		return out + ", or be granted that right"
@@ -88,7 +88,7 @@ func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy
 	if len(errs) == 0 {
 		return nil, nil, nil
 	}
-	held, err := allowed(ctx, a.Reviews, req.User, authorizationv1.ResourceAttributes{
+	held, err := Holds(ctx, a.Reviews, req.User, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: row.Resource, Verb: VerbOverride, Namespace: id.Namespace, Name: id.Name,
 	})
 	switch {

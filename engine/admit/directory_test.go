@@ -20,8 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -58,7 +58,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	first, second := issuer(t), issuer(t)
 	opts := options(t, adapters(t))
 	opts.CertDir = t.TempDir()
-	if _, err := admit.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
+	if _, err := server.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
 		t.Errorf("an empty directory: %v, want an error that names it", err)
 	}
 	// Files that are written one by one, by something else than a kubelet, do for a directory too.
@@ -113,7 +113,7 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 	dirs, addresses := []string{t.TempDir(), t.TempDir()}, []string{}
 	for _, dir := range dirs {
 		project(t, dir, authority)
-		addresses = append(addresses, replica(t, service, admit.Options{
+		addresses = append(addresses, replica(t, service, server.Options{
 			CertDir: dir, Endpoint: registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "webhook", Port: &port}},
 		}))
 	}
@@ -167,12 +167,12 @@ func serial(t *testing.T, address string, i *harness.Issuer) string {
 
 // replica runs a server of the Service that judges, and keeps the configuration of freezes as a manager does. It gives its
 // address.
-func replica(t *testing.T, service *harness.Service, given admit.Options) (address string) {
+func replica(t *testing.T, service *harness.Service, given server.Options) (address string) {
 	t.Helper()
 	opts := options(t)
 	opts.OwnConfiguration, opts.Configurations = "", []string{registration.FreezeConfigurationName}
 	opts.CertDir, opts.Endpoint = given.CertDir, given.Endpoint
-	server, err := admit.New(api.Config(), opts)
+	server, err := server.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	certutil "k8s.io/client-go/util/cert"
 
-	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -30,12 +30,12 @@ var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("http
 const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}}`
 
 // judging starts a server that judges Deployments of the namespace default, and makes its configuration.
-func judging(t *testing.T, lifetimes func(*admit.Options)) {
+func judging(t *testing.T, lifetimes func(*server.Options)) {
 	t.Helper()
 	opts := options(t)
 	opts.OwnConfiguration, opts.Configurations = "", []string{registration.FreezeConfigurationName}
 	lifetimes(&opts)
-	server, err := admit.New(api.Config(), opts)
+	server, err := server.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestJudgeThroughRotation(t *testing.T) {
 
 // Keep makes, corrects and removes the configuration, and writes nothing when nothing is to be changed.
 func TestFreezeHookKeeps(t *testing.T) {
-	judging(t, func(*admit.Options) {})
+	judging(t, func(*server.Options) {})
 	hook := registration.FreezeHook{Client: configurations()}
 	live, err := configurations().Get(t.Context(), registration.FreezeConfigurationName, metav1.GetOptions{})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestFreezeHookKeeps(t *testing.T) {
 
 // Whoever deletes or edits the configuration is noticed at once, so that who keeps it can put it back without asking again and again.
 func TestFreezeHookNoticesChanges(t *testing.T) {
-	judging(t, func(*admit.Options) {})
+	judging(t, func(*server.Options) {})
 	hook := registration.FreezeHook{Client: configurations()}
 	changed, err := hook.Changed(t.Context(), testr.New(t))
 	if err != nil {

@@ -32,7 +32,7 @@ func (j *Judge) judgeGoverned(ctx context.Context, r *review, set *freeze.Set, v
 // judgeTargets adds to a verdict that each of some targets is scaled. It edits the verdict.
 func (j *Judge) judgeTargets(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	for _, target := range targets {
-		if !set.InUse(target.GroupKind, false, req.Now).Has(workload.ChangeScale) {
+		if !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {
 			continue
 		}
 		facts, err := j.factsOf(ctx, target)

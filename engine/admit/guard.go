@@ -102,11 +102,21 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 			}
 		}
 	}
-	if req.Old == nil || isDeleting(req.Old) || freeze.ControlPlane(req.User.Username) {
+	if req.Old == nil || isDeleting(req.Old) || g.goesAnyway(req.Namespace) {
 		return warnings, nil, nil
 	}
 	more, errs, err := g.weakened(ctx, req)
 	return append(warnings, more...), errs, err
+}
+
+// goesAnyway says whether a policy is in a namespace that is being deleted. Nobody else is exempt: the garbage collector deletes what has an
+// owner that does not exist, and whoever edits the metadata of a policy can give it one.
+func (g *Guard) goesAnyway(namespace string) bool {
+	if namespace == "" {
+		return false
+	}
+	_, terminating, known := g.Freezes.Namespace(namespace)
+	return known && terminating
 }
 
 // weakened refuses to weaken or delete a rule that is active or begins soon, unless the user may override it.
@@ -204,16 +214,16 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 	return "", nil
 }
 
-// Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze judges by it
-// needs the verb override on every such freeze.
+// Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze is guarded that judges by
+// it, or suspends its kind, needs the verb override on every such freeze.
 func (g *Guard) Adapter(inner Validator) Kind {
 	return Kind{Kind: "Adapter", Resource: "adapters", Operations: registration.EveryWrite, Validator: ValidatorFunc(
 		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 			var warnings []string
 			if old, ok := req.Old.(*v1alpha1.Adapter); ok && !isDeleting(old) && (req.New == nil || req.SpecChanged) {
 				kind := schema.GroupKind{Group: old.Spec.Target.Group, Kind: old.Spec.Target.Kind}
-				what := fmt.Sprintf("the adapter %s, by which it judges, is edited or deleted", old.Name)
-				for _, rule := range g.Freezes.Set().Guarding(kind, g.Clock.Now()) {
+				what := fmt.Sprintf("the adapter %s, on which it depends, is edited or deleted", old.Name)
+				for _, rule := range g.Freezes.Set().Guarding(kind, old.Spec.Governs != "", g.Clock.Now()) {
 					more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
 					if err != nil {
 						return nil, nil, err
@@ -231,7 +241,7 @@ func (g *Guard) Adapter(inner Validator) Kind {
 
 // holds asks whether a user holds a verb on a policy.
 func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.UserInfo, verb string, policy workload.Policy) (bool, error) {
-	return allowed(ctx, rights, user, authorizationv1.ResourceAttributes{
+	return Holds(ctx, rights, user, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: FreezeResources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
 	})
 }

@@ -26,6 +26,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 )
 
 // aloneEnv has the test binary serve as a process of its own: at a port, with a kubeconfig.
@@ -45,7 +46,7 @@ func serveAlone(where string) error {
 	if err != nil {
 		return err
 	}
-	server, err := admit.New(config, admit.Options{
+	server, err := server.New(config, server.Options{
 		Host: "127.0.0.1", Port: number, Endpoint: registration.Endpoint{URL: "https://127.0.0.1:" + port}, OwnConfiguration: "flyball-alone",
 		Secret: types.NamespacedName{Namespace: "flyball-system", Name: "webhook-alone"}, Log: logr.Discard(),
 	})

@@ -161,7 +161,7 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 	}
 	req.Kind = found.GroupKind()
 	switch {
-	case r.subresource == "" || slices.Contains(found.Subresources(), r.subresource):
+	case r.subresource == "" || r.subresource == "status" || slices.Contains(found.Subresources(), r.subresource):
 		req.Actions = classify(r, found)
 		uid = facts(r, set.AnnotationKeys(), &req)
 	case r.subresource == "scale":

@@ -175,7 +175,7 @@ func TestJudge(t *testing.T) {
 		{"/scale to what it is", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(2), scaleOf(2)), ""},
 		{"/scale of nothing to nothing", namedFreeze, review("UPDATE", "shop", "web", "scale", `{"spec":{}}`, scaleOf(0)), ""},
 		{"/scale of what has gone", frontFreeze, review("UPDATE", "shop", "absent", "scale", scaleOf(1), scaleOf(2)), ""},
-		{"another subresource", namedFreeze, review("UPDATE", "shop", "web", "status", web("", 1, ""), web("", 2, "")), ""},
+		{"another subresource", namedFreeze, review("UPDATE", "shop", "web", "approval", web("", 1, ""), web("", 2, "")), ""},
 		{"a namespace that is not known yet", namedFreeze, review("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
 		{"the labels of one that is not known yet", frontFreeze, review("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
 		{"a namespace that is being deleted", namedFreeze, review("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
@@ -333,10 +333,11 @@ func TestFreezeConfiguration(t *testing.T) {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
 	}
 	want := []string{
-		"[] [v1] [pods pods/resize pods/ephemeralcontainers] [UPDATE]*",
-		"[apps] [v1] [daemonsets daemonsets/scale statefulsets statefulsets/scale] [UPDATE]*",
+		"[] [v1] [pods pods/resize pods/ephemeralcontainers pods/status] [UPDATE]*",
+		"[apps] [v1] [daemonsets daemonsets/scale daemonsets/status deployments/status statefulsets statefulsets/scale statefulsets/status] [UPDATE]*",
 		"[apps] [v1] [deployments] [UPDATE DELETE]*",
 		"[batch] [v1] [cronjobs] [CREATE UPDATE]*",
+		"[batch] [v1] [cronjobs/status] [UPDATE]*",
 	}
 	if diff := cmp.Diff(want, rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
@@ -351,7 +352,7 @@ func TestFreezeConfiguration(t *testing.T) {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
 	bare := registration.FreezeConfiguration(admissionClient, kinds[:1], registration.FreezeScope{})
-	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" || len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 1 {
+	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" || len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 2 {
 		t.Errorf("without scope: %+v", bare.Webhooks)
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -163,10 +164,10 @@ func adapters(t *testing.T) admit.Kind {
 }
 
 // options are those of a server on a free port of this machine that keeps its own configuration.
-func options(t *testing.T, kinds ...admit.Kind) admit.Options {
+func options(t *testing.T, kinds ...admit.Kind) server.Options {
 	t.Helper()
 	port := freePort(t)
-	return admit.Options{
+	return server.Options{
 		Host: "127.0.0.1", Port: port,
 		Endpoint:         registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", port)},
 		Kinds:            kinds,
@@ -200,20 +201,20 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// start runs a server until the end of the test, or until stop is called, and waits until it is ready.
-func start(t *testing.T, opts admit.Options) (server *admit.Server, stop func()) {
+// start runs a server until the end of the test, or until the function it gives is called, and waits until it is ready.
+func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	t.Helper()
-	server, err := admit.New(api.Config(), opts)
+	server, err := server.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = serve(t, server)
+	stop := serve(t, server)
 	t.Cleanup(func() { removeConfigurations(t, opts) }) // before the server stops, or the next test finds a dead webhook
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	return server, stop
 }
 
-func serve(t *testing.T, server *admit.Server) (stop func()) {
+func serve(t *testing.T, server *server.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Start(ctx) }()
@@ -232,7 +233,7 @@ func serve(t *testing.T, server *admit.Server) (stop func()) {
 	return stop
 }
 
-func removeConfigurations(t *testing.T, opts admit.Options) {
+func removeConfigurations(t *testing.T, opts server.Options) {
 	configurations := kubernetes.NewForConfigOrDie(api.Config()).AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	for _, name := range append(opts.Configurations, opts.OwnConfiguration) {
 		if name == "" {

@@ -14,7 +14,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -25,9 +25,9 @@ func TestRotationUnderLoad(t *testing.T) {
 	rotateFast(&first)
 	second := first
 	second.Port = freePort(t)
-	servers := []*admit.Server{}
-	for _, opts := range []admit.Options{first, second} {
-		server, err := admit.New(api.Config(), opts)
+	servers := []*server.Server{}
+	for _, opts := range []server.Options{first, second} {
+		server, err := server.New(api.Config(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(bundle)
-		for _, opts := range []admit.Options{first, second} {
+		for _, opts := range []server.Options{first, second} {
 			if err := shake(fmt.Sprintf("127.0.0.1:%d", opts.Port), roots); err != nil {
 				t.Errorf("the replica on port %d is not trusted by the configuration: %v", opts.Port, err)
 			}
@@ -80,7 +80,7 @@ func TestRotationUnderLoad(t *testing.T) {
 }
 
 // rotateFast makes authorities that are replaced after 16 s of 24 s. The overlap outlasts the pauses of a busy machine.
-func rotateFast(o *admit.Options) {
+func rotateFast(o *server.Options) {
 	o.AuthorityLifetime, o.ServingLifetime, o.Overlap = 24*time.Second, 18*time.Second, 3*time.Second
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/server"
 )
 
 // A server that is told to stop goes on answering, not ready, and ends connections with an answer; when it ends, what is
@@ -20,7 +20,7 @@ func TestServerLeavesInOrder(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			opts := options(t, adapters(t))
 			opts.Drain = time.Hour
-			server, err := admit.New(api.Config(), opts)
+			server, err := server.New(api.Config(), opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestServerLeavesInOrder(t *testing.T) {
 }
 
 // speaking is a client of the server that speaks one protocol.
-func speaking(server *admit.Server, protocol string) *http.Client {
+func speaking(server *server.Server, protocol string) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(server.CABundle())
 	var protocols http.Protocols
@@ -114,7 +114,7 @@ func TestDrained(t *testing.T) {
 	for _, drain := range []time.Duration{0, 50 * time.Millisecond} {
 		opts := options(t, adapters(t))
 		opts.Drain = drain
-		server, err := admit.New(api.Config(), opts)
+		server, err := server.New(api.Config(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}

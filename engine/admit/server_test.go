@@ -21,6 +21,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 )
 
 func configurations() admissionregistrationclient.ValidatingWebhookConfigurationInterface {
@@ -31,24 +32,24 @@ func TestOptionsAreChecked(t *testing.T) {
 	good := options(t, adapters(t))
 	tests := []struct {
 		reason string
-		spoil  func(*admit.Options)
+		spoil  func(*server.Options)
 		want   string
 	}{
-		{"no endpoint", func(o *admit.Options) { o.Endpoint = registration.Endpoint{} }, "Endpoint.URL"},
-		{"two endpoints", func(o *admit.Options) { o.Endpoint.Service = &admissionregistrationv1.ServiceReference{Name: "a"} }, "Endpoint.URL"},
-		{"not https", func(o *admit.Options) { o.Endpoint.URL = "http://127.0.0.1:1" }, "https://host:port"},
-		{"a URL with a path", func(o *admit.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
-		{"no place for certificates", func(o *admit.Options) { o.Secret.Namespace = "" }, "Secret"},
-		{"an overlap that outlasts a certificate", func(o *admit.Options) { o.ServingLifetime = time.Minute }, "Overlap"},
-		{"a kind twice", func(o *admit.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
-		{"a kind without validator", func(o *admit.Options) { o.Kinds = []admit.Kind{{Kind: "A", Resource: "as"}} }, "validator"},
+		{"no endpoint", func(o *server.Options) { o.Endpoint = registration.Endpoint{} }, "Endpoint.URL"},
+		{"two endpoints", func(o *server.Options) { o.Endpoint.Service = &admissionregistrationv1.ServiceReference{Name: "a"} }, "Endpoint.URL"},
+		{"not https", func(o *server.Options) { o.Endpoint.URL = "http://127.0.0.1:1" }, "https://host:port"},
+		{"a URL with a path", func(o *server.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
+		{"no place for certificates", func(o *server.Options) { o.Secret.Namespace = "" }, "Secret"},
+		{"an overlap that outlasts a certificate", func(o *server.Options) { o.ServingLifetime = time.Minute }, "Overlap"},
+		{"a kind twice", func(o *server.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
+		{"a kind without validator", func(o *server.Options) { o.Kinds = []admit.Kind{{Kind: "A", Resource: "as"}} }, "validator"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			o := good
 			o.Kinds = append([]admit.Kind(nil), good.Kinds...)
 			tt.spoil(&o)
-			if _, err := admit.New(api.Config(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := server.New(api.Config(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("New: %v, want an error that names %s", err, tt.want)
 			}
 		})
@@ -273,7 +274,7 @@ func TestConfigurationOfService(t *testing.T) {
 // Other handlers live on the same server, under its certificate.
 func TestHandle(t *testing.T) {
 	opts := options(t, adapters(t))
-	server, err := admit.New(api.Config(), opts)
+	server, err := server.New(api.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ type ownKinds struct {
 	validators map[schema.GroupVersionKind]Validator
 }
 
-func newOwnKinds(scheme *runtime.Scheme, kinds []Kind) *ownKinds {
+// NewOwnKinds is the handler of reviews of Flyball's own kinds, which the given validators judge.
+func NewOwnKinds(scheme *runtime.Scheme, kinds []Kind) admission.Handler {
 	h := &ownKinds{scheme: scheme, decoder: admission.NewDecoder(scheme), validators: map[schema.GroupVersionKind]Validator{}}
 	for _, k := range kinds {
 		h.validators[v1alpha1.GroupVersion.WithKind(k.Kind)] = k.Validator

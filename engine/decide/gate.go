@@ -3,8 +3,14 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,23 +28,30 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 
 // freezeGate says whether a freeze refuses what a patch would do. Flyball keeps its own webhook out of its own way, so it asks
 // here. A patch is judged by what it does, as anybody's change is, with one difference: what only scales is never held up, so
-// that schedules sleep and wake during a freeze.
+// that schedules sleep and wake during a freeze. A patch of labels or annotations can take the object out of a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	actions := v.Result.Actions &^ workload.ChangeScale
-	if actions == 0 {
+	before := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
+	after := before
+	if relabels(v.Result.Edits) {
+		after = &freeze.Facts{Labels: edited(obj.Labels, "labels", v.Result.Edits), Annotations: edited(obj.Annotations, "annotations", v.Result.Edits)}
+	}
+	if actions == 0 && before == after {
 		return Gate{}
 	}
-	what := "creates or deletes objects"
-	if actions.Has(workload.ChangeRollOut) {
+	what := "sets labels or annotations"
+	switch {
+	case actions.Has(workload.ChangeRollOut):
 		what = "restarts pods"
+	case actions != 0:
+		what = "creates or deletes objects"
 	}
 	set := d.w.Freezes()
 	if set == nil {
 		return Gate{Kind: GateFreeze, Reason: what + ", and the freezes have not been read yet"}
 	}
-	facts := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
 	req := freeze.Request{
-		Actions: actions, Kind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name, Old: facts, New: facts, Now: d.now,
+		Actions: actions, Kind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name, Old: before, New: after, Now: d.now,
 	}
 	if obj.Namespace != "" {
 		ns := d.w.Namespace(obj.Namespace)
@@ -53,4 +66,31 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 		Reason: fmt.Sprintf("%s, which waits for %s", what, answer.Of(v1alpha1.EnforcementDeny)[0].Policy),
 		Until:  cmp.Or(answer.NextAllowed, answer.NotBefore),
 	}
+}
+
+// relabels says whether one of some edits is of a label or an annotation.
+func relabels(edits []adapter.Edit) bool {
+	return slices.ContainsFunc(edits, func(e adapter.Edit) bool {
+		return strings.HasPrefix(e.Pointer, "/metadata/labels") || strings.HasPrefix(e.Pointer, "/metadata/annotations")
+	})
+}
+
+// edited are the labels or annotations, by the name of their field, as edits leave them.
+func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.Pairs {
+	all := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		all[p.Key] = p.Value
+	}
+	for _, e := range edits {
+		tokens := path.Pointer(e.Pointer).Tokens()
+		if len(tokens) != 3 || tokens[0] != "metadata" || tokens[1] != field {
+			continue
+		}
+		if e.To == "" {
+			delete(all, tokens[2])
+			continue
+		}
+		all[tokens[2]] = gjson.Parse(e.To).String()
+	}
+	return workload.NewPairs(all)
 }

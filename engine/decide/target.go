@@ -99,7 +99,7 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	}
 	var in pipeline.Input
 	d.w.EachPolicy(obj.Namespace, func(p *Policy) {
-		if p.Deleting || !k.Can(p.Needs) || !p.Target.Matches(k.GroupKind, obj, ns.Labels) {
+		if !p.Selects(k, obj, ns.Labels) {
 			return
 		}
 		if in.Now.IsZero() {
@@ -110,6 +110,11 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	return a
 }
 
+// Selects says whether the policy has something to ask of an object in a namespace with some labels.
+func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs) bool {
+	return !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, namespace)
+}
+
 // EachAsked yields every policy that selects an object and is asked about it.
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	d := decider{w: w}
@@ -118,7 +123,7 @@ func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 		return
 	}
 	w.EachPolicy(obj.Namespace, func(p *Policy) {
-		if !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, ns.Labels) {
+		if p.Selects(k, obj, ns.Labels) {
 			yield(p)
 		}
 	})

@@ -40,8 +40,8 @@ func (f Finding) String() string {
 type SchemaReport struct {
 	// Missing lists the paths that cannot work.
 	Missing []Finding
-	// Idle lists what does no harm and will not work as it stands: paths of changes that the schema does not have, so that nothing
-	// there can change, and comparisons with values that a field cannot have.
+	// Idle lists what is harmless but has no effect: paths of changes that the schema does not have, and comparisons with values that
+	// a field cannot have.
 	Idle []Finding
 	// Unknown lists paths that lie in a part of the schema that leaves its fields or their types open, each once.
 	Unknown []string

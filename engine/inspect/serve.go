@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// IsGone says whether no object of the kind can be left. Trouble with discovery is not that, and neither is a version that is
-// not the adapter's.
+// IsGone says whether no object of the kind can be left. It does not say so where discovery fails, or where the kind is served in
+// other versions only.
 func (a Absence) IsGone() bool { return a == GroupNotServed || a == KindNotServed }
 
 // Absence says why a kind cannot be used. It is a condition reason.
@@ -46,9 +46,9 @@ type Served struct {
 	Message string
 }
 
-// Serve finds the first of the versions in which the kind is served. A kind that is not served is an answer, not an
-// error; an error means that the server could not be asked. Nothing is cached: an answer costs one request, or a few
-// where the first version is not the one.
+// Serve finds the first of the versions in which the kind is served. A kind that is not served is an answer, not an error; an error
+// means that the server could not be asked. Nothing is cached: an answer costs one request for each version up to the first that is
+// served.
 func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []string) (Served, error) {
 	for _, version := range versions {
 		served, err := c.servedAs(ctx, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})

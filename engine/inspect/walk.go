@@ -64,7 +64,7 @@ type walker struct {
 	components map[string]string
 	root       string
 	kind       string // "apps/v1 Deployment"
-	// hasStatus is true where a write of the object leaves its status alone.
+	// hasStatus is true where the kind has a status subresource: a write of the object does not change its status then.
 	hasStatus bool
 }
 
@@ -114,7 +114,8 @@ func (w walker) check(use adapter.Use) (Finding, presence) {
 	return finding, found
 }
 
-// excluded says of the first value that the schema does not allow at a place which are, and which was probably meant.
+// excluded finds the first value that the schema does not allow at a place. It says which values are allowed, and which one was
+// probably meant.
 func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	allowed := at.enum()
 	if len(allowed) == 0 {
@@ -133,8 +134,8 @@ func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	return "", ""
 }
 
-// step goes down by one step. It answers with the node below, or with why there is none, or with neither where the
-// schema leaves it open.
+// step goes down by one step. It gives the node below, or the reason why there is none, or neither where the schema leaves fields
+// open.
 func (w walker) step(at node, walked path.Path, step path.Step) (below node, why, suggestion string) {
 	switch step.Kind {
 	case path.Field:

@@ -32,7 +32,7 @@ const (
 	defaultRepeat, defaultRecheck = 5 * time.Second, time.Minute
 )
 
-// WatcherOptions are the times of a Watcher and where it says what it cannot do.
+// WatcherOptions are the times of a Watcher, and its logger.
 type WatcherOptions struct {
 	// Repeat is how long after a callback it is repeated once, since the OpenAPI schema is published a while after the kind is
 	// served; zero means 5 s.
@@ -118,7 +118,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// note has the callback made for a group. Events that come before that add nothing.
+// note schedules the callback for a group. Events before that callback need no other one.
 func (w *Watcher) note(group string) { w.calls.AddAfter(call{group: group}, gather) }
 
 // run makes callbacks until the context ends.

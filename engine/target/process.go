@@ -250,13 +250,13 @@ func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 		}
 	}
 	if l.pods != nil {
-		l.addPods(marks, l.pods.Note(ref))
+		markPods(marks, l.pods.Note(ref))
 	}
 	l.status.Book.Note(ref, marks)
 }
 
-// addPods adds to the mark of the policy that orders the pods of a target what has become of them. It edits the marks.
-func (l *Loop) addPods(marks []status.Mark, n cost.Note) {
+// markPods writes into the mark of the policy that orders the pods of a target what has become of them.
+func markPods(marks []status.Mark, n cost.Note) {
 	for i := range marks {
 		m := &marks[i]
 		if m.Policy != n.Policy || m.State != status.Set {
@@ -291,7 +291,7 @@ func (l *Loop) noteFault(ref workload.Ref, fault error) {
 	}
 	labels := snapshot.Namespace(obj.Namespace).Labels
 	snapshot.EachPolicy(obj.Namespace, func(p *decide.Policy) {
-		if !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, labels) {
+		if p.Selects(k, obj, labels) {
 			marks = append(marks, status.Mark{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " + fault.Error()})
 		}
 	})

@@ -150,12 +150,12 @@ func (r *refusals) Add(ref workload.Ref, o obstacle, sum uint64, why string) {
 	r.probe(g)
 }
 
-// probe lets the next target through after a pause, unless some are under way. It changes the group.
+// probe lets the next target through after a pause, unless some are under way.
 func (r *refusals) probe(g *refused) {
 	if g.trying > 0 {
 		return
 	}
-	next := g.next(true)
+	next := g.takeNext(true)
 	if next == nil {
 		return
 	}
@@ -168,9 +168,9 @@ func (r *refusals) probe(g *refused) {
 	r.let(next, pause)
 }
 
-// next takes the next target out of those that wait; nil: there is none. Unless all of them may come, those that were refused in
-// this round may not. It changes the group.
-func (g *refused) next(all bool) *waiting {
+// takeNext takes the next target out of those that wait; nil: there is none. Unless all of them may come, those that were refused in
+// this round may not.
+func (g *refused) takeNext(all bool) *waiting {
 	for len(g.untried) > 0 {
 		w := g.untried[0]
 		g.untried = g.untried[1:]
@@ -191,7 +191,7 @@ func (g *refused) next(all bool) *waiting {
 	return nil
 }
 
-// let lets a target through after a pause. It changes the target and its group.
+// let lets a target through after a pause.
 func (r *refusals) let(w *waiting, pause time.Duration) {
 	w.let = true
 	w.group.trying++
@@ -219,7 +219,7 @@ func (r *refusals) Passed(ref workload.Ref, o obstacle) {
 	r.passOn(w.group)
 }
 
-// widen lets more targets through, since one went through. After a probe that may be any of them. It changes the group.
+// widen lets more targets through, since one went through. After a probe that may be any of them.
 func (r *refusals) widen(g *refused, probed bool) {
 	g.pause = 0
 	if probed {
@@ -227,7 +227,7 @@ func (r *refusals) widen(g *refused, probed bool) {
 	}
 	g.width = min(2*max(g.width, 1), 1024)
 	for range g.width {
-		next := g.next(false)
+		next := g.takeNext(false)
 		if next == nil {
 			return
 		}

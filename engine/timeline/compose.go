@@ -164,7 +164,7 @@ const (
 	gregorianSeconds = 146097 * daySeconds
 )
 
-// settled is a node whose last run never ends. Remembering that saves every later question the way there.
+// settled is a node whose last run never ends. It remembers where that run begins, so that later questions need no search.
 type settled struct {
 	node
 	from int64 // always: the node has never been off

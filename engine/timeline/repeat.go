@@ -15,8 +15,8 @@ type repeat struct {
 	stretch stretch
 }
 
-// stretch says which openings of a repeat are known to be one run without a look at each: in a stretch, neighbouring
-// openings are never further apart than the window is long.
+// stretch says which openings of a repeat form one run, so that none of them has to be looked at: in a stretch, neighbouring openings
+// are never further apart than the window is long.
 type stretch uint8
 
 const (

@@ -44,8 +44,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return shared.(*time.Location), nil
 }
 
-// zones are the zones loaded so far, by name. Package time reads a zone anew each time, and one takes kilobytes. There are as
-// many as the database has.
+// zones are the zones loaded so far, by name. Package time loads a zone again each time, and one takes kilobytes. There are no more
+// than the database has.
 var zones sync.Map
 
 // zone maps between instants and wall-clock readings. A reading is the number of seconds that UTC would need to show

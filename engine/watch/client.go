@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streamStall is how long a server may send nothing while it streams the initial objects before it is taken for one that
-// does not know how: such a server never says that the initial objects have ended.
+// streamStall is how long a server may send nothing while it streams the initial objects. After that it counts as one that cannot
+// stream them: such a server never says that the initial objects have ended.
 const streamStall = 20 * time.Second
 
 var (
@@ -56,7 +56,7 @@ func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVer
 		GroupVersion:       metav1.SchemeGroupVersion,
 		Negotiator:         &negotiator{projector: p, received: c.received},
 	}
-	// No limiter: a list and a watch now and then is all there is, and API priority and fairness does the rest.
+	// There is no client-side limit: lists and watches are rare, and API priority and fairness protects the server.
 	c.rest, err = rest.NewRESTClient(base, "", content, nil, connection)
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: make a client: %w", gvr, err)
@@ -92,7 +92,7 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 	}
 	if streams && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		// So says a server that knows of streamed lists and has them switched off. A list follows: that is no failure.
+		// This is the answer of a server on which streamed lists are switched off. The reflector lists instead, so it is no failure.
 		c.listOnly.Store(true)
 		return nil, fmt.Errorf("%w: %w", errNoStreaming, err)
 	}
@@ -134,15 +134,15 @@ func (c *client) received(kind watch.EventType, object runtime.Object) {
 	dog.progress()
 }
 
-// setWatchdog ends the watchdog that there was and sets another; nil sets none.
+// setWatchdog ends the current watchdog and sets another; nil sets none.
 func (c *client) setWatchdog(g *watchdog) {
 	if before := c.watchdog.Swap(g); before != nil {
 		before.end()
 	}
 }
 
-// watchdog acts when nothing has happened for too long between begin and end. An end that comes before the beginning counts:
-// a stream may be over before its opener knows that it is open.
+// watchdog acts when nothing has happened for too long between begin and end. An end before the beginning counts too: a stream may be
+// over before its opener knows that it is open.
 type watchdog struct {
 	patience time.Duration
 

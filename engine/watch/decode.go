@@ -60,8 +60,8 @@ func (jsonFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return newFram
 // NewFrameWriter implements runtime.Framer; nothing is ever sent.
 func (jsonFramer) NewFrameWriter(w io.Writer) io.Writer { return w }
 
-// frame decodes the WatchEvent around an object and leaves the object raw. The object's bytes are those of the stream's
-// buffer: they are decoded before the next frame is read and nobody keeps them.
+// frame decodes the WatchEvent around an object and leaves the object raw. The object's bytes alias the stream's buffer: they are
+// decoded before the next frame is read, and nobody keeps them.
 type frame struct {
 	kind watch.EventType
 }
@@ -89,8 +89,8 @@ func (f *frame) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Obj
 	return e, nil, nil
 }
 
-// plainEvent takes apart an event as API servers write it: the type, then the object, and nothing else. That needs no look
-// at the object, which the frame reader has been through already and the projector will go through again.
+// plainEvent takes apart an event as API servers write it: the type, then the object, and nothing else. It does not parse the object:
+// the frame reader has scanned it already, and the projector parses it.
 func plainEvent(data []byte) (kind watch.EventType, object []byte, ok bool) {
 	const opening, between, closing = `{"type":"`, `","object":`, "}"
 	text := view(data)
@@ -170,7 +170,7 @@ func (d document) Decode(raw []byte, _ *schema.GroupVersionKind, into runtime.Ob
 // list hands the items of a list to the projector one by one, out of the answer's text.
 func (d document) list(raw []byte, l *list) error {
 	text := view(raw)
-	// gjson does not validate, and an answer cut short would read as a cluster with fewer objects.
+	// gjson does not validate. Without this check a truncated answer would look like a cluster with fewer objects.
 	if !gjson.Valid(text) {
 		return errors.New("the answer is not valid JSON")
 	}
@@ -190,7 +190,7 @@ func (d document) list(raw []byte, l *list) error {
 	return nil
 }
 
-// project gives an *item, or a *rejected where that is not possible. It never fails: the others must come through.
+// project gives an *item, or a *rejected where the object cannot be projected. It never fails, so that the other objects get through.
 func project(p Projector, raw []byte) runtime.Object {
 	o, err := p.Project(raw)
 	if err == nil && o != nil && o.Name != "" && o.ResourceVersion != "" {

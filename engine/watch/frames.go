@@ -13,10 +13,9 @@ const (
 	maxFrame = 16 << 20
 )
 
-// frames splits a stream into the JSON objects that it consists of, whatever stands between lines and tokens. To find where
-// an object ends it counts brackets outside of strings, and nothing more: that is an order of magnitude cheaper than
-// parsing, which the projector does anyway. It implements the contract of a frame reader in apimachinery: one Read gives one
-// object, or what fits of it and io.ErrShortBuffer.
+// frames splits a stream into its JSON objects, whatever white space is between them. To find where an object ends it counts brackets
+// outside of strings, and nothing more: that is an order of magnitude cheaper than parsing, which the projector does anyway. It
+// implements the contract of a frame reader in apimachinery: one Read gives one object, or what fits of it and io.ErrShortBuffer.
 type frames struct {
 	source io.ReadCloser
 	buffer []byte

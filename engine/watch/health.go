@@ -20,8 +20,8 @@ type health struct {
 	expired bool
 }
 
-// fail records a failure and says whether it is another kind of failure than the one before. An expired version is no
-// failure: a list follows, and that is all.
+// fail records a failure and says whether it is another kind of failure than the one before. An expired version is no failure: the
+// reflector lists again.
 func (h *health) fail(err error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -188,7 +188,7 @@ func (s reflectorStore) Delete(object any) error {
 	return nil
 }
 
-// leaveOut tells of an object that cannot be projected: what cannot be read is not kept, so nobody acts on it.
+// leaveOut logs an object that cannot be projected. It is not kept, so nobody acts on it.
 func (s reflectorStore) leaveOut(o *rejected) {
 	s.logger.Error(o.err, "An object cannot be read and is left as it is", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion", o.ResourceVersion)
 }

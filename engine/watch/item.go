@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// item is a workload.Object that the reflector can hold. It is the same memory under another type: converting a pointer
-// costs nothing, so what the projector made is what the store keeps.
+// item is a workload.Object that the reflector can hold. Both types have the same memory layout: converting the pointer costs nothing,
+// and the store keeps what the projector made.
 type item workload.Object
 
 // rejected stands for an object that could not be projected.

@@ -38,7 +38,7 @@ func (s *store) put(o *workload.Object) []change {
 	return compare(nil, old, o)
 }
 
-// share gives an object that nobody holds yet the text of its namespace that others have already.
+// share lets an object use the namespace text that other objects use already. Nobody else may hold the object yet.
 func share(o *workload.Object, known map[string]*namespace) {
 	if n := known[o.Namespace]; n != nil {
 		o.Namespace = n.name

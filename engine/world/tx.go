@@ -171,13 +171,22 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 
 // compileSafely compiles an object. One that makes Flyball panic is one that cannot be read, and stops no other.
 func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy, errs field.ErrorList) {
+	if fault := safely(func() { compiled, errs = kind.Compile(obj, ctx) }); fault != nil {
+		errs = field.ErrorList{fault}
+		compiled = policy.Broken(id, errs)
+	}
+	return compiled, errs
+}
+
+// safely reads a spec. A panic is a fault of that spec; nil: there was none.
+func safely(read func()) (fault *field.Error) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			errs = field.ErrorList{field.InternalError(field.NewPath("spec"), fmt.Errorf("a fault in Flyball, please report it: %v", fault))}
-			compiled = policy.Broken(id, errs)
+		if r := recover(); r != nil {
+			fault = field.InternalError(field.NewPath("spec"), fmt.Errorf("a fault in Flyball, please report it: %v", r))
 		}
 	}()
-	return kind.Compile(obj, ctx)
+	read()
+	return nil
 }
 
 // RemovePolicy forgets a policy object that is gone.
@@ -229,7 +238,11 @@ func (tx *Tx) recompile(pick func(*Policy) bool) {
 // SetCalendar takes over a calendar, new or changed, and compiles the policies again that name it. It returns what is wrong
 // with its days.
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
-	days, errs := when.Calendar(c.Name, c.Spec, field.NewPath("spec"))
+	var days timeline.Timeline
+	var errs field.ErrorList
+	if fault := safely(func() { days, errs = when.Calendar(c.Name, c.Spec, field.NewPath("spec")) }); fault != nil {
+		errs = field.ErrorList{fault}
+	}
 	revision := revisionOf(c.UID, c.Generation)
 	if tx.next.calendars[c.Name].revision == revision {
 		return errs
@@ -274,7 +287,10 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
 		}
 		next.Compiled = old.Compiled
 	}
-	if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 {
+	var compiled *adapter.Adapter
+	var errs field.ErrorList
+	fault := safely(func() { compiled, errs = adapter.Compile(a.Name, a.Spec, adapter.Keys{}) })
+	if fault == nil && len(errs) == 0 { // else its controller says why
 		next.Compiled = compiled
 	}
 	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0

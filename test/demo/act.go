@@ -26,7 +26,7 @@ const (
 
 // refusal is what somebody who is refused is told: the policy, the reason, whom to ask, and when it is allowed.
 var refusal = []string{
-	`admission webhook "freeze.flyball.dev" denied the request`,
+	`freeze.flyball.dev" denied the request`,
 	"change of Deployment.apps/" + namespace + "/" + frozenApp + " refused",
 	"ChangeFreeze/" + namespace + "/" + freezeName + " denies RollOut",
 	"no changes around the holiday",

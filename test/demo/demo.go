@@ -78,10 +78,16 @@ func run(ctx context.Context, opts options) (err error) {
 			return err
 		}
 	}
-	if err := d.verdict(); err != nil || d.opts.useKubeconfig {
+	if err := d.verdict(); err != nil {
 		return err
 	}
-	return d.zones(ctx)
+	if !d.opts.useKubeconfig {
+		if err := d.zones(ctx); err != nil {
+			return err
+		}
+	}
+	d.tellNext()
+	return d.why(ctx)
 }
 
 // say prints a line below a step's title.

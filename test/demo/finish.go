@@ -37,7 +37,6 @@ func (d *demo) verdict() error {
 		d.screen.printf("\n  %s\n", d.screen.in(red, "The demo failed: see above."))
 		return errNotKept
 	}
-	d.tellNext()
 	return nil
 }
 
@@ -138,6 +137,7 @@ func (d *demo) tellNext() {
 		{"CRDs and adapters into that cluster, and the manager on it.", "make install run"},
 		{"A first schedule. Every file in samples/ says what to expect.", "kubectl apply -f samples/schedules/weeknights.yaml"},
 		{"What sleeps, and when it changes next.", "kubectl get flyball -A"},
+		{"Why something is as it is; make build leaves the plugin in bin/.", "kubectl flyball explain deployment/web"},
 		{"This demo on the cluster of KUBECONFIG.", "make demo CLUSTER=mine"},
 	} {
 		d.screen.printf("  %s\n  %s\n", d.screen.in(dim, "# "+row[0]), d.screen.in(cyan, row[1]))

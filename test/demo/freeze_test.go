@@ -85,7 +85,7 @@ func TestActAgreesWithItsFiles(t *testing.T) {
 }
 
 // answer is how kubectl tells a refusal.
-const answer = `error: failed to patch image update to pod template: admission webhook "freeze.flyball.dev" denied the request: change of
+const answer = `error: failed to patch image update to pod template: admission webhook "named-1.freeze.flyball.dev" denied the request: change of
 Deployment.apps/flyball-demo/web refused: ChangeFreeze/flyball-demo/holiday denies RollOut: no changes around the holiday (contact #release; see
 https://wiki.example.com/freeze). Next allowed: 2037-05-15T12:00:00+02:00 (Europe/Berlin)`
 

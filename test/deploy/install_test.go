@@ -34,7 +34,7 @@ import (
 func TestInstallation(t *testing.T) {
 	s := &stage{T: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: freePort(t), stop: func() {}}
 	// Pods that find no node leave it to this test to do what they would.
-	s.args = []string{"--namespace", namespace, "--set", "nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true",
+	s.args = []string{"--namespace", namespace, "--set", "nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}
 	defer func() { s.stop() }()
 	for _, part := range []struct {
@@ -47,10 +47,12 @@ func TestInstallation(t *testing.T) {
 		{"the webhook answers", (*stage).webhookAnswers},
 		{"a schedule does no more than its author may", (*stage).authors},
 		{"the documented kind works", (*stage).documentedKind},
+		{"pipelines ask the evaluate API", (*stage).pipelinesAsk},
 		{"a freeze denies", (*stage).freeze},
 		{"pods get deletion costs", (*stage).podsGetCosts},
 		{"webhook configurations come back", (*stage).configurationsComeBack},
 		{"upgrade", (*stage).upgrade},
+		{"what was left behind is adopted", (*stage).adopt},
 		{"uninstall wakes what is asleep", (*stage).uninstall},
 		{"nothing was forbidden", (*stage).nothingForbidden},
 	} {
@@ -68,7 +70,7 @@ func (s *stage) install() {
 	// An older version, of which the values know less: the upgrade below brings it here.
 	must(s.T, "helm", append([]string{"install", release, olderChart(s.T), "--create-namespace"}, s.args...)...)
 	s.redirect()
-	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)})
+	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port), Evaluate: app.EvaluateOptions{Enabled: true}})
 }
 
 // live reads an object of the release as it is in the cluster.

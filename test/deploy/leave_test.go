@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/deploy/uninstall"
+	"flyball.dev/flyball/deploy/hooks"
 )
 
 // uninstall runs what the hook's pod would run, with the rights of its account, and lets Helm go on then.
@@ -32,9 +32,9 @@ func (s *stage) uninstall() {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 	defer cancel()
 	go func() {
-		pod, err := s.hookPod(ctx)
+		pod, err := s.hookPod(ctx, "uninstall")
 		if err == nil {
-			err = uninstall.Run(ctx, here.as("flyball-uninstall"), said.add)
+			err = hooks.Uninstall(ctx, here.as("flyball-uninstall"), said.add)
 		}
 		// Helm deletes the Deployment and the rights next.
 		s.stop()

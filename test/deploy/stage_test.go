@@ -75,8 +75,9 @@ func (s *stage) redirect() {
 		[]byte(`{"spec":{"type":"ExternalName","externalName":"localhost","clusterIP":null,"clusterIPs":null,"selector":null}}`))))
 }
 
-// start runs the manager with the flags of the chart's Deployment; the function that is returned stops it.
-func (s *stage) start(config *rest.Config, webhook app.WebhookOptions) (stop func()) {
+// start runs the manager with the flags of the chart's Deployment; the function that is returned stops it. The adapters are those that
+// the chart is told to bring.
+func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	webhook.Enabled, webhook.Host, webhook.Port, webhook.Secret, webhook.Owner = true, "localhost", s.port, "flyball-webhook-cert", "flyball"
 	done := make(chan error, 1)
@@ -86,6 +87,7 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions) (stop fun
 		done <- app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: namespace, Workers: 16, QPS: -1,
 			ShutdownTimeout: 10 * time.Second, Log: log, Clock: s.clock, Registry: prometheus.NewRegistry(), Webhook: webhook,
+			Adapters: adapters,
 		})
 	}()
 	var once sync.Once
@@ -126,11 +128,11 @@ func (s *stage) configuration() *admissionregistrationv1.ValidatingWebhookConfig
 	return &c
 }
 
-// hookPod waits for the pod of the hook's Job.
-func (s *stage) hookPod(ctx context.Context) (*corev1.Pod, error) {
+// hookPod waits for the pod of a hook's Job.
+func (s *stage) hookPod(ctx context.Context, hook string) (*corev1.Pod, error) {
 	for {
 		var pods corev1.PodList
-		err := here.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "flyball-uninstall"})
+		err := here.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "flyball-" + hook})
 		if err == nil && len(pods.Items) > 0 {
 			return &pods.Items[0], nil
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/adapters/cases"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
@@ -154,7 +155,7 @@ type libraryCase struct {
 	ask  struct {
 		Sleep             bool `json:"sleep"`
 		v1alpha1.AsleepAs `json:",inline"`
-		amountsAsked      `json:",inline"`
+		cases.Amounts     `json:",inline"`
 	}
 	// given and asleep are the files; asleep is nil where the object is left alone.
 	given, asleep []byte

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -107,13 +109,18 @@ func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.V
 	return registration.Author{Release: release, Leads: elected}, err
 }
 
-// add serves judgements and keeps their webhook configuration, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *admit.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
-	log := j.opts.Log.WithName("judge")
-	server.HandleHTTP(registration.JudgePath, &admit.Judge{
+// judge makes what judges changes, and tells note of them; nil: nobody.
+func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judge {
+	return &admit.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
-		Clock: j.clock, Ready: j.world.Ready, Note: j.notes.Judged, Log: log,
-	})
+		Clock: j.clock, Ready: j.world.Ready, Note: note, Log: log,
+	}
+}
+
+// add serves judgements and keeps their webhook configuration, on every replica.
+func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
+	log := j.opts.Log.WithName("judge")
+	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})
 	hook := &freezecontroller.Hook{
 		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: j.owner(), Log: log, Scope: j.scope(),

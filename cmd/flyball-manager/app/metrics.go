@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/version"
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/server"
 	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/savings"
@@ -54,7 +54,7 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 }
 
 // RegisterCertificate registers the metrics of the certificate that an admission server serves.
-func RegisterCertificate(r prometheus.Registerer, server *admit.Server) error {
+func RegisterCertificate(r prometheus.Registerer, server *server.Server) error {
 	instant := func(name, help string, of func(*x509.Certificate) time.Time) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."}, func() float64 {
 			if c := server.Certificate(); c != nil {

@@ -50,6 +50,9 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.Webhook.Evaluate.Rate == 0 {
+		o.Webhook.Evaluate.Rate = evaluateRate
+	}
 	if o.Registry == nil {
 		o.Registry = metrics.Registry
 	}
@@ -80,8 +83,20 @@ type WebhookOptions struct {
 	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
 	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
 	Owner string
+	// Evaluate says how the evaluate API is served, on the same port.
+	Evaluate EvaluateOptions
 	// Drain is how long the manager works on, not ready any more, once it is told to stop, so that no admission request is lost.
 	Drain time.Duration
+}
+
+// EvaluateOptions say how pipelines are answered whether freezes let them make a change.
+type EvaluateOptions struct {
+	// Enabled answers them.
+	Enabled bool
+	// Rate is how many answers a second a user gets; a burst has ten times as many. 0: 5.
+	Rate float64
+	// Audiences are those of which a token has to be for one; none: those of the API server.
+	Audiences []string
 }
 
 // AddFlags registers the options as flags.
@@ -106,6 +121,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
 	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes, and the secret part of the webhook's path.")
 	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager works on, not ready any more, once it is told to stop: API servers have to turn to another replica.")
+	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false, "Answer pipelines, at POST /v1alpha1/freezereviews on the webhook's port, whether freezes let them make a change.")
+	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate, "How many such answers a second a user gets; a burst has ten times as many.")
+	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil, "Audiences of which the tokens of pipelines have to be for one; empty: those of the API server.")
 	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole with which the webhook configuration of freezes, the lease and the Secret are removed. Empty: the CRD of ClusterChangeFreeze, with the first alone.")
 }
 
@@ -120,8 +138,16 @@ func (o *Options) validate() error {
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))
 	}
+	if e := o.Webhook.Evaluate; e.Enabled && !o.Webhook.Enabled {
+		errs = append(errs, errors.New("--evaluate needs --webhook, on whose port it is"))
+	} else if e.Enabled && e.Rate < 0 {
+		errs = append(errs, fmt.Errorf("--evaluate-rate must be above 0, is %g", e.Rate))
+	}
 	return errors.Join(errs...)
 }
+
+// evaluateRate is how many answers a second a user gets from the evaluate API unless somebody says otherwise.
+const evaluateRate = 5
 
 // namespaceDefault is the pod's namespace where the manager runs in a cluster.
 func namespaceDefault() string {

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/policy"
@@ -29,7 +30,7 @@ import (
 const configurationName = "flyball"
 
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement) (*admit.Server, error) {
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -52,7 +53,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		Clock: judging.clock, Note: judging.notes.Guarded, Loaded: w.Loaded(),
 	})
 	own = selectionWarnings{world: w, objects: judging.metadata.Client, context: ctx}.wrap(own)
-	o := admit.Options{
+	o := server.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir:  opts.Webhook.CertDir,
 		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
@@ -74,12 +75,17 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(configurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	server, err := admit.New(config, o)
+	server, err := server.New(config, o)
 	if err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	if err := judging.add(mgr, server, o.Author, enforcement); err != nil {
 		return nil, err
+	}
+	if opts.Webhook.Evaluate.Enabled {
+		if err := judging.evaluate(config, server); err != nil {
+			return nil, err
+		}
 	}
 	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
 		return nil, err

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
-	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/spelling"
 )
 
 func newAdapter(s *session) *cobra.Command {
-	cmd := &cobra.Command{Use: "adapter", Short: "Draft, check and try adapters, and print the rights that they need"}
-	cmd.AddCommand(newAdapterNew(s), newAdapterCheck(s), newAdapterTry(s), newAdapterRBAC(s))
+	cmd := &cobra.Command{Use: "adapter", Short: "Draft, check, try and test adapters, and print the rights that they need"}
+	cmd.AddCommand(newAdapterNew(s), newAdapterCheck(s), newAdapterTry(s), newAdapterTest(s), newAdapterRBAC(s))
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func pickDefinition(crds [][]byte, name string) ([]byte, error) {
 		}
 		names = append(names, own...)
 	}
-	if near := source.Nearest(name, names); near != "" {
+	if near := spelling.Nearest(name, names); near != "" {
 		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
 	}
 	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)

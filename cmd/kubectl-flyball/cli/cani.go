@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+	"flyball.dev/flyball/engine/admit/court"
 )
 
 // Exit codes of can-i.
@@ -68,7 +68,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var answers []verdict.Answer
+	var answers []court.Answer
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
@@ -93,8 +93,8 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user verdict.User, at time.Time) ([]verdict.Answer, error) {
-	change, err := verdict.ParseAction(action)
+func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user court.User, at time.Time) ([]court.Answer, error) {
+	change, err := court.ParseAction(action)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,15 @@ func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user ver
 	if err != nil {
 		return nil, err
 	}
-	court, err := v.court(w)
+	judge, err := v.court(w)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := court.Action(ctx, target, change, user, at)
-	return []verdict.Answer{answer}, err
+	answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: change, User: user, At: at})
+	return []court.Answer{answer}, err
 }
 
-func (v *canIVerb) court(w *source.World) (*verdict.Court, error) {
+func (v *canIVerb) court(w *source.World) (*court.Court, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (v *canIVerb) court(w *source.World) (*verdict.Court, error) {
 }
 
 // judgeManifests judges what applying manifests would be, namespace by namespace.
-func (v *canIVerb) judgeManifests(ctx context.Context, user verdict.User, at time.Time) ([]verdict.Answer, error) {
+func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.Time) ([]court.Answer, error) {
 	namespace, err := v.namespace()
 	if err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user verdict.User, at tim
 	if len(m.Others) == 0 {
 		return nil, errors.New("the manifests have no objects that a freeze could judge: Flyball's own kinds are not")
 	}
-	courts := map[string]*verdict.Court{}
+	courts := map[string]*court.Court{}
 	worlds := map[string]*source.World{}
-	var answers []verdict.Answer
+	var answers []court.Answer
 	for _, raw := range m.Others {
 		at0 := gjson.GetBytes(raw, "metadata.namespace").Str
 		if at0 == "" {
@@ -148,7 +148,11 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user verdict.User, at tim
 				return nil, err
 			}
 		}
-		answer, err := judgeManifest(ctx, worlds[at0], courts[at0], raw, at0, user, at)
+		target, err := court.TargetOf(raw, namespace, verdict.KindOf(worlds[at0]))
+		if err != nil {
+			return nil, err
+		}
+		answer, err := courts[at0].Answer(ctx, court.Question{Target: target, Manifest: raw, User: user, At: at})
 		if err != nil {
 			return nil, err
 		}
@@ -184,26 +188,4 @@ func (v *canIVerb) worldOf(ctx context.Context, namespace string, kinds []schema
 		}
 	}
 	return w, nil
-}
-
-// judgeManifest judges what applying one manifest would be.
-func judgeManifest(ctx context.Context, w *source.World, court *verdict.Court, raw []byte, namespace string, user verdict.User, at time.Time) (verdict.Answer, error) {
-	target, adapted := verdict.TargetOf(w, raw, namespace)
-	if !adapted {
-		return verdict.Unjudged(target, user, at), nil
-	}
-	if version, served := gjson.GetBytes(raw, "apiVersion").Str, target.Kind.Resource.GroupVersion().String(); version != served {
-		return verdict.Answer{}, fmt.Errorf("%s is given as %s and judged as %s: write the manifest in that version", target.Ref, version, served)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		return verdict.Answer{}, err
-	}
-	review := verdict.Review{Target: target, Before: memory.Raw(target.Ref), After: raw}
-	if review.Before != nil {
-		if review.After, err = verdict.Applied(review.Before, raw); err != nil {
-			return verdict.Answer{}, fmt.Errorf("work out what applying %s changes: %w", target.Ref, err)
-		}
-	}
-	return court.Review(ctx, review, user, at)
 }

@@ -107,21 +107,23 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestREADME runs the command lines of the README and compares their output with what stands there.
-func TestREADME(t *testing.T) {
-	text, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```console\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 2 {
-		t.Fatalf("there are %d command lines in the README", len(blocks))
-	}
+// TestDocuments runs the command lines of documents and compares their output with what stands there.
+func TestDocuments(t *testing.T) {
 	t.Chdir("../../..")
-	for _, b := range blocks {
-		_, got, _ := strings.Cut(outcome(t, "", strings.Fields(b[1])...), "--- standard output\n")
-		if diff := cmp.Diff(b[2], got); diff != "" {
-			t.Errorf("%s: README (-) and found (+):\n%s", b[1], diff)
+	for file, atLeast := range map[string]int{"README.md": 2, "docs/migrating.md": 9} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := regexp.MustCompile("(?s)```console\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		if len(blocks) < atLeast {
+			t.Fatalf("there are %d command lines in %s", len(blocks), file)
+		}
+		for _, b := range blocks {
+			_, got, _ := strings.Cut(outcome(t, "", strings.Fields(b[1])...), "--- standard output\n")
+			if diff := cmp.Diff(b[2], got); diff != "" {
+				t.Errorf("%s: %s (-) and found (+):\n%s", b[1], file, diff)
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
@@ -123,7 +124,7 @@ func (v *exceptVerb) readSpec() error {
 		return errors.New("say why: give --reason")
 	}
 	for _, text := range v.allow {
-		action, err := verdict.ParseAction(text)
+		action, err := court.ParseAction(text)
 		if err != nil {
 			return fmt.Errorf("--allow: %w", err)
 		}

@@ -61,7 +61,8 @@ func Of(crd []byte) (*Draft, error) {
 	}
 	s := &d.Adapter.Spec
 	if len(s.Scale)+len(s.Suspend)+len(s.Hold) == 0 && s.Bounds == nil {
-		return nil, fmt.Errorf("draft an adapter of %s: found no count, no switch and no bounds in its schema; %s", s.Target.Kind,
+		return nil, fmt.Errorf("draft an adapter of %s: its schema has no count (%s, in .spec, in its parts or in its lists; or one that /scale names), no switch (%s) and no bounds (such as .spec.minReplicas): %s",
+			s.Target.Kind, strings.Join(countNames, ", "), strings.Join(slices.Concat(suspendPaths, holdPaths), ", "),
 			"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
 	}
 	if _, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{}); len(errs) > 0 {
@@ -159,19 +160,25 @@ func (d *drafting) lists() {
 	})
 }
 
+// suspendPaths and holdPaths are where kinds have the switches that stop their objects, and those that stop the owner or its roll-outs.
+var (
+	suspendPaths = []string{".spec.suspend", ".spec.suspended", ".spec.stopped", ".spec.running"}
+	holdPaths    = []string{".spec.paused", ".spec.pause", ".spec.updateStrategy.paused", ".spec.updateStrategy.rollingUpdate.paused"}
+)
+
 // switches finds what stops the kind's objects, and what stops their owner.
 func (d *drafting) switches() {
 	set := func(path string, value bool) []v1alpha1.Variant {
 		raw, _ := json.Marshal(value) // a boolean always has a JSON form
 		return []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: v1alpha1.Path(path), Value: apiextensionsv1.JSON{Raw: raw}}}}}
 	}
-	for _, path := range []string{".spec.suspend", ".spec.suspended", ".spec.stopped", ".spec.running"} {
+	for _, path := range suspendPaths {
 		if value := path != ".spec.running"; d.is(path, "boolean") && d.Adapter.Spec.Suspend == nil {
 			d.guess("suspend: %s is set to %t, by its name", path, value)
 			d.Adapter.Spec.Suspend = set(path, value)
 		}
 	}
-	for _, path := range []string{".spec.paused", ".spec.pause"} {
+	for _, path := range holdPaths {
 		if d.is(path, "boolean") && d.Adapter.Spec.Hold == nil {
 			d.guess("hold: %s is set to true, by its name; check whether it stops the owner only, or what runs as well", path)
 			d.Adapter.Spec.Hold = set(path, true)
@@ -208,12 +215,16 @@ func (d *drafting) governs() {
 
 // pods finds the pod template and the selector.
 func (d *drafting) pods() {
-	if !d.at(".spec.template.spec.containers").Exists() {
+	switch template := d.at(".spec.template"); {
+	case template.Get("properties.spec.properties.containers").Exists():
+		d.guess("pods: the template at .spec.template, which has containers")
+	case template.Get(`x-kubernetes-preserve-unknown-fields`).Bool() && d.at(".spec.selector.matchLabels").Exists():
+		d.guess("pods: the template at .spec.template, beside a selector; its schema is open")
+	default:
 		d.Missing = append(d.Missing, "no pod template at .spec.template: every edit of .spec but of counts and switches counts as a roll-out")
 		return
 	}
 	p := &v1alpha1.Pods{Template: ".spec.template"}
-	d.guess("pods: the template at .spec.template, which has containers")
 	if d.at(".spec.selector.matchLabels").Exists() {
 		p.Selector = ".spec.selector"
 	}

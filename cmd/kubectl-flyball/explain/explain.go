@@ -12,7 +12,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -50,8 +50,8 @@ type Explanation struct {
 	// Steps are what came after the policies were asked.
 	Steps []Line `json:"steps,omitempty"`
 	// Freezes say of each action whether somebody may do it now.
-	Freezes []verdict.Answer `json:"freezes,omitempty"`
-	Notes   []string         `json:"notes,omitempty"`
+	Freezes []court.Answer `json:"freezes,omitempty"`
+	Notes   []string       `json:"notes,omitempty"`
 
 	zone *time.Location
 }
@@ -138,7 +138,7 @@ type Options struct {
 	At   time.Time
 	Zone *time.Location
 	// User asks what freezes let happen.
-	User verdict.User
+	User court.User
 	// FlyballNamespace is where Flyball runs.
 	FlyballNamespace string
 }

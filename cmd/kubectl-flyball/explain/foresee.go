@@ -9,6 +9,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
+	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -61,9 +62,9 @@ func (e *Explanation) foresee(w *source.World, memory *world.Memory, ref workloa
 
 // judge asks what people may do to the object.
 func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
-	court := verdict.NewCourt(memory, o.FlyballNamespace)
+	judge := verdict.NewCourt(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {
-		answer, err := court.Action(ctx, target, action, o.User, o.At)
+		answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: action, User: o.User, At: o.At})
 		if err != nil {
 			return fmt.Errorf("judge %s: %w", action.Names()[0], err)
 		}

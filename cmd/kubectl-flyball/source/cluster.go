@@ -54,6 +54,41 @@ func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	return r.world, nil
 }
 
+// Objects reads all objects of kinds, with or without an adapter; in a namespace, or in all of them where it is empty. A kind that the
+// API server does not serve has none. Where rights are missing, the error is a MissingRights.
+func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespace string) ([][]byte, error) {
+	r := &reading{Cluster: c, world: &World{}}
+	var all [][]byte
+	for _, gk := range kinds {
+		mapping, err := c.Mapper.RESTMapping(gk)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find how %s is served: %w", gk, err)
+		}
+		where := namespace
+		if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+			where = ""
+		}
+		list, err := r.list(ctx, mapping.Resource, where)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range list {
+			raw, err := obj.MarshalJSON()
+			if err != nil {
+				return nil, fmt.Errorf("read %s %s/%s: %w", gk.Kind, obj.GetNamespace(), obj.GetName(), err)
+			}
+			all = append(all, raw)
+		}
+	}
+	if len(r.missing) > 0 {
+		return nil, r.missing
+	}
+	return all, nil
+}
+
 // list reads all objects of a resource. A right that is missing is noted and gives none.
 func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]*unstructured.Unstructured, error) {
 	if r.Progress != nil {

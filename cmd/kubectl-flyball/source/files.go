@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -57,6 +58,11 @@ func (f Files) Read() (*Manifests, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// Place says where one of Others stands, as file:line.
+func (m *Manifests) Place(i int) string {
+	return fmt.Sprintf("%s:%d", m.others[i].file, m.others[i].lineOf("apiVersion"))
 }
 
 // expand makes one document of each item of a List.
@@ -108,7 +114,7 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) error {
 		for _, k := range policyKinds() {
 			names = append(names, k.Name)
 		}
-		if near := Nearest(kind, names); near != "" {
+		if near := spelling.Nearest(kind, names); near != "" {
 			return d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)
 		}
 		return d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))
@@ -156,6 +162,11 @@ func (f Files) Load() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.World(m)
+}
+
+// World makes a world of manifests that have been read.
+func (f Files) World(m *Manifests) (*World, error) {
 	w := &World{}
 	if err := w.libraryWith(m.Adapters); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -134,49 +135,13 @@ func (w *World) unknownKind(name string) error {
 		candidates = append(candidates, k.Names...)
 		listed = append(listed, k.Resource.GroupResource().String())
 	}
-	if near := Nearest(strings.ToLower(name), candidates); near != "" {
+	if near := spelling.Nearest(name, candidates); near != "" {
 		return fmt.Errorf("no adapter speaks of a kind %q; did you mean %s?", name, near)
 	}
 	if len(listed) == 0 {
 		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
 	}
 	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
-}
-
-// Nearest gives the candidate that a misspelt name is likely meant for; empty if none is near.
-func Nearest(name string, candidates []string) string {
-	best, distance := "", max(1, len(name)/3)+1
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := editDistance(name, c); d < distance {
-			best, distance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance counts the letters to insert, remove, replace, or swap with the next one (Damerau and Levenshtein).
-func editDistance(a, b string) int {
-	var before []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next := make([]int, len(b)+1)
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
 }
 
 // Target is an object that somebody names as KIND/NAME.

@@ -14,8 +14,10 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // ExceptionSpec says which exception is wanted.
@@ -61,9 +63,9 @@ type Preview struct {
 	DryRun    bool                    `json:"dryRun,omitempty"`
 	Exception *freeze.ExceptionObject `json:"exception"`
 	// Lifted are the changes that it lets through, Refused those that are refused all the same, and Idle those that nothing denies.
-	Lifted  []Answer `json:"lifted,omitempty"`
-	Refused []Answer `json:"refused,omitempty"`
-	Idle    []Answer `json:"idle,omitempty"`
+	Lifted  []court.Answer `json:"lifted,omitempty"`
+	Refused []court.Answer `json:"refused,omitempty"`
+	Idle    []court.Answer `json:"idle,omitempty"`
 	// Also are targets that the exception selects besides those named, because it selects by kinds and names together.
 	Also []string `json:"also,omitempty"`
 
@@ -71,28 +73,30 @@ type Preview struct {
 }
 
 // Foresee works out what an exception lifts, for a user, at the instant at which it begins.
-func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user User, flyballNamespace string, zone *time.Location) (*Preview, error) {
+func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
 	p := &Preview{Exception: s.Object(), zone: zone}
-	before, err := courtOf(w, flyballNamespace)
+	without, err := w.Memory()
 	if err != nil {
 		return nil, err
 	}
 	edited := *w
 	edited.SetPolicy(p.Exception)
-	after, err := courtOf(&edited, flyballNamespace)
+	with, err := edited.Memory()
 	if err != nil {
 		return nil, err
 	}
-	if known := after.memory.Find(source.IDOf(p.Exception)); known != nil && known.IsBroken() {
+	if known := with.Find(source.IDOf(p.Exception)); known != nil && known.IsBroken() {
 		return nil, fmt.Errorf("such an exception is not valid: %w", known.Invalid.ToAggregate())
 	}
+	before, after := NewCourt(without, flyballNamespace), NewCourt(with, flyballNamespace)
 	for _, t := range s.Targets {
 		for _, action := range s.Actions {
-			old, err := before.Action(ctx, t, action, user, s.From)
+			q := court.Question{Target: TargetOf(t), Action: action, User: user, At: s.From}
+			old, err := before.Answer(ctx, q)
 			if err != nil {
 				return nil, err
 			}
-			now, err := after.Action(ctx, t, action, user, s.From)
+			now, err := after.Answer(ctx, q)
 			if err != nil {
 				return nil, err
 			}
@@ -107,27 +111,19 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user User, f
 			}
 		}
 	}
-	p.also(after, s)
+	p.also(with, s)
 	return p, nil
 }
 
-func courtOf(w *source.World, flyballNamespace string) (*Court, error) {
-	memory, err := w.Memory()
-	if err != nil {
-		return nil, err
-	}
-	return NewCourt(memory, flyballNamespace), nil
-}
-
 // also lists what the exception selects besides.
-func (p *Preview) also(c *Court, s ExceptionSpec) {
-	e := c.memory.World().Set().Exception(source.IDOf(p.Exception))
+func (p *Preview) also(memory *world.Memory, s ExceptionSpec) {
+	e := memory.World().Set().Exception(source.IDOf(p.Exception))
 	if e == nil {
 		return
 	}
-	c.memory.EachObject(func(ref workload.Ref) {
+	memory.EachObject(func(ref workload.Ref) {
 		named := slices.ContainsFunc(s.Targets, func(t source.Target) bool { return t.Ref == ref })
-		if !named && ref.Namespace == s.Namespace && e.Selects(ref.GroupKind, c.memory.Object(ref), c.memory.Namespace(ref.Namespace).Labels) {
+		if !named && ref.Namespace == s.Namespace && e.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
 			p.Also = append(p.Also, ref.String())
 		}
 	})
@@ -171,7 +167,7 @@ func (p *Preview) Text(w *report.Writer) {
 	}
 }
 
-func (p *Preview) group(w *report.Writer, title string, answers []Answer, style report.Style) {
+func (p *Preview) group(w *report.Writer, title string, answers []court.Answer, style report.Style) {
 	if len(answers) == 0 {
 		return
 	}
@@ -179,7 +175,7 @@ func (p *Preview) group(w *report.Writer, title string, answers []Answer, style 
 	for _, a := range answers {
 		w.Line("  %s", w.Styled(strings.Join(a.Actions, ", ")+" "+a.Target, style))
 		for _, d := range a.Denials {
-			w.Line("    %s", d.text(p.zone))
+			w.Line("    %s", denialText(d, p.zone))
 		}
 		for _, l := range a.Lifts {
 			w.Line("    %s denies it otherwise", l.Policy)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// backdate is how long before it is made a certificate is already valid, for API servers whose clock is behind.
+// backdate is how long before its making a certificate is valid, for API servers whose clock is behind.
 const backdate = 5 * time.Minute
 
 // made is when a certificate of this package was made.

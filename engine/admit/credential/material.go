@@ -89,7 +89,7 @@ func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
 	return s, nil
 }
 
-// uncovered is why a certificate is replaced that lacks a host.
+// uncovered is the reason for replacing a certificate that lacks a host.
 const uncovered = "it did not cover every host"
 
 // resign says why the serving certificate is to be replaced now; empty if it is not.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// PathsKey is where the Secret has the secret parts of the path: a line each, the newest first.
+// PathsKey is the key of the Secret with the secret parts of the path: one in each line, the newest first.
 const PathsKey = "paths"
 
 // Path is the part of the path that only those know who read the webhook configurations or the Secret.

@@ -21,11 +21,11 @@ const (
 	maxReview = 3<<20 + 128<<10
 	// maxDepth is how deep objects and lists of a review may be nested. JSON is read by functions that call themselves.
 	maxDepth = 1000
-	// smallReview is the size in bytes up to which reviews are served side by side. Larger ones are served one at a time, so that
-	// the memory of all is bounded and the small ones do not wait for them.
+	// smallReview is the size in bytes up to which reviews are served side by side. Of larger ones two are served at a time, of two
+	// users, so that the memory of all is bounded and the small ones do not wait for them.
 	smallReview = 256 << 10
-	smallSlots  = 64
-	largeSlots  = 1
+	smallPlaces = 128
+	largePlaces = 2
 	// slotTime is how long a review waits for others. With BodyTime it is less than the 5 s that API servers wait, so that a
 	// refusal reaches them.
 	slotTime = 1500 * time.Millisecond
@@ -114,7 +114,7 @@ func checkDepth(body []byte) error {
 // Bounds limit what reviews cost: their size, their depth, how long their bodies take, and how many are served at once. What
 // is beyond is refused. A webhook that fails open gets a denial then, since any other answer would let the change through.
 type Bounds struct {
-	small, large chan struct{}
+	small, large *places
 	slotTime     time.Duration
 	log          logr.Logger
 	// logged is when an overload was logged last, in nanoseconds.
@@ -123,7 +123,7 @@ type Bounds struct {
 
 // NewBounds makes bounds in which nobody is yet.
 func NewBounds(log logr.Logger) *Bounds {
-	return &Bounds{small: make(chan struct{}, smallSlots), large: make(chan struct{}, largeSlots), slotTime: slotTime, log: log}
+	return &Bounds{small: newPlaces(smallPlaces), large: newPlaces(largePlaces), slotTime: slotTime, log: log}
 }
 
 // Bound serves a handler of reviews within the same bounds as a Server does, to anybody, as a webhook that fails closed.
@@ -139,12 +139,16 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 		defer cancel()
 		req = req.WithContext(ctx)
 	}
-	release, err := b.acquire(req)
+	among := b.small
+	if req.ContentLength < 0 || req.ContentLength > smallReview {
+		among = b.large
+	}
+	leave, err := b.enter(req, among)
 	if err != nil {
 		b.refuse(w, req, open, nil, err)
 		return
 	}
-	defer release()
+	defer leave()
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(BodyTime)) // a test's recorder has none
 	body, err := ReadBody(w, req)
@@ -152,6 +156,12 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 		b.refuse(w, req, open, body, err)
 		return
 	}
+	release, ok := among.share(askerOf(body))
+	if !ok {
+		b.refuse(w, req, open, body, b.tooMany(req))
+		return
+	}
+	defer release()
 	// The connection is read on, to notice its end: the deadline is not that of the handler.
 	_ = control.SetReadDeadline(time.Time{})
 	req.Body = scanned{Reader: bytes.NewReader(body), raw: body}
@@ -176,30 +186,32 @@ func (b *Bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool
 	}
 }
 
-// acquire waits for a place among the reviews of the same size.
-func (b *Bounds) acquire(req *http.Request) (release func(), err error) {
-	slots := b.small
-	if req.ContentLength < 0 || req.ContentLength > smallReview {
-		slots = b.large
-	}
+// enter waits for a place among the reviews of the same size.
+func (b *Bounds) enter(req *http.Request, among *places) (leave func(), err error) {
+	leave = func() { <-among.taken }
 	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
+	case among.taken <- struct{}{}:
+		return leave, nil
 	default:
 	}
 	timer := time.NewTimer(b.slotTime)
 	defer timer.Stop()
 	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
+	case among.taken <- struct{}{}:
+		return leave, nil
 	case <-req.Context().Done():
 		return nil, faultf(http.StatusTooManyRequests, "wait for other admission reviews: %w", req.Context().Err())
 	case <-timer.C:
+		return nil, b.tooMany(req)
 	}
+}
+
+// tooMany is why a review is refused for which there is no place. It is logged now and then.
+func (b *Bounds) tooMany(req *http.Request) error {
 	if now, last := time.Now().UnixNano(), b.logged.Load(); now-last > int64(overloadLogged) && b.logged.CompareAndSwap(last, now) {
 		b.log.Info("too many admission reviews at once: some are refused", "size", req.ContentLength)
 	}
-	return nil, faultf(http.StatusTooManyRequests, "too many admission reviews at once")
+	return faultf(http.StatusTooManyRequests, "too many admission reviews at once")
 }
 
 // refuse answers what is beyond the bounds, or could not be judged. Where the webhook fails closed it is an error, by which the

@@ -31,6 +31,11 @@ type Gate struct {
 	// Tokens are the secret parts that count now.
 	Tokens func() []string
 	Inner  http.Handler
+	// Public are handlers by their whole paths that are let through without the secret part. They ask themselves who comes, bound what
+	// they take, and call Known.
+	Public map[string]http.Handler
+	// Certified says that who knows the secret part needs a certificate of the API servers' authorities as well.
+	Certified bool
 	// Bounds limit what gets through.
 	Bounds *Bounds
 }
@@ -42,19 +47,31 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	for _, t := range g.Tokens() {
 		known = subtle.ConstantTimeCompare([]byte(t), []byte(token)) == 1 || known
 	}
+	if g.Certified && (req.TLS == nil || len(req.TLS.VerifiedChains) == 0) {
+		known = false
+	}
+	if public := g.Public[req.URL.Path]; public != nil && !known {
+		public.ServeHTTP(w, req)
+		return
+	}
 	if !known {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // net/http would read the body to its end
 		w.Header().Set("Connection", "close")
 		http.NotFound(w, req)
 		return
 	}
-	if n, ok := req.Context().Value(newcomerKey{}).(*newcomer); ok {
-		n.known()
-	}
+	Known(req)
 	path, open := strings.CutSuffix("/"+rest, OpenSuffix)
 	inner := req.Clone(req.Context())
 	inner.URL.Path, inner.URL.RawPath = path, ""
 	g.Bounds.serve(g.Inner, w, inner, open)
+}
+
+// Known makes the connection of a request one like any other: somebody has shown over it who they are.
+func Known(req *http.Request) {
+	if n, ok := req.Context().Value(newcomerKey{}).(*newcomer); ok {
+		n.known()
+	}
 }
 
 // Newcomers are the connections over which nobody has shown yet that they know the path. They are closed after a while, and
@@ -109,8 +126,8 @@ func (c *newcomer) close() {
 }
 
 // ClientAuth adds to a TLS configuration which clients are let in: those with a certificate of the authorities in a file, under one
-// of the names if there are any. Without a file all are.
-func ClientAuth(config *tls.Config, file string, names []string) error {
+// of the names if there are any, and, if they are optional, those without any certificate. Without a file all are.
+func ClientAuth(config *tls.Config, file string, names []string, optional bool) error {
 	if file == "" {
 		return nil
 	}
@@ -123,8 +140,14 @@ func ClientAuth(config *tls.Config, file string, names []string) error {
 		return fmt.Errorf("read the authorities of the API servers' certificates: %s has none", file)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
+	if optional {
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+	}
 	if len(names) > 0 {
 		config.VerifyConnection = func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return nil // let in, because certificates are optional
+			}
 			if name := state.PeerCertificates[0].Subject.CommonName; !slices.Contains(names, name) {
 				return fmt.Errorf("the client is %q, not an API server", name)
 			}

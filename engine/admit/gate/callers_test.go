@@ -14,8 +14,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr/testr"
 )
 
 // clientCertificate makes a client certificate of a new authority, and gives the authority's file.
@@ -51,16 +54,22 @@ func TestClientCertificates(t *testing.T) {
 		names  []string
 		given  []tls.Certificate
 		want   bool
+		// optional lets in who presents none, proven says that the handler sees a certificate of the authority.
+		optional, proven bool
 	}{
-		{"the authority's", nil, []tls.Certificate{apiServer}, true},
-		{"the authority's, and its name", []string{"other", "apiserver"}, []tls.Certificate{apiServer}, true},
-		{"the authority's, and another name", []string{"other"}, []tls.Certificate{apiServer}, false},
-		{"another authority's", nil, []tls.Certificate{stranger}, false},
-		{"none", nil, nil, false},
+		{"the authority's", nil, []tls.Certificate{apiServer}, true, false, true},
+		{"the authority's, and its name", []string{"other", "apiserver"}, []tls.Certificate{apiServer}, true, false, true},
+		{"the authority's, and another name", []string{"other"}, []tls.Certificate{apiServer}, false, false, false},
+		{"another authority's", nil, []tls.Certificate{stranger}, false, false, false},
+		{"none", nil, nil, false, false, false},
+		{"optional: none", []string{"apiserver"}, nil, true, true, false},
+		{"optional: the authority's", nil, []tls.Certificate{apiServer}, true, true, true},
+		{"optional: the authority's, and another name", []string{"other"}, []tls.Certificate{apiServer}, false, true, false},
 	} {
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		proven := false
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { proven = len(req.TLS.VerifiedChains) > 0 }))
 		server.TLS = &tls.Config{}
-		if err := ClientAuth(server.TLS, file, test.names); err != nil {
+		if err := ClientAuth(server.TLS, file, test.names, test.optional); err != nil {
 			t.Fatal(err)
 		}
 		server.Config.ErrorLog = nil
@@ -75,14 +84,56 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
 		server.Close()
+		if proven != test.proven {
+			t.Errorf("%s: the handler sees a certificate: %t", test.reason, proven)
+		}
 	}
 	for _, file := range []string{"/nowhere", os.DevNull} {
-		if err := ClientAuth(&tls.Config{}, file, nil); err == nil {
+		if err := ClientAuth(&tls.Config{}, file, nil, false); err == nil {
 			t.Errorf("the file %s is taken for authorities", file)
 		}
 	}
 	open := &tls.Config{}
-	if err := ClientAuth(open, "", nil); err != nil || open.ClientAuth != tls.NoClientCert {
+	if err := ClientAuth(open, "", nil, true); err != nil || open.ClientAuth != tls.NoClientCert {
 		t.Errorf("without a file: %v, %v", err, open.ClientAuth)
+	}
+}
+
+// Public paths are open to everybody, and open nothing else: where certificates are asked for, the secret part alone does not do.
+func TestPublicPaths(t *testing.T) {
+	var came []string
+	say := func(who string) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came = append(came, who) })
+	}
+	certified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+	for _, test := range []struct {
+		path      string
+		certified bool
+		tls       *tls.ConnectionState
+		want      string
+	}{
+		{path: "/public", want: "public"},
+		{path: "/public", certified: true, want: "public"},
+		{path: "/public/", want: ""},
+		{path: "/public/open", want: ""},
+		{path: "/" + token + "/public", want: "inner"},
+		{path: "/" + token + judgePath, want: "inner"},
+		{path: "/" + token + judgePath, certified: true, tls: &tls.ConnectionState{}, want: ""},
+		{path: "/" + token + judgePath, certified: true, want: ""},
+		{path: "/" + token + judgePath, certified: true, tls: certified, want: "inner"},
+		{path: judgePath, certified: true, tls: certified, want: ""},
+	} {
+		came = nil
+		gate := &Gate{
+			Tokens: func() []string { return []string{token} }, Inner: say("inner"), Public: map[string]http.Handler{"/public": say("public")},
+			Certified: test.certified, Bounds: NewBounds(testr.New(t)),
+		}
+		req := httptest.NewRequest(http.MethodPost, test.path, strings.NewReader("{}"))
+		req.TLS = test.tls
+		reply := httptest.NewRecorder()
+		gate.ServeHTTP(reply, req)
+		if got := strings.Join(came, " "); got != test.want || (got == "") != (reply.Code == http.StatusNotFound) {
+			t.Errorf("%s, certificates wanted %t: got to %q with %d, want %q", test.path, test.certified, got, reply.Code, test.want)
+		}
 	}
 }

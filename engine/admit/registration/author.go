@@ -34,6 +34,7 @@ type Author struct {
 func ReleaseOf(own *admissionregistrationv1.ValidatingWebhookConfiguration, scope FreezeScope) (string, error) {
 	scope.Namespaces, scope.Owner = admissionregistrationv1.Fail, nil
 	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale, Governs: true}}
+	rules = append(rules, FreezeRule{Group: "g", Resource: "n", Namespaces: []string{"n"}, Versions: []string{"v"}, Actions: workload.ChangeCreate})
 	freezes := FreezeConfiguration(own.Webhooks[0].ClientConfig, rules, scope)
 	text, err := json.Marshal([]any{own.Webhooks, freezes.Webhooks})
 	if err != nil {

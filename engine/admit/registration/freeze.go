@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
@@ -36,6 +37,8 @@ var EveryWrite = []admissionregistrationv1.OperationType{admissionregistrationv1
 // FreezeRule is one adapted kind in use by a freeze, with the actions that are denied on it.
 type FreezeRule struct {
 	Group, Resource string
+	// Namespaces are those in which they are denied; empty: in all, and outside of them.
+	Namespaces []string
 	// Versions are those that the adapter speaks of; requests in others are converted by the API server.
 	Versions []string
 	// Subresources are those, besides scale, whose updates the adapter classifies.
@@ -60,29 +63,37 @@ type FreezeScope struct {
 }
 
 // FreezeConfiguration makes the configuration that has the changes judged which some freeze denies, and no others. It is nil
-// if there are none. What the control plane's own controllers and Flyball itself do is not sent at all. Every field that
-// the API server would fill in is given.
+// if there are none. What is denied in some namespaces only is sent from there only, so that who freezes their own depends on the
+// server alone. What the control plane's own controllers and Flyball itself do is not sent at all. Every field that the API server
+// would fill in is given.
 func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule, scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	list := freezeRules(kinds)
-	if len(list) == 0 {
+	everywhere, parts := partition(kinds)
+	if len(everywhere)+len(parts) == 0 {
 		return nil
 	}
 	webhook := admissionregistrationv1.ValidatingWebhook{
 		Name:                    freezeWebhookName,
 		ClientConfig:            client,
-		Rules:                   list,
+		Rules:                   everywhere,
 		FailurePolicy:           new(admissionregistrationv1.Fail),
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
 		TimeoutSeconds:          new(int32(Timeout)),
 		AdmissionReviewVersions: []string{"v1"},
-		NamespaceSelector:       exempting(scope.Exempt),
+		NamespaceSelector:       selecting(nil, scope.Exempt),
 		ObjectSelector:          &metav1.LabelSelector{},
-		MatchConditions:         judgedUsers(scope),
+		MatchConditions:         append(judgedUsers(scope), judgedStatus(kinds)),
 	}
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: FreezeConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
-		Webhooks:   []admissionregistrationv1.ValidatingWebhook{webhook},
+	}
+	if len(everywhere) > 0 {
+		config.Webhooks = append(config.Webhooks, webhook)
+	}
+	for i, p := range parts {
+		named := *webhook.DeepCopy()
+		named.Name, named.Rules, named.NamespaceSelector = fmt.Sprintf("named-%d.%s", i+1, freezeWebhookName), p.rules, selecting(p.namespaces, scope.Exempt)
+		config.Webhooks = append(config.Webhooks, named)
 	}
 	if scope.Owner != nil {
 		config.OwnerReferences = []metav1.OwnerReference{*scope.Owner}
@@ -91,6 +102,11 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 		config.Webhooks = append(config.Webhooks, namespaceWebhook(webhook, scope.Namespaces))
 	}
 	return config
+}
+
+// isFreezeWebhook says whether a webhook is one of those of workloads.
+func isFreezeWebhook(name string) bool {
+	return name == freezeWebhookName || strings.HasPrefix(name, "named-") && strings.HasSuffix(name, "."+freezeWebhookName)
 }
 
 // namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. All else of namespaces is
@@ -123,14 +139,19 @@ func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrat
 	return client
 }
 
-// exempting is the selector of all namespaces but some.
-func exempting(names []string) *metav1.LabelSelector {
-	if len(names) == 0 {
-		return &metav1.LabelSelector{}
+// selecting is the selector of some namespaces, or of all, but for others. The label is the API server's own: nobody sets it.
+func selecting(names, but []string) *metav1.LabelSelector {
+	selector := &metav1.LabelSelector{}
+	add := func(operator metav1.LabelSelectorOperator, values []string) {
+		if len(values) > 0 {
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: corev1.LabelMetadataName, Operator: operator, Values: slices.Sorted(slices.Values(values)),
+			})
+		}
 	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: slices.Sorted(slices.Values(names)),
-	}}}
+	add(metav1.LabelSelectorOpIn, names)
+	add(metav1.LabelSelectorOpNotIn, but)
+	return selector
 }
 
 // judgedUsers are the conditions by which API servers send only what others than Flyball and the control plane ask for.
@@ -149,67 +170,33 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	return conditions
 }
 
+// status is the subresource that controllers report by.
+const status = "status"
+
+// judgedStatus is the condition by which API servers send a status where its fields are judged, and else only if it changes labels or
+// annotations, which the status of built-in kinds takes: a controller that reports what it sees is not judged, and does not depend on the
+// server.
+func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
+	var listed []string
+	for _, k := range kinds {
+		if name := celText(k.Group + "/" + k.Resource); slices.Contains(k.Subresources, status) && !slices.Contains(listed, name) {
+			listed = append(listed, name)
+		}
+	}
+	slices.Sort(listed)
+	changed := func(field string) string {
+		return "object.metadata.?" + field + ".orValue({}) != oldObject.metadata.?" + field + ".orValue({})"
+	}
+	return admissionregistrationv1.MatchCondition{
+		Name: "no-mere-status",
+		Expression: "request.?subResource.orValue('') != '" + status + "' || (request.resource.group + '/' + request.resource.resource) in [" + strings.Join(listed, ", ") + "] || " +
+			changed("labels") + " || " + changed("annotations"),
+	}
+}
+
 // celText writes a text as CEL reads it.
 func celText(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-}
-
-// freezeRules lists what is sent: for each kind the operations that can be a denied action, the updates of its subresources
-// that are judged, and /scale where Scale is denied.
-func freezeRules(kinds []FreezeRule) []admissionregistrationv1.RuleWithOperations {
-	var list []admissionregistrationv1.RuleWithOperations
-	add := func(k FreezeRule, resource string, operations []admissionregistrationv1.OperationType) {
-		if len(operations) == 0 {
-			return
-		}
-		for i := range list {
-			if list[i].APIGroups[0] == k.Group && slices.Equal(list[i].APIVersions, k.Versions) && slices.Equal(list[i].Operations, operations) {
-				list[i].Resources = append(list[i].Resources, resource)
-				return
-			}
-		}
-		list = append(list, admissionregistrationv1.RuleWithOperations{
-			Operations: operations,
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{k.Group}, APIVersions: slices.Clone(k.Versions), Resources: []string{resource}, Scope: new(admissionregistrationv1.AllScopes),
-			},
-		})
-	}
-	sorted := slices.SortedFunc(slices.Values(kinds), func(a, b FreezeRule) int {
-		return strings.Compare(a.Group+"\x00"+a.Resource, b.Group+"\x00"+b.Resource)
-	})
-	for _, k := range sorted {
-		if k.Governs {
-			add(k, k.Resource, EveryWrite)
-		} else {
-			add(k, k.Resource, operationsOf(k.Actions))
-		}
-		for _, name := range k.Subresources {
-			if k.Actions != 0 {
-				add(k, k.Resource+"/"+name, []admissionregistrationv1.OperationType{admissionregistrationv1.Update})
-			}
-		}
-		if k.Actions.Has(workload.ChangeScale) {
-			add(k, k.Resource+"/scale", []admissionregistrationv1.OperationType{admissionregistrationv1.Update})
-		}
-	}
-	return list
-}
-
-// operationsOf lists the operations that can be one of some actions. An update can be any of them: an edit can have a
-// controller create objects or delete them.
-func operationsOf(actions workload.Change) []admissionregistrationv1.OperationType {
-	var operations []admissionregistrationv1.OperationType
-	if actions.Has(workload.ChangeCreate) {
-		operations = append(operations, admissionregistrationv1.Create)
-	}
-	if actions != 0 {
-		operations = append(operations, admissionregistrationv1.Update)
-	}
-	if actions.Has(workload.ChangeDelete) {
-		operations = append(operations, admissionregistrationv1.Delete)
-	}
-	return operations
 }
 
 // FreezeHook keeps the configuration of freezes: every replica does, and the API server's resourceVersion decides between
@@ -243,8 +230,9 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	}
 	want = want.DeepCopy()
 	for i := range want.Webhooks {
-		if keepBundle && i < len(live.Webhooks) && live.Webhooks[i].Name == want.Webhooks[i].Name {
-			keepReach(&want.Webhooks[i].ClientConfig, live.Webhooks[i].ClientConfig)
+		same := slices.IndexFunc(live.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == want.Webhooks[i].Name })
+		if keepBundle && same >= 0 {
+			keepReach(&want.Webhooks[i].ClientConfig, live.Webhooks[same].ClientConfig)
 		}
 	}
 	next := h.Author.corrected(live, want)

@@ -187,14 +187,14 @@ func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct
 
 // pathOf is where a webhook of the configurations leads, below the secret part; empty for one that is not known.
 func pathOf(webhook *admissionregistrationv1.ValidatingWebhook) string {
-	switch webhook.Name {
-	case webhookName:
+	switch name := webhook.Name; {
+	case name == webhookName:
 		return ValidatePath
-	case freezeWebhookName:
+	case isFreezeWebhook(name):
 		return JudgePath
-	case namespaceWebhookName:
+	case name == namespaceWebhookName:
 		return JudgePath + gate.OpenSuffix
-	case probe.WebhookName:
+	case name == probe.WebhookName:
 		return probe.Path
 	default:
 		return ""

@@ -23,34 +23,36 @@ func ledgerOf(object string) string {
 	return object + ".?metadata.?annotations[?'" + v1alpha1.AnnotationLedger + "']"
 }
 
-// LedgerPolicy makes the policy by which the ledger cannot be changed through /status, of whatever kind: that of the built-in
-// kinds takes annotations, and who may only report what an object does must not say what Flyball gives back to it. /scale, the
-// other subresource of kinds that have adapters, takes none. The API server decides by itself, so the guard holds while no replica
-// runs. Status of pods and nodes is left out: it is written all the time, and neither has a ledger. Every field that the API server would fill in is given.
+// LedgerPolicy makes the policy by which the ledger cannot be changed through a subresource: /status of the built-in kinds takes
+// annotations, and so do a few others, and a Binding gives its own to the Pod. Who may only report what an object does, or schedule it,
+// must not say what Flyball gives back to it. The API server decides by itself, so the guard holds while no replica
+// runs. Every field that the API server would fill in is given.
 func LedgerPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	meta := metav1.ObjectMeta{Name: LedgerPolicyName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}}
-	updates := func(groups []string, resources ...string) []admissionregistrationv1.NamedRuleWithOperations {
-		return []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+	rule := func(group string, operation admissionregistrationv1.OperationType, resources ...string) admissionregistrationv1.NamedRuleWithOperations {
+		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{operation},
 			Rule: admissionregistrationv1.Rule{
-				APIGroups: groups, APIVersions: []string{"*"}, Resources: resources, Scope: new(admissionregistrationv1.AllScopes),
+				APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources, Scope: new(admissionregistrationv1.AllScopes),
 			},
-		}}}
+		}}
 	}
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: meta,
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 				FailurePolicy: new(admissionregistrationv1.Fail),
 				MatchConstraints: &admissionregistrationv1.MatchResources{
-					MatchPolicy:          new(admissionregistrationv1.Equivalent),
-					NamespaceSelector:    &metav1.LabelSelector{},
-					ObjectSelector:       &metav1.LabelSelector{},
-					ResourceRules:        updates([]string{"*"}, "*/status"),
-					ExcludeResourceRules: updates([]string{""}, "nodes/status", "pods/status"),
+					MatchPolicy:       new(admissionregistrationv1.Equivalent),
+					NamespaceSelector: &metav1.LabelSelector{},
+					ObjectSelector:    &metav1.LabelSelector{},
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
+						rule("*", admissionregistrationv1.Update, "*/status", "*/approval", "namespaces/finalize"),
+						rule("", admissionregistrationv1.Create, "bindings", "pods/binding"),
+					},
 				},
 				Validations: []admissionregistrationv1.Validation{{
-					Expression: ledgerOf("object") + " == " + ledgerOf("oldObject"),
-					Message:    "the annotation " + v1alpha1.AnnotationLedger + " is changed with the object itself, not through its status",
+					Expression: ledgerOf("object") + " == (oldObject == null ? optional.none() : " + ledgerOf("oldObject") + ")",
+					Message:    "the annotation " + v1alpha1.AnnotationLedger + " is changed with the object itself, not through a subresource",
 					Reason:     new(metav1.StatusReasonForbidden),
 				}},
 			},

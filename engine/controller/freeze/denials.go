@@ -51,7 +51,7 @@ func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, 
 	return obj, err
 }
 
-// recordCreator writes who made an exception, once the exception is there.
+// recordCreator writes who made an exception, once the exception is there, over whatever somebody has written there meanwhile.
 func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (done bool, err error) {
 	obj, err := n.get(ctx, c.exception)
 	if err != nil || obj == nil || obj.GetUID() != uid {
@@ -59,9 +59,6 @@ func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) 
 	}
 	before := obj.DeepCopyObject().(client.Object)
 	st := freeze.ExceptionStatusOf(obj)
-	if st.CreatedBy != "" {
-		return true, nil
-	}
 	st.CreatedBy, st.CreatedAt = c.user, status.TimeOf(c.at)
 	err = n.client.Status().Patch(ctx, obj, client.MergeFrom(before))
 	return err == nil, err

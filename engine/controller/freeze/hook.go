@@ -116,31 +116,47 @@ func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingW
 	return config
 }
 
-// rules lists the kinds on which some policy denies something, now or later, with what.
+// rules lists the kinds on which some policy denies something, now or later, with what, and where.
 func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	set := h.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
 		return nil
 	}
-	scaleDenied := slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.Denies().Has(workload.ChangeScale) })
+	scaled := set.ScaleInUse(now)
 	var list []registration.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
-		gk := k.GroupKind
 		if k.Compiled == nil || k.Absent {
 			continue
 		}
-		actions, governs := set.InUse(gk, false, now), scaleDenied && k.Compiled.CanGovern()
-		if actions == 0 && !governs {
-			continue
+		isClusterScoped := h.World.Scope().ClusterScoped
+		use, governed := set.InUse(k.GroupKind, isClusterScoped != nil && isClusterScoped(k.GroupKind), now), freeze.Use{}
+		if k.Compiled.CanGovern() {
+			governed = scaled
 		}
-		if isClusterScoped := h.World.Scope().ClusterScoped; isClusterScoped != nil && isClusterScoped(gk) {
-			if actions = set.InUse(gk, true, now); actions == 0 && !governs {
-				continue
-			}
+		list = append(list, rulesOf(registration.FreezeRule{
+			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(),
+		}, use, governed)...)
+	}
+	return list
+}
+
+// rulesOf are the rules of one kind: what is denied on it everywhere and, besides, in some namespaces, and the same of what it governs.
+func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
+	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0
+	if kind.Actions != 0 || kind.Governs {
+		list = append(list, kind)
+	}
+	add := func(ns string, actions workload.Change, governs bool) {
+		kind.Namespaces, kind.Actions, kind.Governs = []string{ns}, actions, governs
+		list = append(list, kind)
+	}
+	for ns, actions := range use.In {
+		add(ns, actions, governed.In[ns] != 0)
+	}
+	for ns := range governed.In {
+		if use.In[ns] == 0 {
+			add(ns, 0, true)
 		}
-		list = append(list, registration.FreezeRule{
-			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(), Actions: actions, Governs: governs,
-		})
 	}
 	return list
 }

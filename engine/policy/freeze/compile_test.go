@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -120,10 +121,10 @@ func names(rules []*freeze.Rule) []string {
 func TestGuards(t *testing.T) {
 	s := set(t, yearEnd, weekly, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
 	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
-	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, during))); diff != "" {
+	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, false, during))); diff != "" {
 		t.Errorf("guarding in the freeze:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, before))); diff != "" {
+	if diff := cmp.Diff([]string{"MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, false, before))); diff != "" {
 		t.Errorf("guarding before:\n%s", diff)
 	}
 	for _, test := range []struct {
@@ -211,6 +212,35 @@ func TestGuardsNamespaces(t *testing.T) {
 	}
 }
 
+// An adapter is guarded by every rule that judges by it or suspends its kind, as long as the rule itself is.
+func TestAdaptersAreGuarded(t *testing.T) {
+	scaling := edited(named, "deny: [Scale]", "deny: [Scale], suspend: [{group: batch, kind: CronJob}]")
+	warning := edited(scaling, "deny: [Scale]", "deny: [Scale], enforcement: Warn")
+	begin := at("2026-12-20T00:00:00Z")
+	for _, test := range []struct {
+		reason  string
+		rule    string
+		kind    schema.GroupKind
+		governs bool
+		now     time.Time
+		want    bool
+	}{
+		{"active", scaling, deployments, false, begin, true},
+		{"a day before", scaling, deployments, false, begin.Add(-24 * time.Hour), true},
+		{"longer before", scaling, deployments, false, begin.Add(-24*time.Hour - time.Second), false},
+		{"a warning judges nothing", warning, deployments, false, begin, false},
+		{"a kind that is suspended", scaling, cronJobs, false, begin, true},
+		{"and by a warning too", warning, cronJobs, false, begin, true},
+		{"a kind that scales what must not be scaled", scaling, nodePools, true, begin, true},
+		{"a kind that scales, where scaling is allowed", edited(scaling, "deny: [Scale]", "deny: [Delete]"), nodePools, true, begin, false},
+		{"another kind", scaling, nodePools, false, begin, false},
+	} {
+		if got := len(set(t, test.rule).Guarding(test.kind, test.governs, test.now)) > 0; got != test.want {
+			t.Errorf("%s: guarded %t", test.reason, got)
+		}
+	}
+}
+
 func TestInUse(t *testing.T) {
 	s := set(t, yearEnd, weekly, pools)
 	during, after := at("2026-12-20T12:00:00Z"), at("2027-06-01T00:00:00Z")
@@ -219,14 +249,14 @@ func TestInUse(t *testing.T) {
 		got    workload.Change
 		want   workload.Change
 	}{
-		{"all of a namespaced kind", s.InUse(deployments, false, during), create | remove | rollOut | scale},
-		{"what is over counts no more", s.InUse(deployments, false, after), rollOut},
-		{"kinds that only a freeze without kinds reaches", s.InUse(cronJobs, false, after), 0},
-		{"a kind outside namespaces has to be listed", s.InUse(nodePools, true, during), scale},
-		{"not listed", set(t, yearEnd).InUse(nodePools, true, during), 0},
-		{"every update where objects may not leave by their labels", set(t, edited(byLabel, "[Scale]", "[Create]")).InUse(deployments, false, during), create | rollOut},
-		{"nothing more where they may", set(t, edited(byLabel, "deny: [Scale]", "labelChanges: Warn, deny: [Create]")).InUse(deployments, false, during), create},
-		{"nothing", (&freeze.Set{}).InUse(deployments, false, during), 0},
+		{"all of a namespaced kind", s.InUse(deployments, false, during).All(), create | remove | rollOut | scale},
+		{"what is over counts no more", s.InUse(deployments, false, after).All(), rollOut},
+		{"kinds that only a freeze without kinds reaches", s.InUse(cronJobs, false, after).All(), 0},
+		{"a kind outside namespaces has to be listed", s.InUse(nodePools, true, during).All(), scale},
+		{"not listed", set(t, yearEnd).InUse(nodePools, true, during).All(), 0},
+		{"every update where objects may not leave by their labels", set(t, edited(byLabel, "[Scale]", "[Create]")).InUse(deployments, false, during).All(), create | rollOut},
+		{"nothing more where they may", set(t, edited(byLabel, "deny: [Scale]", "labelChanges: Warn, deny: [Create]")).InUse(deployments, false, during).All(), create},
+		{"nothing", (&freeze.Set{}).InUse(deployments, false, during).All(), 0},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: want %v, got %v", test.reason, test.want.Names(), test.got.Names())

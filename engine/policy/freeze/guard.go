@@ -68,10 +68,15 @@ func strictness(e v1alpha1.Enforcement) int {
 	}
 }
 
-// Guarding lists the enforced rules that are active now and can select objects of a kind: who edits or deletes the kind's
-// adapter changes what they judge by.
-func (s *Set) Guarding(kind schema.GroupKind, now time.Time) []*Rule {
-	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool { return !r.reach.selector.MatchesKind(kind) || !r.enforcedAt(now) })
+// Guarding lists the rules that are guarded now, active ones and those that begin soon, and depend on the adapter of a kind: who edits or
+// deletes that changes what they judge by, or undoes what they suspend. Where the kind governs others, by the adapter as it is, these
+// are also the rules by which others must not be scaled.
+func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
+	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
+		guarded, _ := r.Guarded(now)
+		judges := r.enforcement == v1alpha1.EnforcementDeny && (r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
+		return !guarded || !judges && !r.engine.Target.MatchesKind(kind)
+	})
 }
 
 // Escapes lists the enforced rules that are active now and that an object leaves by an edit of labels or annotations: they

@@ -119,26 +119,6 @@ func (s *Set) Exceptions() []*Exception {
 // AnnotationKeys lists the annotations that some policy looks at, sorted: a Request needs no others.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 
-// InUse is the set of actions that some rule that is not over has to judge on objects of a kind: those that it denies, and
-// RollOut, which stands for every update, where it refuses that objects leave it by their labels. Objects outside namespaces
-// are reached only by cluster policies that list their kind.
-func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) workload.Change {
-	var all workload.Change
-	for _, r := range s.rules {
-		if r.Over(now) || !r.reach.selector.MatchesKind(kind) {
-			continue
-		}
-		if clusterScoped && (r.id.Namespace != "" || !r.reach.selector.ListsKind(kind)) {
-			continue
-		}
-		all |= r.deny
-		if r.refusesLeaving {
-			all |= workload.ChangeRollOut
-		}
-	}
-	return all
-}
-
 // NextEnd is the earliest instant after now at which a rule is over for good; zero: there is none.
 func (s *Set) NextEnd(now time.Time) time.Time {
 	next := forever

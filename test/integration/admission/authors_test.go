@@ -122,7 +122,7 @@ var _ = Describe("Who writes a policy", func() {
 			`schedules.flyball.dev "nights" is forbidden: user "pat" may not patch cronjobs.batch, daemonsets.apps, deployments.apps, jobs.batch, replicasets.apps, statefulsets.apps in namespace `+ns,
 			`: list the kinds you mean in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev cronjobs.batch, daemonsets.apps, deployments.apps, `))
 		Expect(try("pat", schedule(ns, deployments))()).To(BeLacking(
-			`may not patch deployments.apps in namespace `+ns, `: take them out of spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev deployments.apps`))
+			`may not patch deployments.apps in namespace `+ns, `: list only kinds that you may patch in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev deployments.apps`))
 		allow("pat", "pat-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		Eventually(try("pat", schedule(ns, deployments))).Should(Succeed())
 		Expect(try("pat", schedule(ns, ""))()).To(And(BeLacking("statefulsets.apps"), Not(MatchError(ContainSubstring("deployments.apps")))))
@@ -135,7 +135,7 @@ var _ = Describe("Who writes a policy", func() {
 		freeze := `{startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z%s}`
 		Expect(try("pat", in(ns, object("ChangeFreeze", "calm", fmt.Sprintf(freeze, ""))))()).To(Succeed(), "it denies, and changes nothing")
 		Expect(try("pat", in(ns, object("ChangeFreeze", "calm", fmt.Sprintf(freeze, `, suspend: [{group: batch, kind: CronJob}]`))))()).To(
-			BeLacking("may not patch cronjobs.batch", "take them out of spec.suspend"))
+			BeLacking("may not patch cronjobs.batch", "list only kinds that you may patch in spec.suspend"))
 	})
 
 	It("is asked on edits of what it does, and not for anything else", func() {
@@ -226,7 +226,7 @@ var _ = Describe("Who writes a policy for kinds of their own", Ordered, func() {
 			`, and this policy would have Flyball do it: list the kinds you mean in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev presses.looms.example.com`))
 		Expect(try("eva", schedule(ns, ""))()).NotTo(MatchError(ContainSubstring(ghosts.Group)), "a kind that is not served is not in reach")
 		Expect(try("eva", schedule(ns, deployments))()).To(Succeed())
-		Expect(try("eva", schedule(ns, loom))()).To(BeLacking("take them out of spec.target.kinds"))
+		Expect(try("eva", schedule(ns, loom))()).To(BeLacking("list only kinds that you may patch in spec.target.kinds"))
 	})
 
 	It("is refused kinds that they name and that are not served yet", func() {

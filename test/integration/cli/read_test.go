@@ -129,7 +129,7 @@ var _ = Describe("Verbs that read", func() {
 		Expect(got.Out).To(ContainSubstring("waking gives back exactly what was there"))
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")
 		Expect(got.Code).To(Equal(1))
-		Expect(got.ErrOut).To(ContainSubstring("found no count, no switch and no bounds"))
+		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))
 		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("forbidden"))
 	})
 

@@ -26,7 +26,9 @@ var (
 	env   *harness.Env
 	ctx   context.Context
 	clock *clocktesting.FakeClock
-	inUse = []string{"deployments.apps", "statefulsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
+	// pipelines ask the evaluate API.
+	pipelines *pipeline
+	inUse     = []string{"deployments.apps", "statefulsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
 )
 
 // noon is the instant at which every spec begins, on a Monday.
@@ -41,7 +43,9 @@ var _ = BeforeSuite(func() {
 	clock = clocktesting.NewFakeClock(noon)
 	port := suite.FreePort()
 	suite.Start(ctx, env, harness.Options{Clock: clock, Webhook: app.WebhookOptions{
-		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}, inUse...)
+		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert",
+		Evaluate: app.EvaluateOptions{Enabled: true, Rate: 1000}}}, inUse...)
+	pipelines = newPipelines(fmt.Sprintf("https://127.0.0.1:%d", port))
 })
 
 var _ = BeforeEach(func() { clock.SetTime(noon) })

@@ -71,7 +71,7 @@ var kindsOfTable = []struct {
 		map[string]string{"scale": `{maxReplicas: 4}`}},
 }
 
-var _ = Describe("The command line and the webhook", func() {
+var _ = Describe("The command line, the evaluate API and the webhook", func() {
 	It("give one verdict on more than 200 requests", func() {
 		ns := suite.Namespace(ctx, env)
 		for _, k := range kindsOfTable {
@@ -94,6 +94,7 @@ var _ = Describe("The command line and the webhook", func() {
 			return client.NewDryRunClient(as("alice")).Delete(ctx, frozen.DeepCopy())
 		}).Should(MatchError(ContainSubstring("ChangeFreeze/" + ns + "/sale denies Delete")))
 
+		asker := pipelines.of(ns, "asker", "people", "oncall")
 		asked, refused := 0, 0
 		for _, at := range []time.Duration{time.Minute, 90 * time.Minute, 14*time.Hour + 30*time.Minute, 72 * time.Hour} {
 			clock.SetTime(noon.Add(at))
@@ -108,23 +109,30 @@ var _ = Describe("The command line and the webhook", func() {
 							verdict := client.NewDryRunClient(as(user)).Patch(ctx, obj, client.RawPatch(types.StrategicMergePatchType, patch))
 							got := run(user, text, "can-i", "-n", ns, "-o", "json", "-f", "-")
 							refused += agree(verdict, got, "%s of %s/%s by %s after %s", edit, k.name, name, user, at)
+							asker.agrees(verdict, got, user, "manifest: "+text, "%s of %s/%s by %s after %s", edit, k.name, name, user, at)
 							asked++
 						}
 						obj := object(k.apiVersion, k.kind, ns, name)
 						verdict := client.NewDryRunClient(as(user)).Delete(ctx, obj)
-						refused += agree(verdict, run(user, "", "can-i", "delete", k.name+"/"+name, "-n", ns, "-o", "json"), "delete of %s/%s by %s after %s", k.name, name, user, at)
+						got := run(user, "", "can-i", "delete", k.name+"/"+name, "-n", ns, "-o", "json")
+						refused += agree(verdict, got, "delete of %s/%s by %s after %s", k.name, name, user, at)
+						named := fmt.Sprintf("action: Delete, object: {group: %q, kind: %s, namespace: %s, name: %s}", obj.GroupVersionKind().Group, k.kind, ns, name)
+						asker.agrees(verdict, got, user, named, "delete of %s/%s by %s after %s", k.name, name, user, at)
 						asked++
 					}
 					text := manifest(k.apiVersion, k.kind, ns, "brand-new", k.spec)
 					created, err := harness.Objects([]byte(text))
 					Expect(err).NotTo(HaveOccurred())
 					verdict := client.NewDryRunClient(as(user)).Create(ctx, created[0])
-					refused += agree(verdict, run(user, text, "can-i", "-n", ns, "-o", "json", "-f", "-"), "create of %s by %s after %s", k.name, user, at)
+					got := run(user, text, "can-i", "-n", ns, "-o", "json", "-f", "-")
+					refused += agree(verdict, got, "create of %s by %s after %s", k.name, user, at)
+					asker.agrees(verdict, got, user, "manifest: "+text, "create of %s by %s after %s", k.name, user, at)
 					asked++
 				}
 			}
 		}
 		Expect(asked).To(BeNumerically(">=", 200))
+		Expect(asker.asked).To(Equal(asked), "each is put to all three")
 		Expect(refused).To(BeNumerically(">", asked/10), "the table has both answers")
 		Expect(refused).To(BeNumerically("<", asked*9/10))
 		AddReportEntry(fmt.Sprintf("%d requests, %d refused", asked, refused))

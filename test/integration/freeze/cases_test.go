@@ -135,6 +135,14 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(alice.Status().Patch(ctx, web.DeepCopy(), body)).To(Succeed())
 	})
 
+	It("judges the metadata that a status brings along", func() {
+		rollback := `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`
+		Expect(alice.Status().Patch(ctx, web.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(rollback)), client.DryRunAll)).To(Succeed())
+		begin()
+		Expect(alice.Status().Patch(ctx, web.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(rollback)))).To(BeRefused("denies RollOut"))
+		Expect(alice.Status().Patch(ctx, web.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))).To(Succeed())
+	})
+
 	It("lets finalizers go, so that a deletion from before ends", func() {
 		Expect(env.Client.Delete(ctx, web)).To(Succeed())
 		Eventually(func(g Gomega) {

@@ -1,14 +1,17 @@
 package freeze
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -49,6 +52,18 @@ func eventsOn(namespace, name string) func(Gomega) []string {
 		}
 		return out
 	}
+}
+
+// refusedDeletions counts the deletions of a resource in a namespace that a user was refused.
+func refusedDeletions(user, resource, namespace string) (int, error) {
+	all, err := env.Cluster.Audit()
+	n := 0
+	for _, r := range all {
+		if r.User.Username == user && r.Verb == "delete" && r.Response.Code == http.StatusForbidden && r.Object != nil && r.Object.Resource == resource && r.Object.Namespace == namespace {
+			n++
+		}
+	}
+	return n, err
 }
 
 var _ = Describe("An active freeze", func() {
@@ -139,17 +154,32 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
 	})
 
+	It("is not left to the garbage collector, and goes with its namespace", func() {
+		Expect(patch(alice, frz, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`)).To(Succeed())
+		Eventually(refusedDeletions).WithArguments("system:serviceaccount:kube-system:generic-garbage-collector", "changefreezes", ns).Should(BeNumerically(">", 0))
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz)).To(Succeed())
+		Expect(frz.DeletionTimestamp).To(BeNil())
+
+		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
+		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz) }).Should(Satisfy(apierrors.IsNotFound))
+	})
+
 	It("guards the adapter that it judges by", func() {
 		grant("patch-all", "patchers", "", "adapters", "get, update, patch, delete")
 		eve := as("eve", "patchers")
 		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		away := `{"spec":{"changes":{"ignore":[".spec.replicas"]}}}`
 		Eventually(func() error { return patch(eve, press, away, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, by which it judges, is edited or deleted; user "eve" needs the verb "override"`)))
+			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		Expect(patch(eve, press, `{"metadata":{"labels":{"a":"b"}}}`, client.DryRunAll)).To(Succeed())
 
+		scaler := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "horizontalpodautoscalers.autoscaling"}}
+		Expect(eve.Delete(ctx, scaler, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "autoscalers scale too")
+
 		clock.SetTime(noon.Add(-time.Hour))
+		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "it begins soon")
+		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(Succeed())
 	})
 })
@@ -217,6 +247,20 @@ spec:
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "fix"}, &e)).To(Succeed())
 			g.Expect(e.Status.State).To(Equal("Expired"))
+		}).Should(Succeed())
+	})
+
+	It("names who made it, whatever its author writes into the status first", func() {
+		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, patch")
+		dave := as("dave", "release")
+		made := exception("")
+		Eventually(func() error { return dave.Create(ctx, made) }).Should(Succeed())
+		Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)))).To(Succeed())
+		Eventually(func(g Gomega) {
+			var e v1alpha1.FreezeException
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "fix"}, &e)).To(Succeed())
+			g.Expect(e.Status.CreatedBy).To(Equal("dave"))
+			g.Expect(e.Status.CreatedAt.UTC()).To(Equal(noon))
 		}).Should(Succeed())
 	})
 

@@ -6,24 +6,39 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rulesOf lists the rules of the freeze webhook as "resource: OPERATIONS".
+// rulesOf lists the rules of the freeze webhooks as "resource: OPERATIONS", or, where they are for some namespaces only, as
+// "namespaces resource: OPERATIONS". Those of status, which each kind has, are left out.
 func rulesOf(g Gomega) []string {
 	config := configuration(g)
 	g.Expect(config).NotTo(BeNil())
-	webhooks, _, _ := unstructured.NestedSlice(config.Object, "webhooks")
+	var typed admissionregistrationv1.ValidatingWebhookConfiguration
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &typed)).To(Succeed())
 	var out []string
-	rules, _, _ := unstructured.NestedSlice(webhooks[0].(map[string]any), "rules")
-	for _, r := range rules {
-		rule := r.(map[string]any)
-		operations, _, _ := unstructured.NestedStringSlice(rule, "operations")
-		resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
-		for _, resource := range resources {
-			out = append(out, resource+": "+strings.Join(operations, " "))
+	for _, w := range typed.Webhooks {
+		where := ""
+		for _, e := range w.NamespaceSelector.MatchExpressions {
+			if e.Operator == metav1.LabelSelectorOpIn {
+				where = strings.Join(e.Values, ",") + " "
+			}
+		}
+		for _, r := range w.Rules {
+			for _, resource := range r.Resources {
+				if !strings.HasSuffix(resource, "/status") && (w.Name == "freeze.flyball.dev" || where != "") {
+					var operations []string
+					for _, o := range r.Operations {
+						operations = append(operations, string(o))
+					}
+					out = append(out, where+resource+": "+strings.Join(operations, " "))
+				}
+			}
 		}
 	}
 	return out
@@ -32,7 +47,7 @@ func rulesOf(g Gomega) []string {
 var _ = Describe("The webhook configuration", func() {
 	It("is there only while a freeze is, with the kinds and operations in use", func() {
 		// Where Scale is denied, every change of what scales others is judged.
-		const scalers = "horizontalpodautoscalers: CREATE UPDATE DELETE"
+		const scalers = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE"
 		Consistently(configuration).Should(BeNil())
 		apply(`
 apiVersion: flyball.dev/v1alpha1
@@ -40,16 +55,16 @@ kind: ClusterChangeFreeze
 metadata: {name: one}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: UPDATE DELETE"))
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze
 metadata: {name: two}
 spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-07T12:00:00Z, deny: [Scale, Create]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("deployments: CREATE UPDATE DELETE", "deployments/scale: UPDATE", "cronjobs: CREATE UPDATE", "cronjobs/scale: UPDATE", scalers))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE DELETE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers))
 		clock.SetTime(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)) // the first is over
-		Eventually(rulesOf).Should(ConsistOf("deployments: CREATE UPDATE", "deployments/scale: UPDATE", "cronjobs: CREATE UPDATE", "cronjobs/scale: UPDATE", scalers))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers))
 		clock.SetTime(time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC))
 		Eventually(configuration).Should(BeNil())
 	})
@@ -90,6 +105,29 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {ma
 		}
 	})
 
+	It("sends changes from the namespaces that are frozen, and from no others", func() {
+		shop, blog := newNamespace(), newNamespace()
+		for _, ns := range []string{shop, blog} {
+			Expect(env.Client.Create(ctx, deployment(ns, "web"))).To(Succeed())
+		}
+		freezing(shop, "mine", "Delete")
+		Eventually(rulesOf).Should(And(ContainElement(shop+" deployments: UPDATE DELETE"), HaveEach(HavePrefix(shop+" "))))
+		drop := func(ns string) func() error {
+			return func() error { return as("alice").Delete(ctx, deployment(ns, "web"), client.DryRunAll) }
+		}
+		eventuallyRefused(drop(shop))
+		Expect(drop(blog)()).To(Succeed())
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: all}
+spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
+`, blog)
+		Eventually(rulesOf).Should(And(ContainElement("deployments: UPDATE DELETE"), Not(ContainElement(HavePrefix(shop+" deployments:"))), ContainElement(shop+" jobs: UPDATE DELETE")))
+		eventuallyRefused(drop(blog))
+		Expect(drop(shop)()).To(BeRefused("ChangeFreeze/" + shop + "/mine denies Delete"))
+	})
+
 	It("comes back when somebody removes it or cuts its rules", func() {
 		apply(`
 apiVersion: flyball.dev/v1alpha1
@@ -97,10 +135,10 @@ kind: ClusterChangeFreeze
 metadata: {name: one}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: UPDATE DELETE"))
 		Expect(env.Client.Delete(ctx, configuration(Default))).To(Succeed())
 		Eventually(configuration).ShouldNot(BeNil())
 		Expect(env.Client.Patch(ctx, configuration(Default), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`)))).To(Succeed())
-		Eventually(rulesOf).Should(ConsistOf("deployments: UPDATE DELETE"))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: UPDATE DELETE"))
 	})
 })

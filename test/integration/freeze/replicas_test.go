@@ -180,7 +180,7 @@ type death struct{ from, to time.Time }
 // Service led there: at that time, and because no answer came over its connection.
 func lost(f harness.Failure, deaths ...death) bool {
 	text := f.Err.Error()
-	return strings.Contains(text, `failed calling webhook "freeze.flyball.dev": failed to call webhook: Post "`) && !strings.Contains(text, "x509: ") &&
+	return strings.Contains(text, `freeze.flyball.dev": failed to call webhook: Post "`) && !strings.Contains(text, "x509: ") &&
 		slices.ContainsFunc(deaths, func(d death) bool { return f.Begun.Before(d.to) && f.Ended.After(d.from) })
 }
 
@@ -289,6 +289,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 	})
 
 	It("come back to a cluster as it was left", func() {
+		Expect(managers.env.Client.Create(ctx, deployment("prod", "web"))).To(Succeed())
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 		relabel := func() error {
@@ -299,6 +300,8 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.guard).Should(BeEmpty())
 		managers.kill()
 		Eventually(relabel).Should(Succeed(), "nothing is left that selects by labels")
+		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring(`failed calling webhook "named-1.freeze.flyball.dev"`)))
+		Expect(patch(managers.env.Client, deployment("prod", "web"), toTwo, client.DryRunAll)).To(Succeed(), "a freeze of one namespace binds no other")
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})

@@ -48,7 +48,7 @@ func TestFreeze(t *testing.T) { suite.Run(t, "Freezes") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads})
+	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads, Audit: true})
 	for _, crd := range customKinds() {
 		Expect(env.Apply(ctx, []byte(crd))).To(Succeed())
 	}
@@ -171,7 +171,7 @@ spec:
 
 // refused matches what the freezes refuse.
 func refused(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `admission webhook "freeze.flyball.dev" denied the request: change of `)
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `freeze.flyball.dev" denied the request: change of `)
 }
 
 // BeRefused succeeds for an error of a change that a freeze refuses, with a message that has all of the texts.

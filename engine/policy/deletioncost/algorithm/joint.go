@@ -30,7 +30,7 @@ func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(
 		if largest.left == 0 {
 			break
 		}
-		largest.take(total, rank)
+		largest.takeFrom(total, rank)
 	}
 	var changes []fleet.Change
 	for _, s := range all {
@@ -82,8 +82,8 @@ func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fle
 	return s
 }
 
-// take has one more pod go: of the class that goes first, from the domain that has the most pods. It edits total.
-func (s *sequence) take(total, rank map[string]int) {
+// takeFrom has one more pod go: of the class that goes first, from the domain that has the most pods. total loses it.
+func (s *sequence) takeFrom(total, rank map[string]int) {
 	c := s.classes[0]
 	in := s.waiting[c]
 	d := slices.MinFunc(slices.Collect(maps.Keys(in)), func(a, b string) int {

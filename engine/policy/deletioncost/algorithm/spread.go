@@ -83,11 +83,11 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 		slices.SortFunc(pods, stayers)
 		part := make([]slot, len(pods))
 		first := len(slots) + 1
-		placeForeign(f, part, pods, first, height)
-		keepHeights(f, part, pods, first, height)
-		fill(part, pods, slots, below)
+		placeForeignIn(part, f, pods, first, height)
+		keepHeightsIn(part, f, pods, first, height)
+		fillGapsIn(part, pods, slots, below)
 		slots = append(slots, part...)
-		evenOut(slots, first-1, below)
+		evenOutIn(slots, first-1, below)
 	}
 	return slots
 }
@@ -97,8 +97,8 @@ func stayers(a, b *fleet.Pod) int {
 	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts), cmp.Compare(a.Name, b.Name))
 }
 
-// placeForeign puts the pods whose costs are of others where they go anyway. It edits part, whose lowest height is first.
-func placeForeign(f *fleet.Fleet, part []slot, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
+// placeForeignIn puts the pods whose costs are of others where they go anyway. The lowest height of part is first.
+func placeForeignIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
 	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !f.IsForeign(p) })
 	slices.SortStableFunc(foreign, func(a, b *fleet.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
 	next := 0
@@ -113,8 +113,8 @@ func placeForeign(f *fleet.Fleet, part []slot, pods []*fleet.Pod, first int, hei
 	}
 }
 
-// keepHeights leaves pods where they are. Of several at one height, the one that has a cost already stays. It edits part.
-func keepHeights(f *fleet.Fleet, part []slot, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
+// keepHeightsIn leaves pods where they are. Of several at one height, the one that has a cost already stays.
+func keepHeightsIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
 	if height == nil {
 		return
 	}
@@ -130,9 +130,9 @@ func keepHeights(f *fleet.Fleet, part []slot, pods []*fleet.Pod, first int, heig
 	}
 }
 
-// fill gives the heights that are left to the pods that have none, from the bottom up: what stays longest first, and with more labels a
-// pod from where the fewest are below. It edits part; under are the heights below it.
-func fill(part []slot, pods []*fleet.Pod, under []slot, below []string) {
+// fillGapsIn gives the heights that are left to the pods that have none, from the bottom up: what stays longest first, and with more labels a
+// pod from where the fewest are below. under are the heights below it.
+func fillGapsIn(part []slot, pods []*fleet.Pod, under []slot, below []string) {
 	placed := map[*fleet.Pod]bool{}
 	for _, s := range part {
 		placed[s.pod] = true
@@ -160,9 +160,9 @@ func fill(part []slot, pods []*fleet.Pod, under []slot, below []string) {
 	}
 }
 
-// evenOut swaps pods of one class so that further labels are even too, give or take one pod more: each swap costs two writes. It edits
-// the slots from the index given on.
-func evenOut(slots []slot, from int, below []string) {
+// evenOutIn swaps pods of one class so that further labels are even too, give or take one pod more: each swap costs two writes. It
+// leaves the slots before the index given as they are.
+func evenOutIn(slots []slot, from int, below []string) {
 	if len(below) == 0 {
 		return
 	}

@@ -1,0 +1,98 @@
+// Package cases runs the golden cases of an adapter: a folder with adapter.yaml, and in testdata a folder a case. Each case puts an
+// object to sleep and wakes it in memory, and holds what is written, and what changes mean to a freeze, against files. It promises that
+// an adapter without a failure gives back exactly what it changed in each case, and that each of its capabilities has one.
+package cases
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+)
+
+// Result is what came of one case.
+type Result struct {
+	// Adapter is the name of the adapter, Case that of the folder of the case; empty for what concerns all cases.
+	Adapter string `json:"adapter"`
+	Case    string `json:"case,omitempty"`
+	// Failures say what is not as it should be.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// Run runs the cases of a folder. With update it writes the golden files instead of comparing with them. The first result is of the
+// adapter as a whole. An error says that there is nothing to run.
+func Run(dir string, update bool) ([]Result, error) {
+	spec, err := readStrict[v1alpha1.Adapter](filepath.Join(dir, "adapter.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	compiled, errs := adapter.Compile(spec.Name, spec.Spec, adapter.Keys{})
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("compile %s: %w", filepath.Join(dir, "adapter.yaml"), errs.ToAggregate())
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "testdata", "*", "case.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("%s has no cases: each is a folder in testdata with case.yaml and object.yaml", dir)
+	}
+	results := []Result{{Adapter: spec.Name}}
+	var runs []*run
+	for _, file := range files {
+		r := &run{dir: filepath.Dir(file), update: update, covered: map[v1alpha1.Capability]bool{}}
+		if err := r.open(&spec); err != nil {
+			r.failf("%v", err)
+		} else {
+			r.test()
+		}
+		runs = append(runs, r)
+		results = append(results, Result{spec.Name, filepath.Base(r.dir), r.failures})
+	}
+	results[0].Failures = append(uncovered(compiled, runs), unexercised(spec.Spec.Changes, runs)...)
+	return results, nil
+}
+
+// uncovered are the capabilities that no case has used.
+func uncovered(a *adapter.Adapter, runs []*run) (failures []string) {
+	for _, c := range a.Capabilities() {
+		if !slices.ContainsFunc(runs, func(r *run) bool { return r.covered[c] }) {
+			failures = append(failures, fmt.Sprintf("no case exercises the capability %s", c))
+		}
+	}
+	return failures
+}
+
+// Folders finds the folders with an adapter.yaml in a directory, itself included, in order.
+func Folders(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() == "adapter.yaml" {
+			found = append(found, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for adapters: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("look for adapters: there is no adapter.yaml in %s", dir)
+	}
+	slices.SortFunc(found, cmp.Compare)
+	return found, nil
+}
+
+// readStrict decodes a YAML file and refuses unknown and repeated fields.
+func readStrict[T any](file string) (v T, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return v, err
+	}
+	if err := yaml.UnmarshalStrict(text, &v); err != nil {
+		return v, fmt.Errorf("decode %s: %w", file, err)
+	}
+	return v, nil
+}

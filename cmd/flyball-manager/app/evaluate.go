@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admit/server"
+)
+
+// evaluate answers pipelines on the webhook's server, by what judges the webhook's requests.
+func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("set up the evaluate API: %w", err)
+	}
+	log := j.opts.Log.WithName("evaluate")
+	s.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
+		Court:  &court.Court{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
+		KindOf: j.kindOf,
+		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
+		Audiences: j.opts.Webhook.Evaluate.Audiences, Rate: j.opts.Webhook.Evaluate.Rate,
+		Clock: j.clock, Pace: clock.RealClock{}, Ready: j.world.Ready, Log: log,
+	}))
+	return nil
+}
+
+// kindOf says how an adapted kind is served.
+func (j *judging) kindOf(gk schema.GroupKind) (court.Kind, bool) {
+	resource, adapted := j.world.Resource(gk)
+	if !adapted {
+		return court.Kind{}, false
+	}
+	outside := j.world.Scope().ClusterScoped
+	return court.Kind{Resource: resource, Namespaced: outside == nil || !outside(gk)}, true
+}
+
+// liveObjects reads objects from the API server.
+type liveObjects struct{ client dynamic.Interface }
+
+// Object implements court.Objects.
+func (l liveObjects) Object(ctx context.Context, t court.Target) ([]byte, error) {
+	object, err := l.client.Resource(t.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", t.Ref, err)
+	}
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", t.Ref, err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
+)
+
+func newAdapterTest(s *session) *cobra.Command {
+	update := false
+	cmd := &cobra.Command{
+		Use:   "test DIR...",
+		Short: "Run the golden cases of adapters, as the library runs its own",
+		Long: `Runs the golden cases of every adapter.yaml in the directories. Each folder of testdata beside it is a case: object.yaml is put to
+sleep and woken in memory as case.yaml asks, and what is written is compared with the golden files. docs/adapters.md describes them.
+
+A capability of an adapter that no case exercises is a failure. No cluster is needed.
+
+Exit codes: 0 all cases pass, 1 one does not, or an error.`,
+		Example: "  kubectl flyball adapter test adapters/\n  kubectl flyball adapter test adapters/bakery.example.com/Oven --update",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, err := draft.RunCases(args, update)
+			if err != nil {
+				return err
+			}
+			if err := s.print(found); err != nil {
+				return err
+			}
+			if !found.Passed {
+				return exit{code: exitError}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&update, "update", false, "Write the golden files instead of comparing with them; read them before you keep them")
+	return cmd
+}

@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// exitLeft is the exit code of migrate where something is left behind.
+const exitLeft = 2
+
+type migrateVerb struct {
+	*session
+	place
+	manifests
+	takeOver, apply bool
+	tools           []migrate.Tool
+	// sleeping is where sleepers are looked for: as in, but what is in the cluster counts before what files say.
+	sleeping *migrate.Input
+}
+
+func newMigrate(s *session) *cobra.Command {
+	v := &migrateVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "migrate [TOOL...]",
+		Short: "Turn the objects of other tools into Flyball's, and take over what they keep asleep",
+		Long: fmt.Sprintf(`Reads the objects of other tools, from the cluster or from files, and prints Flyball's objects for them as YAML, with a comment on
+every difference, on what is left behind and on what is to be done by hand. Every object printed is checked as the manager checks it.
+Without names all tools are looked for. They are: %s.
+
+With --take-over, the originals that a tool keeps of sleeping workloads (in annotations or Secrets) move into Flyball's ledger, in one
+patch each, and the tool's marks go. Stop the tool first, and apply what is printed: what no policy puts to sleep is left as it is. It is
+a dry run unless --apply is given. A field that somebody has changed since stays as it is. A second run finds nothing to do.
+
+Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
+		Example:   "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
+		ValidArgs: migrate.Names(tools.All()),
+		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+	}
+	v.place.addFlags(cmd)
+	v.manifests.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
+	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
+	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
+	return cmd
+}
+
+func (v *migrateVerb) run(ctx context.Context, args []string) error {
+	var err error
+	switch {
+	case v.apply && !v.takeOver:
+		return errors.New("--apply goes with --take-over; what is printed without it is applied with kubectl apply -f -")
+	case v.apply && v.offline:
+		return errors.New("--apply writes to a cluster: leave --offline away")
+	case v.offline && len(v.paths) == 0:
+		return errors.New("--offline needs manifests to work from: give -f DIR")
+	}
+	if v.tools, err = migrate.Pick(tools.All(), args); err != nil {
+		return err
+	}
+	in, lists, err := v.read(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := migrate.Run(v.tools, in, lists)
+	if err != nil {
+		return err
+	}
+	if v.takeOver {
+		return v.runTakeOver(ctx, lists, out)
+	}
+	finding, err := migrate.NewFinding(out, v.tools)
+	if err != nil {
+		return err
+	}
+	if err := v.printManifests(finding); err != nil {
+		return err
+	}
+	if len(finding.Left) > 0 {
+		return exit{code: exitLeft}
+	}
+	return nil
+}
+
+// printManifests prints YAML with comments, unless another format is asked for.
+func (v *migrateVerb) printManifests(f *migrate.Finding) error {
+	if v.format == report.YAML {
+		return report.Print(v.Out, f, report.Table, false)
+	}
+	return v.print(f)
+}
+
+// read gives what tools look at, and the world that their objects come into: only its adapters matter unless something is taken over.
+func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
+	namespace, err := v.namespace()
+	if err != nil {
+		return nil, world.Lists{}, err
+	}
+	in := &migrate.Input{Files: len(v.paths) > 0}
+	var m *source.Manifests
+	if in.Files {
+		if m, err = v.files(v.paths, namespace).Read(); err != nil {
+			return nil, world.Lists{}, err
+		}
+		in.Objects = v.objectsOf(m, namespace)
+	}
+	if v.offline {
+		w, err := v.files(v.paths, namespace).World(m)
+		if err != nil {
+			return nil, world.Lists{}, err
+		}
+		v.sleeping = in
+		return in, w.Lists, nil
+	}
+	if v.all {
+		namespace = ""
+	}
+	return v.readCluster(ctx, in, namespace)
+}
+
+// objectsOf are the objects of files, each in its namespace.
+func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate.Object {
+	outside := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
+	for _, k := range migrate.Kinds(v.tools, true) {
+		outside[k.GroupKind] = k.Cluster
+	}
+	var all []migrate.Object
+	for i, raw := range m.Others {
+		o := migrate.NewObject(raw, m.Place(i))
+		u := &unstructured.Unstructured{}
+		if o.Namespace() == "" && !outside[o.GroupKind()] && u.UnmarshalJSON(raw) == nil {
+			u.SetNamespace(namespace)
+			if placed, err := u.MarshalJSON(); err == nil {
+				o = migrate.NewObject(placed, m.Place(i))
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// readCluster reads the tools' objects, unless files have them, and for a take-over the world.
+func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namespace string) (*migrate.Input, world.Lists, error) {
+	cluster, err := v.cluster()
+	if err != nil {
+		return nil, world.Lists{}, err
+	}
+	p := v.startProgress()
+	defer p.done()
+	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	lists, err := v.lists(ctx, cluster, namespace)
+	if err != nil {
+		return nil, lists, err
+	}
+	v.sleeping = &migrate.Input{}
+	loaded := map[schema.GroupKind]bool{}
+	if v.takeOver {
+		for _, a := range lists.Adapters {
+			loaded[schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}] = true
+		}
+		for _, raw := range lists.Objects {
+			v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
+		}
+	}
+	var kinds []schema.GroupKind
+	for _, k := range migrate.Kinds(v.tools, v.takeOver) {
+		if !loaded[k.GroupKind] && (!in.Files || v.takeOver) {
+			kinds = append(kinds, k.GroupKind)
+		}
+	}
+	raws, err := cluster.Objects(ctx, kinds, namespace)
+	if err != nil {
+		return nil, lists, err
+	}
+	for _, raw := range raws {
+		v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
+	}
+	if !in.Files {
+		in = v.sleeping
+	}
+	return in, lists, nil
+}
+
+// lists is the world of the cluster where something is taken over; else that of the library's adapters is enough.
+func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
+	if !v.takeOver {
+		w, err := v.files(nil, namespace).World(&source.Manifests{})
+		if err != nil {
+			return world.Lists{}, err
+		}
+		return w.Lists, nil
+	}
+	w, err := cluster.Load(ctx, source.Query{Namespace: namespace})
+	if err != nil {
+		return world.Lists{}, err
+	}
+	v.showNotes(w)
+	return w.Lists, nil
+}
+
+// runTakeOver moves originals into the ledger. A dry run takes the policies that are printed for applied.
+func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *migrate.Output) error {
+	found := &migrate.Handovers{DryRun: !v.apply}
+	slept := &migrate.Output{}
+	for i := range v.tools {
+		if v.tools[i].Sleepers != nil {
+			v.tools[i].Sleepers(v.sleeping, slept)
+		}
+	}
+	found.Left = slept.Left
+	if !v.apply {
+		found.Unapplied = unapplied(lists, out)
+		lists = out.Over(lists)
+	}
+	var err error
+	if found.Items, err = migrate.TakeOver(lists, slept.Sleepers, v.Now()); err != nil {
+		return err
+	}
+	if v.apply {
+		if err := v.write(ctx, lists, found.Items); err != nil {
+			return err
+		}
+	}
+	if err := v.print(found); err != nil {
+		return err
+	}
+	if found.LeavesSomething() {
+		return exit{code: exitLeft}
+	}
+	return nil
+}
+
+// unapplied names the policies that are printed and that a world does not have.
+func unapplied(lists world.Lists, out *migrate.Output) []string {
+	var names []string
+	for _, e := range out.Emitted {
+		p, ok := e.Object.(policy.Object)
+		if ok && !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == source.IDOf(p) }) {
+			names = append(names, source.IDOf(p).String())
+		}
+	}
+	return names
+}
+
+// write sends the patches. Rights that are missing are named together; everything else that fails is said of the object it concerns.
+func (v *migrateVerb) write(ctx context.Context, lists world.Lists, items []*migrate.Handover) error {
+	cluster, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	p := v.startProgress()
+	defer p.done()
+	var missing source.MissingRights
+	for _, h := range items {
+		if h.Patch == nil {
+			continue
+		}
+		if why := unready(lists, h.Policy()); why != "" {
+			h.Left = why
+			continue
+		}
+		p.doing("writing " + h.Target)
+		mapping, err := cluster.Mapper.RESTMapping(h.Ref().GroupKind)
+		if err != nil {
+			return fmt.Errorf("find how %s is served: %w", h.Ref().Kind, err)
+		}
+		_, err = cluster.Client.Resource(mapping.Resource).Namespace(h.Ref().Namespace).
+			Patch(ctx, h.Ref().Name, types.MergePatchType, h.Patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
+		switch {
+		case err == nil:
+			h.Done = true
+		case apierrors.IsConflict(err):
+			h.Error = "it has been changed since it was read; run the command again"
+		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "cannot patch resource"):
+			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref().Namespace}
+			h.Error = "this right is needed: " + right.String()
+			if !slices.Contains(missing, right) {
+				missing = append(missing, right)
+			}
+		default:
+			h.Error = err.Error()
+		}
+	}
+	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *migrate.Handover) bool { return h.Done }) {
+		return missing
+	}
+	return nil
+}
+
+// unready says why nothing may be taken over for a policy yet; empty: it may.
+func unready(lists world.Lists, id workload.Policy) string {
+	if id == (workload.Policy{}) {
+		return ""
+	}
+	for _, p := range lists.Policies {
+		if source.IDOf(p) != id {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		if err != nil {
+			return err.Error()
+		}
+		var status struct {
+			Status struct{ Conditions []metav1.Condition }
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
+			return err.Error()
+		}
+		if c := apimeta.FindStatusCondition(status.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("%s is not Ready yet: wait until it is, or see kubectl flyball status", id)
+		}
+	}
+	return ""
+}

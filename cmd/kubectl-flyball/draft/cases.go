@@ -1,0 +1,73 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"flyball.dev/flyball/adapters/cases"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+)
+
+// Cases are the golden cases of adapters, and what came of each.
+type Cases struct {
+	Passed  bool           `json:"passed"`
+	Results []cases.Result `json:"results"`
+}
+
+// RunCases runs the cases of every adapter in some directories. With update it writes the golden files instead of comparing with them.
+func RunCases(dirs []string, update bool) (*Cases, error) {
+	all := &Cases{Passed: true}
+	for _, dir := range dirs {
+		folders, err := cases.Folders(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range folders {
+			results, err := cases.Run(folder, update)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range results {
+				all.Passed = all.Passed && len(r.Failures) == 0
+			}
+			all.Results = append(all.Results, results...)
+		}
+	}
+	return all, nil
+}
+
+// Names implements report.Finding.
+func (c *Cases) Names() []string {
+	names := make([]string, len(c.Results))
+	for i, r := range c.Results {
+		names[i] = strings.TrimSuffix(r.Adapter+"/"+r.Case, "/")
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (c *Cases) Text(w *report.Writer) {
+	failed, rows := 0, make([][]report.Cell, len(c.Results))
+	for i, r := range c.Results {
+		said := report.Cell{Text: "ok", Style: report.Good}
+		if len(r.Failures) > 0 {
+			failed++
+			said = report.Cell{Text: fmt.Sprintf("%d failures", len(r.Failures)), Style: report.Bad}
+			if len(r.Failures) == 1 {
+				said.Text = "1 failure"
+			}
+		}
+		rows[i] = []report.Cell{{Text: r.Adapter}, {Text: cmp.Or(r.Case, "(all cases together)")}, said}
+	}
+	w.Grid("", []string{"ADAPTER", "CASE", "RESULT"}, rows)
+	for _, r := range c.Results {
+		if len(r.Failures) == 0 {
+			continue
+		}
+		w.Heading("%s", strings.TrimSuffix(r.Adapter+" "+r.Case, " "))
+		for _, failure := range r.Failures {
+			w.Line("  %s", strings.ReplaceAll(strings.TrimRight(failure, "\n"), "\n", "\n    "))
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package migrate
+
+import (
+	"strings"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+)
+
+// Handovers are what a take-over writes, or has written.
+type Handovers struct {
+	Items []*Handover `json:"items"`
+	// Left are things of the tools that a take-over cannot move.
+	Left []Left `json:"leftBehind,omitempty"`
+	// Unapplied names policies that are printed and not in the cluster: a dry run takes them for applied.
+	Unapplied []string `json:"unapplied,omitempty"`
+	// DryRun says that nothing was written.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// LeavesSomething says whether anything was left as it was.
+func (h *Handovers) LeavesSomething() bool {
+	for _, item := range h.Items {
+		if item.Left != "" || item.Error != "" || len(item.ByHand) > 0 {
+			return true
+		}
+	}
+	return len(h.Left) > 0
+}
+
+// Names implements report.Finding.
+func (h *Handovers) Names() []string {
+	names := make([]string, len(h.Items))
+	for i, item := range h.Items {
+		names[i] = strings.ToLower(item.ref.Kind) + "/" + item.ref.Name
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (h *Handovers) Text(w *report.Writer) {
+	for _, name := range h.Unapplied {
+		w.Line("not applied yet, and taken for applied: %s", name)
+	}
+	if len(h.Items) == 0 && len(h.Left) == 0 {
+		w.Line("There is nothing to take over.")
+		return
+	}
+	for _, item := range h.Items {
+		h.item(w, item)
+	}
+	for _, l := range h.Left {
+		w.Line("%s: left as it is: %s", l.Object, l.What)
+	}
+	if h.DryRun {
+		w.Line("")
+		w.Line("This was a dry run: nothing was written. --apply writes it.")
+	}
+}
+
+func (h *Handovers) item(w *report.Writer, item *Handover) {
+	switch {
+	case item.Error != "":
+		w.Line("%s: %s", item.Target, w.Styled("not written: "+item.Error, report.Bad))
+	case item.Left != "":
+		w.Line("%s: %s", item.Target, w.Styled("left as it is: "+item.Left, report.Warn))
+	case item.Patch == nil:
+		w.Line("%s: nothing to write", item.Target)
+	case item.By == "":
+		w.Line("%s: marks removed", item.Target)
+	default:
+		w.Line("%s: taken over for %s", item.Target, item.By)
+	}
+	for _, f := range item.Fields {
+		w.Line("  %s was %s, set %s", f.Pointer, brief(f.Was), brief(f.Set))
+	}
+	for _, m := range item.Marks {
+		w.Line("  out: %s", m)
+	}
+	for _, n := range item.ByHand {
+		w.Line("  by hand: %s", w.Styled(n, report.Warn))
+	}
+	for _, n := range item.Notes {
+		w.Line("  note: %s", n)
+	}
+	if w.Wide && item.Patch != nil {
+		w.Line("  patch: %s", item.Patch)
+	}
+}

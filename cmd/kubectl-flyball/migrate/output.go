@@ -1,0 +1,186 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// own is an object of Flyball's: a policy or an adapter.
+type own interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Emitted is one object of Flyball's with what is to be known of it.
+type Emitted struct {
+	// From names the objects that it was made of.
+	From string
+	// Notes say where it differs from what it was made of.
+	Notes  []string
+	Object own
+
+	from []Object
+}
+
+// Note adds a difference.
+func (e *Emitted) Note(format string, args ...any) *Emitted {
+	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
+	return e
+}
+
+// Left is something that has no counterpart.
+type Left struct {
+	// Object names what has it, and Place where that stands.
+	Object string `json:"object"`
+	Place  string `json:"place,omitempty"`
+	What   string `json:"what"`
+}
+
+// Output is what tools give.
+type Output struct {
+	Emitted []*Emitted
+	Left    []Left
+	// Steps are what is to be done by hand, in order.
+	Steps    []string
+	Sleepers []Sleeper
+}
+
+// Emit adds an object that was made of others.
+func (o *Output) Emit(obj own, from ...Object) *Emitted {
+	obj.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(reflect.TypeOf(obj).Elem().Name()))
+	e := &Emitted{Object: obj, from: from}
+	for i, f := range from {
+		if i > 0 {
+			e.From += ", "
+		}
+		e.From += f.Ref().String()
+		if f.Place != "" {
+			e.From += " (" + f.Place + ")"
+		}
+	}
+	o.Emitted = append(o.Emitted, e)
+	return e
+}
+
+// Leave says that something of an object is left behind.
+func (o *Output) Leave(of Object, format string, args ...any) {
+	left := Left{Object: of.Ref().String(), Place: of.Place, What: fmt.Sprintf(format, args...)}
+	if !slices.Contains(o.Left, left) {
+		o.Left = append(o.Left, left)
+	}
+}
+
+// Step adds something to do by hand, once.
+func (o *Output) Step(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(o.Steps, text) {
+		o.Steps = append(o.Steps, text)
+	}
+}
+
+// Run has tools convert what they find in an input. The lists are the world that the objects given come into: its adapters are used
+// to check them. What would be refused is left behind.
+func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
+	out := &Output{}
+	for i := range tools {
+		one := &Output{}
+		tools[i].Convert(in, one)
+		if len(one.Emitted)+len(one.Left) == 0 {
+			continue
+		}
+		out.Emitted = append(out.Emitted, one.Emitted...)
+		out.Left = append(out.Left, one.Left...)
+		for _, s := range one.Steps {
+			out.Step("%s: %s", tools[i].Title, s)
+		}
+	}
+	out.unite()
+	return out, out.check(into)
+}
+
+// unite gives objects of the same kind and name different names.
+func (o *Output) unite() {
+	seen := map[string]int{}
+	for _, e := range o.Emitted {
+		id := fmt.Sprintf("%s/%s/%s", e.Object.GetObjectKind().GroupVersionKind().Kind, e.Object.GetNamespace(), e.Object.GetName())
+		if seen[id]++; seen[id] > 1 {
+			name := fmt.Sprintf("%s-%d", e.Object.GetName(), seen[id])
+			e.Note("another object given has the name %s", e.Object.GetName())
+			e.Object.SetName(name)
+		}
+	}
+}
+
+// check compiles what is given, and leaves behind what would be refused.
+func (o *Output) check(into world.Lists) error {
+	memory, err := world.NewMemory(o.Over(into))
+	if err != nil {
+		return err
+	}
+	o.Emitted = slices.DeleteFunc(o.Emitted, func(e *Emitted) bool {
+		p, ok := e.Object.(policy.Object)
+		if !ok {
+			return false
+		}
+		found := memory.Find(workload.Policy{Kind: p.GetObjectKind().GroupVersionKind().Kind, Namespace: p.GetNamespace(), Name: p.GetName()})
+		if found == nil || len(found.Invalid) == 0 {
+			return false
+		}
+		for _, f := range e.from {
+			o.Leave(f, "its counterpart would be refused: %v", found.Invalid.ToAggregate())
+		}
+		return true
+	})
+	return nil
+}
+
+// Over gives a world with what is given laid over it. Adapters that do not compile are left out.
+func (o *Output) Over(into world.Lists) world.Lists {
+	into.Policies, into.Adapters = slices.Clone(into.Policies), slices.Clone(into.Adapters)
+	for _, e := range o.Emitted {
+		switch obj := e.Object.(type) {
+		case *v1alpha1.Adapter:
+			_, errs := adapter.Compile(obj.Name, obj.Spec, adapter.Keys{})
+			known := slices.ContainsFunc(into.Adapters, func(a *v1alpha1.Adapter) bool { return a.Name == obj.Name })
+			if len(errs) == 0 && !known {
+				into.Adapters = append(into.Adapters, obj)
+			}
+		case policy.Object:
+			if !slices.ContainsFunc(into.Policies, func(p policy.Object) bool { return sameObject(p, obj) }) {
+				into.Policies = append(into.Policies, obj)
+			}
+		}
+	}
+	return into
+}
+
+func sameObject(a, b policy.Object) bool {
+	return a.GetObjectKind().GroupVersionKind().Kind == b.GetObjectKind().GroupVersionKind().Kind && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
+}
+
+// plain is an object as people write it: without status and without what is empty.
+func plain(obj own) (map[string]any, error) {
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", obj.GetName(), err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", obj.GetName(), err)
+	}
+	delete(m, "status")
+	if metadata, ok := m["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	return m, nil
+}

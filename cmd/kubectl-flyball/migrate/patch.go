@@ -1,0 +1,177 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const annotationLedger = v1alpha1.AnnotationLedger
+
+// put sets a member of a merge patch from a JSON text; an empty one removes it.
+func put(edit map[string]any, tokens []string, text string) error {
+	for _, t := range tokens[:len(tokens)-1] {
+		next, ok := edit[t].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			edit[t] = next
+		}
+		edit = next
+	}
+	last := tokens[len(tokens)-1]
+	if text == "" {
+		edit[last] = nil
+		return nil
+	}
+	if !json.Valid([]byte(text)) {
+		return fmt.Errorf("%q is no JSON", text)
+	}
+	edit[last] = json.RawMessage(text)
+	return nil
+}
+
+// applied is an object after one patch.
+func applied(raw []byte, p *workload.Patch) ([]byte, error) {
+	if p.Type != types.JSONPatchType {
+		return jsonpatch.MergePatch(raw, p.Body)
+	}
+	ops, err := jsonpatch.DecodePatch(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Apply(raw)
+}
+
+// diff makes the patch from the object as it is to the object as it is to be.
+func (w *takeover) diff(after []byte) error {
+	before := []byte(w.live.Raw)
+	var err error
+	if after, err = withVersionOf(after, w.live); err != nil {
+		return fmt.Errorf("%s: %w", w.Target, err)
+	}
+	patch, err := jsonpatch.CreateMergePatch(before, after)
+	if err != nil {
+		return fmt.Errorf("%s: compare: %w", w.Target, err)
+	}
+	if bytes.Equal(patch, []byte("{}")) {
+		return nil
+	}
+	for _, f := range w.Fields {
+		if live := w.live.At(path.Pointer(f.Pointer).Tokens()).Raw; !equal(live, f.Set) && !w.replaces() {
+			w.note("%s changes from %s to %s: that is what %s asks for", f.Pointer, brief(live), brief(f.Set), w.By)
+		}
+	}
+	var m map[string]any
+	if err := json.Unmarshal(patch, &m); err != nil {
+		return fmt.Errorf("%s: compare: %w", w.Target, err)
+	}
+	metadata, _ := m["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		m["metadata"] = metadata
+	}
+	if version := w.live.Get("metadata.resourceVersion").Str; version != "" {
+		metadata["resourceVersion"] = version
+	}
+	if fields := w.live.Get("metadata.managedFields"); fields.IsArray() && len(w.Fields) > 0 {
+		if metadata["managedFields"], err = released(fields.Raw, w.Fields); err != nil {
+			return fmt.Errorf("%s: %w", w.Target, err)
+		}
+	}
+	w.Patch, err = json.Marshal(m)
+	return err
+}
+
+// replaces says whether the object comes to sleep by another field than before.
+func (w *takeover) replaces() bool {
+	for _, o := range w.open {
+		if o.Replaced {
+			return true
+		}
+	}
+	return false
+}
+
+// withVersionOf is an object with the resourceVersion of another form of it.
+func withVersionOf(raw []byte, live Object) ([]byte, error) {
+	var version any
+	if v := live.Get("metadata.resourceVersion"); v.Exists() {
+		version = v.Str
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": version}})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.MergePatch(raw, patch)
+}
+
+// released are managed fields in which nobody but Flyball owns what comes into the ledger. Who else owns a field that holds what the
+// ledger says was set has written it later, so its owner would seem to want the object asleep.
+func released(managedFields string, fields []Taken) ([]any, error) {
+	var managers []any
+	if err := json.Unmarshal([]byte(managedFields), &managers); err != nil {
+		return nil, fmt.Errorf("read managed fields: %w", err)
+	}
+	var kept []any
+	for _, m := range managers {
+		manager, _ := m.(map[string]any)
+		owned, _ := manager["fieldsV1"].(map[string]any)
+		if name, _ := manager["manager"].(string); owned == nil || strings.HasPrefix(name, workload.FieldManager) {
+			kept = append(kept, m)
+			continue
+		}
+		for _, f := range fields {
+			disown(owned, path.Pointer(f.Pointer).Tokens())
+		}
+		if len(owned) > 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept, nil
+}
+
+// disown takes a field out of a set of fields, and what is empty then.
+func disown(owned map[string]any, tokens []string) {
+	key := "f:" + tokens[0]
+	inner, ok := owned[key].(map[string]any)
+	if !ok {
+		return
+	}
+	if len(tokens) > 1 {
+		if len(inner) == 0 {
+			return // it owns the whole around the field
+		}
+		disown(inner, tokens[1:])
+		if len(inner) > 0 {
+			return
+		}
+	}
+	delete(owned, key)
+}
+
+// equal compares two JSON texts, of which either may be empty for an absent value.
+func equal(a, b string) bool {
+	return a == b || a != "" && b != "" && path.Equal(a, b)
+}
+
+func brief(text string) string {
+	if text == "" {
+		return "absent"
+	}
+	return text
+}
+
+func cmpOr(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

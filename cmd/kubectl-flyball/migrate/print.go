@@ -1,0 +1,119 @@
+package migrate
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+)
+
+// Finding is what is printed: Flyball's objects with the differences, what is left behind, and what is to be done by hand.
+type Finding struct {
+	Objects []FindingObject `json:"objects"`
+	Left    []Left          `json:"leftBehind"`
+	Steps   []string        `json:"steps,omitempty"`
+	// Looked are the titles of the tools that were looked for.
+	Looked []string `json:"-"`
+}
+
+// FindingObject is one object of Flyball's.
+type FindingObject struct {
+	From   string         `json:"from"`
+	Notes  []string       `json:"differences,omitempty"`
+	Object map[string]any `json:"object"`
+
+	name string
+}
+
+// NewFinding gives what is printed of an output.
+func NewFinding(out *Output, looked []Tool) (*Finding, error) {
+	f := &Finding{Objects: []FindingObject{}, Left: append([]Left{}, out.Left...), Steps: out.Steps}
+	for i := range looked {
+		f.Looked = append(f.Looked, looked[i].Title)
+	}
+	for _, e := range out.Emitted {
+		m, err := plain(e.Object)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.ToLower(e.Object.GetObjectKind().GroupVersionKind().Kind) + "/" + e.Object.GetName()
+		f.Objects = append(f.Objects, FindingObject{From: e.From, Notes: e.Notes, Object: m, name: name})
+	}
+	return f, nil
+}
+
+// Names implements report.Finding.
+func (f *Finding) Names() []string {
+	names := make([]string, len(f.Objects))
+	for i := range f.Objects {
+		names[i] = f.Objects[i].name
+	}
+	return names
+}
+
+// Text implements report.Finding: YAML that can be applied, with everything else in comments.
+func (f *Finding) Text(w *report.Writer) {
+	if len(f.Objects)+len(f.Left) == 0 {
+		comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
+		return
+	}
+	for i := range f.Objects {
+		o := &f.Objects[i]
+		if i > 0 {
+			w.Line("---")
+		}
+		comment(w, "", "From "+o.From)
+		for _, note := range o.Notes {
+			comment(w, "- ", note)
+		}
+		text, err := yaml.Marshal(o.Object)
+		if err != nil { // it was decoded from JSON
+			text = fmt.Appendf(nil, "# %v\n", err)
+		}
+		w.Line("%s", strings.TrimSuffix(string(text), "\n"))
+	}
+	if len(f.Objects) > 0 {
+		w.Line("---")
+	}
+	if len(f.Left) > 0 {
+		comment(w, "", fmt.Sprintf("Left behind: %d", len(f.Left)))
+		for _, l := range f.Left {
+			at := l.Object
+			if l.Place != "" {
+				at += " (" + l.Place + ")"
+			}
+			comment(w, "- ", at+": "+l.What)
+		}
+	} else {
+		comment(w, "", "Nothing is left behind.")
+	}
+	if len(f.Steps) > 0 {
+		comment(w, "", "To do by hand, in this order:")
+		for i, s := range f.Steps {
+			comment(w, fmt.Sprintf("%d. ", i+1), s)
+		}
+	}
+}
+
+// commentWidth is how many letters a line of a comment has at most, unless a word is longer.
+const commentWidth = 118
+
+// comment writes a text as lines of a YAML comment; those after the first are indented below the lead.
+func comment(w *report.Writer, lead, text string) {
+	line := "# " + lead
+	indent := "# " + strings.Repeat(" ", len(lead))
+	empty := true
+	for _, word := range strings.Fields(text) {
+		if !empty && len(line)+1+len(word) > commentWidth {
+			w.Line("%s", line)
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	w.Line("%s", line)
+}

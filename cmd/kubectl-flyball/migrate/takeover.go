@@ -1,0 +1,304 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Sleeper is an object that a tool keeps asleep, or once did, with what the tool remembers of it.
+type Sleeper struct {
+	Object    Object
+	Originals []Original
+	// Marks are JSON pointers of what the tool has left on the object besides.
+	Marks []string
+	// Notes are what a person should know, and ByHand what a person has to do: no take-over can.
+	Notes, ByHand []string
+}
+
+// Original is one field that a tool has changed.
+type Original struct {
+	// Pointer is the JSON pointer of the field; every token is a member's name.
+	Pointer string
+	// Was is the JSON text of what was there before; empty: nothing.
+	Was string
+	// Set is the JSON text of what the tool has written; empty: it has removed the field.
+	Set string
+	// AnySet is true where it is not known what the tool has written: whatever is there is taken for that.
+	AnySet bool
+	// Replaced is true where Flyball puts the object to sleep by another field, and this one goes.
+	Replaced bool
+	// Made is true where the object around the field goes too, if nothing else is in it.
+	Made bool
+}
+
+// Handover is what is to be written to one object.
+type Handover struct {
+	Target string `json:"target"`
+	// By is the policy whose doing the sleep is from now on; empty where only marks go.
+	By string `json:"by,omitempty"`
+	// Fields are what comes into the ledger.
+	Fields []Taken `json:"fields,omitempty"`
+	// Marks are the JSON pointers of what goes.
+	Marks []string `json:"marks,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+	// ByHand is what a person has to do.
+	ByHand []string `json:"byHand,omitempty"`
+	// Left says why the object is left as it is; empty: it is not.
+	Left string `json:"left,omitempty"`
+	// Patch is the merge patch, with the resourceVersion that was read as its precondition; absent where there is nothing to write.
+	Patch json.RawMessage `json:"patch,omitempty"`
+	// Done is true once it is written, and Error says why it could not be.
+	Done  bool   `json:"done,omitempty"`
+	Error string `json:"error,omitempty"`
+
+	ref    workload.Ref
+	policy workload.Policy
+}
+
+// Taken is one field in the ledger.
+type Taken struct {
+	Pointer string `json:"pointer"`
+	Was     string `json:"was,omitempty"`
+	Set     string `json:"set,omitempty"`
+}
+
+// Ref names the object.
+func (h *Handover) Ref() workload.Ref { return h.ref }
+
+// Policy is whose doing the sleep is from now on.
+func (h *Handover) Policy() workload.Policy { return h.policy }
+
+// takeover is the work on one object while it lasts.
+type takeover struct {
+	Handover
+	live    Object
+	sleeper Sleeper
+	// open are the originals that come into the ledger, and awake is the object as its owner has it.
+	open  []Original
+	awake []byte
+}
+
+// TakeOver works out what is to be written to each sleeper: the ledger that Flyball would have written had it put the object to sleep
+// itself, and the tool's marks out. It puts the originals back in memory, has the policies of the world put the object to sleep
+// again, and gives the difference to the object as it is. So every entry is the engine's own, with the policy that claims the field.
+// What no policy claims is left as it is: the ledger alone would wake it.
+func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, error) {
+	var works []*takeover
+	for _, s := range united(sleepers) {
+		w := &takeover{Handover: Handover{Target: s.Object.Ref().String(), Notes: s.Notes, ByHand: s.ByHand, ref: s.Object.Ref()}, live: s.Object, sleeper: s}
+		if err := w.restore(); err != nil {
+			return nil, err
+		}
+		if len(w.open)+len(w.Marks)+len(w.Notes)+len(w.ByHand) > 0 {
+			works = append(works, w)
+		}
+	}
+	memory, err := awakeWorld(in, works)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Handover, 0, len(works))
+	for _, w := range works {
+		if err := w.hand(memory, now); err != nil {
+			return nil, err
+		}
+		all = append(all, &w.Handover)
+	}
+	slices.SortFunc(all, func(a, b *Handover) int { return a.ref.Compare(b.ref) })
+	return all, nil
+}
+
+// united are the sleepers, one an object.
+func united(sleepers []Sleeper) []Sleeper {
+	var all []Sleeper
+	for _, s := range sleepers {
+		i := slices.IndexFunc(all, func(o Sleeper) bool { return o.Object.Ref() == s.Object.Ref() })
+		if i < 0 {
+			all = append(all, s)
+			continue
+		}
+		all[i].Originals = slices.Concat(all[i].Originals, s.Originals)
+		all[i].Marks = slices.Concat(all[i].Marks, s.Marks)
+		all[i].Notes = slices.Concat(all[i].Notes, s.Notes)
+		all[i].ByHand = slices.Concat(all[i].ByHand, s.ByHand)
+	}
+	return all
+}
+
+// awakeWorld is the world in which the originals are back.
+func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
+	objects := slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
+		ref := NewObject(raw, "").Ref()
+		return slices.ContainsFunc(works, func(w *takeover) bool { return w.ref == ref })
+	})
+	for _, w := range works {
+		objects = append(objects, w.awake)
+	}
+	in.Objects = objects
+	return world.NewMemory(in)
+}
+
+// restore puts the originals back and takes the marks out, in memory.
+func (w *takeover) restore() error {
+	ledger, _, err := workload.ParseLedger(cmpOr(w.live.Get("metadata.annotations").Map()[annotationLedger].String(), "{}"))
+	if err != nil {
+		w.Left = err.Error() + ": it is never written"
+	}
+	edit := map[string]any{}
+	for _, o := range w.sleeper.Originals {
+		tokens := path.Pointer(o.Pointer).Tokens()
+		current := w.live.At(tokens).Raw
+		switch {
+		case ledger.Find(o.Pointer) != nil:
+			continue // it has been taken over, and an entry that is there stays
+		case !o.AnySet && !equal(current, o.Set):
+			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer, brief(current), brief(o.Set))
+			continue
+		case equal(o.Was, current):
+			continue // nothing was changed
+		}
+		w.open = append(w.open, o)
+		if err := put(edit, tokens, o.Was); err != nil {
+			return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
+		}
+		if around := tokens[:len(tokens)-1]; o.Made && o.Was == "" && len(w.live.At(around).Map()) == 1 {
+			if err := put(edit, around, ""); err != nil {
+				return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
+			}
+		}
+	}
+	for _, m := range w.sleeper.Marks {
+		if tokens := path.Pointer(m).Tokens(); w.live.At(tokens).Exists() {
+			w.Marks = append(w.Marks, m)
+			if err := put(edit, tokens, ""); err != nil {
+				return err
+			}
+		}
+	}
+	patch, err := json.Marshal(edit)
+	if err != nil {
+		return fmt.Errorf("%s: put the originals back: %w", w.Target, err)
+	}
+	if w.awake, err = jsonpatch.MergePatch([]byte(w.live.Raw), patch); err != nil {
+		return fmt.Errorf("%s: put the originals back: %w", w.Target, err)
+	}
+	return nil
+}
+
+// hand finds the policy that claims the originals, and makes the patch.
+func (w *takeover) hand(memory *world.Memory, now time.Time) error {
+	if w.Left != "" {
+		w.Marks = nil
+		return nil
+	}
+	after := w.awake
+	if len(w.open) > 0 {
+		claimed, err := w.claim(memory, now)
+		if err != nil {
+			return err
+		}
+		if claimed == nil {
+			w.Marks = nil
+			return nil
+		}
+		after = claimed
+	}
+	return w.diff(after)
+}
+
+// claim has the policies put the object to sleep, and gives the object then; nil where none does, and Left says so.
+func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
+	kind := memory.Kind(w.ref.GroupKind)
+	switch {
+	case kind == nil:
+		w.Left = "there is no adapter of its kind"
+		return nil, nil
+	case kind.Blocked != "":
+		w.Left = kind.Blocked
+		return nil, nil
+	}
+	first := decide.Target(memory, w.ref, now, nil)
+	if first.Err != nil {
+		w.Left = first.Err.Error()
+		return nil, nil
+	}
+	after, err := w.asleepAt(memory, &first)
+	if after != nil || err != nil {
+		return after, err
+	}
+	// Nobody wants it asleep now. Whoever did before it woke is who the entry is of; the manager wakes it as soon as that is there.
+	for i := range first.Opinions {
+		p := first.Opinions[i].Policy
+		since := p.State(now).Since
+		if since.IsZero() || first.Opinions[i].Left {
+			continue
+		}
+		v := decide.Target(memory, w.ref, since.Add(-time.Second), nil)
+		if after, err := w.asleepAt(memory, &v); after != nil || err != nil {
+			w.note("%s has it awake since %s: the manager wakes it at once", p.ID, since.UTC().Format(time.RFC3339))
+			return after, err
+		}
+	}
+	w.Left = "no policy puts it to sleep by " + w.pointers() + ": apply the policies first"
+	return nil, nil
+}
+
+func (w *takeover) pointers() string {
+	var all []string
+	for _, o := range w.open {
+		all = append(all, o.Pointer)
+	}
+	return strings.Join(all, " and ")
+}
+
+// asleepAt is the object as a verdict leaves it, if all originals are in its ledger then.
+func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
+	if v.Result.Patch == nil {
+		return nil, nil
+	}
+	raw := memory.Raw(w.ref)
+	for p := v.Result.Patch; p != nil; p = p.Next {
+		if p.Subresource != "" {
+			continue // the count is as it is already
+		}
+		var err error
+		if raw, err = applied(raw, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Target, err)
+		}
+	}
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	if err != nil {
+		return nil, nil //nolint:nilerr // a patch that leaves no ledger puts nothing to sleep
+	}
+	for _, o := range w.open {
+		if !o.Replaced && ledger.Find(o.Pointer) == nil {
+			return nil, nil
+		}
+	}
+	w.Fields = nil
+	for _, e := range ledger {
+		if slices.Contains(v.Result.Changed, e.Pointer) {
+			w.policy = workload.ParsePolicy(e.By)
+			w.By = w.policy.String()
+			w.Fields = append(w.Fields, Taken{Pointer: e.Pointer, Was: e.Was, Set: e.Set})
+		}
+	}
+	if v.Gate.Kind == decide.GateFreeze {
+		w.note("a freeze may refuse the patch: %s", v.Gate.Reason)
+	}
+	return raw, nil
+}
+
+func (w *takeover) note(format string, args ...any) {
+	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,190 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
+
+func argoSyncWindows() migrate.Tool {
+	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: namespaced(appProject, application), Convert: convertProjects}
+}
+
+func convertProjects(in *migrate.Input, out *migrate.Output) {
+	any := false
+	for _, p := range in.Of(appProject) {
+		if windows := p.Get("spec.syncWindows").Array(); len(windows) > 0 {
+			any = true
+			convertProject(in, p, windows, out)
+		}
+	}
+	if any {
+		out.Step("turn the adapter of Applications on, apply the objects above, and then take syncWindows out of the AppProjects; an Application that is itself in Git is reset by what syncs it")
+	}
+}
+
+// convertProject gives a Schedule for each set of Applications that the same windows hold for.
+func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
+	var sets []string
+	members := map[string][]string{}
+	for _, app := range in.Of(application) {
+		if app.Namespace() != p.Namespace() || zoneless(app.Get("spec.project").Str, "default") != p.Name() {
+			continue
+		}
+		var key []string
+		for i, w := range windows {
+			if holdsFor(w, app) {
+				key = append(key, fmt.Sprint(i))
+			}
+		}
+		if len(key) > 0 {
+			members = addMember(members, &sets, strings.Join(key, ","), app.Name())
+		}
+	}
+	if in.Files && len(in.Of(application)) == 0 {
+		for i, w := range windows {
+			for _, name := range migrate.Texts(w.Get("applications")) {
+				if !strings.ContainsAny(name, "*?[{") && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
+					members = addMember(members, &sets, fmt.Sprint(i), name)
+					continue
+				}
+				out.Leave(p, "syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on the cluster", i)
+			}
+			if !w.Get("applications.0").Exists() {
+				out.Leave(p, "syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on the cluster", i)
+			}
+		}
+	}
+	for i, set := range sets {
+		var held []gjson.Result
+		for _, text := range strings.Split(set, ",") {
+			n, _ := count(text) // it was printed above
+			held = append(held, windows[n])
+		}
+		name := p.Name()
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d", name, i+1)
+		}
+		emitSync(p, name, held, members[set], out)
+	}
+}
+
+func addMember(members map[string][]string, sets *[]string, set, name string) map[string][]string {
+	if members[set] == nil {
+		*sets = append(*sets, set)
+	}
+	members[set] = append(members[set], name)
+	return members
+}
+
+func zoneless(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// holdsFor says whether a window holds for an Application: any of its lists matches, or with andOperator each that is given.
+func holdsFor(w gjson.Result, app migrate.Object) bool {
+	destination := app.Get("spec.destination")
+	lists := []struct {
+		globs  []string
+		values []string
+	}{
+		{migrate.Texts(w.Get("applications")), []string{app.Name()}},
+		{migrate.Texts(w.Get("namespaces")), []string{destination.Get("namespace").Str}},
+		{migrate.Texts(w.Get("clusters")), []string{destination.Get("server").Str, destination.Get("name").Str}},
+	}
+	and := w.Get("andOperator").Bool()
+	given, matched := 0, 0
+	for _, l := range lists {
+		if len(l.globs) == 0 {
+			continue
+		}
+		given++
+		if slices.ContainsFunc(l.globs, func(g string) bool {
+			return slices.ContainsFunc(l.values, func(v string) bool { return v != "" && globbed(g, v) })
+		}) {
+			matched++
+		}
+	}
+	return matched > 0 && (!and || matched == given)
+}
+
+// globbed says whether a glob matches: * is any text, ? any letter, [..] a set and {a,b} a choice.
+func globbed(glob, text string) bool {
+	pattern := regexp.QuoteMeta(glob)
+	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".", `\[`, "[", `\]`, "]", `\{`, "(", `\}`, ")", ",", "|").Replace(pattern)
+	re, err := regexp.Compile("^" + pattern + "$")
+	return err == nil && re.MatchString(text)
+}
+
+// emitSync gives a Schedule for windows that hold for the same Applications.
+func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
+	byZone := map[string][]v1alpha1.Window{}
+	var zones []string
+	allow, deny := 0, 0
+	for _, w := range held {
+		z := zone(w.Get("timeZone").Str)
+		if byZone[z] == nil {
+			zones = append(zones, z)
+		}
+		byZone[z] = append(byZone[z], v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)})
+		if w.Get("kind").Str == "allow" {
+			allow++
+		} else {
+			deny++
+		}
+	}
+	who := strings.Join(apps, ", ")
+	switch {
+	case allow > 0 && deny > 0:
+		out.Leave(p, "both allow and deny windows hold for %s: a Schedule is asleep in windows or outside of them, not both", who)
+		return
+	case deny > 0 && len(zones) > 1:
+		out.Leave(p, "deny windows in several time zones hold for %s: a Schedule has one zone, and of two the one that is awake wins", who)
+		return
+	}
+	for i, z := range zones {
+		s := &v1alpha1.Schedule{ObjectMeta: meta(p.Namespace(), name)}
+		if i > 0 {
+			s.Name += "-" + slug(z)
+		}
+		s.Spec.TimeZone = z
+		s.Spec.Target = v1alpha1.TargetSelector{Kinds: refs(application), Names: apps}
+		if allow > 0 {
+			s.Spec.Awake = byZone[z]
+		} else {
+			s.Spec.Asleep = byZone[z]
+		}
+		e := out.Emit(s, p)
+		e.Note("automated sync is off while it is asleep; the Applications are listed by name, so add new ones to the list")
+		noteSync(e, p, held, out)
+		if len(zones) > 1 {
+			e.Note("its windows have several time zones, and a Schedule has one: there is a Schedule each, and what one of them has awake is awake")
+		}
+	}
+}
+
+func noteSync(e *migrate.Emitted, p migrate.Object, held []gjson.Result, out *migrate.Output) {
+	manual, overrun := true, false
+	for _, w := range held {
+		manual = manual && w.Get("manualSync").Bool()
+		overrun = overrun || w.Get("syncOverrun").Bool()
+	}
+	if !manual {
+		out.Leave(p, "manualSync is false: manual syncs are refused there and pass here; a ClusterMaintenanceWindow on the destination namespaces refuses changes outside windows, by whomever")
+	}
+	if overrun {
+		e.Note("syncOverrun is dropped: a sync that has begun always goes on here")
+	}
+}

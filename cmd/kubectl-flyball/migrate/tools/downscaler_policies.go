@@ -1,0 +1,243 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// placement is where a policy goes and what it selects.
+type placement struct {
+	namespace, name string
+	kinds           []schema.GroupKind
+	names           []string
+	annotations     map[string]string
+	priority        int32
+	// cluster is the selection of a ClusterSchedule; nil: it is a Schedule.
+	cluster *v1alpha1.ClusterTargetSelector
+	notes   []string
+}
+
+// emit gives the policies of the times that count for a placement: the first scope that sets any of them supplies all.
+func (w *downscalerWork) emit(from migrate.Object, own scope, at placement, scopes []scope) {
+	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+	if i < 0 {
+		w.out.Leave(from, "downscale-replicas is set, and no times are known for it")
+		return
+	}
+	rules, notes, why := w.times(scopes[i])
+	if why != "" {
+		w.out.Leave(from, "%s", why)
+		return
+	}
+	replicas, why := replicasOf(scopes)
+	if why != "" {
+		w.out.Leave(from, "%s", why)
+		return
+	}
+	grace := "15m"
+	for _, s := range scopes {
+		if g := s["grace-period"]; g != "" {
+			grace = g
+			break
+		}
+	}
+	if grace != "0" && grace != "0s" {
+		notes = append(notes, "a new object is left alone for "+grace+" there; here it sleeps at once")
+	}
+	if own["scale-children"] != "" {
+		notes = append(notes, "scale-children is dropped: children follow the object that controls them")
+	}
+	at.notes = slices.Concat(at.notes, notes)
+	for n, r := range rules {
+		p := at
+		if n > 0 {
+			p.name += "-" + slug(r.TimeZone)
+		}
+		w.emitLevels(from, p, r, replicas)
+	}
+}
+
+// times are the rules that a scope asks for: one a time zone.
+func (w *downscalerWork) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, why string) {
+	down, hasDown := s["downtime"]
+	up, hasUp := s["uptime"]
+	_, hasPeriods := s["downscale-period"]
+	if _, ok := s["upscale-period"]; ok {
+		hasPeriods = true
+	}
+	if hasDown && hasUp || hasPeriods && (hasDown || hasUp) {
+		return nil, nil, "it sets more than one of downtime, uptime and the two periods, which is an error there"
+	}
+	read := func(text string) spans {
+		x := readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+		for _, text := range x.ignored {
+			notes = append(notes, "a span does not count, there and here: "+text)
+		}
+		return x
+	}
+	base := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
+	switch {
+	case hasPeriods:
+		return periods(read(s["downscale-period"]), read(s["upscale-period"]), notes)
+	case hasDown:
+		x := read(down)
+		switch {
+		case x.always:
+			base.Asleep = []v1alpha1.Window{allDay()}
+		case x.isNever():
+			base.Awake = []v1alpha1.Window{allDay()}
+		case len(x.zones) > 1:
+			return nil, nil, "downtime has spans in several time zones (" + strings.Join(x.zones, ", ") + "): a Schedule has one, and of two the one that is awake wins"
+		default:
+			base.TimeZone, base.Asleep = x.zones[0], x.windows[x.zones[0]]
+		}
+		return []v1alpha1.ScheduleRules{base}, notes, ""
+	}
+	x := read(up)
+	switch {
+	case x.always:
+		base.Awake = []v1alpha1.Window{allDay()}
+	case x.isNever():
+		base.Asleep = []v1alpha1.Window{allDay()}
+	default:
+		for _, z := range x.zones {
+			r := base
+			r.TimeZone, r.Awake = z, x.windows[z]
+			rules = append(rules, r)
+		}
+		if len(x.zones) > 1 {
+			notes = append(notes, "uptime has spans in several time zones, and a Schedule has one: there is a Schedule each, and what one of them has awake is awake")
+		}
+		return rules, notes, ""
+	}
+	return []v1alpha1.ScheduleRules{base}, notes, ""
+}
+
+// periods is the cron pair of the starts of both periods.
+func periods(down, up spans, notes []string) ([]v1alpha1.ScheduleRules, []string, string) {
+	downZone, downCron, okDown := down.cron()
+	upZone, upCron, okUp := up.cron()
+	switch {
+	case down.isNever() || up.isNever():
+		return nil, nil, "it sets one of downscale-period and upscale-period alone: a Schedule has both a downscale and an upscale"
+	case down.dates || up.dates:
+		return nil, nil, "a period has dates: a cron has none"
+	case !okDown || !okUp || downZone != upZone:
+		return nil, nil, "the periods begin at times that no pair of crons in one time zone can say"
+	}
+	notes = append(notes, "between its periods the tool leaves everything as it is; here the state is that of the period that began last")
+	return []v1alpha1.ScheduleRules{{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}}, notes, ""
+}
+
+// replicasOf is how many replicas sleepers keep.
+func replicasOf(scopes []scope) (int64, string) {
+	for _, s := range scopes {
+		if text := s["downscale-replicas"]; text != "" {
+			n, ok := count(text)
+			if !ok {
+				return 0, fmt.Sprintf("downscale-replicas is %q: only a count has a counterpart (a share is for PodDisruptionBudgets)", text)
+			}
+			return n, ""
+		}
+	}
+	return 0, ""
+}
+
+// emitLevels gives one policy for each thing that asleep means for the kinds.
+func (w *downscalerWork) emitLevels(from migrate.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
+	var counted, suspended, bounded, paused []schema.GroupKind
+	for _, gk := range at.kinds {
+		switch {
+		case gk == autoscaler:
+			bounded = append(bounded, gk)
+		case gk == cronJob || gk == job || gk == daemonSet || replicas == 0:
+			suspended = append(suspended, gk)
+		case gk == scaled:
+			paused = append(paused, gk)
+		default:
+			counted = append(counted, gk)
+		}
+	}
+	put := func(suffix string, kinds []schema.GroupKind, as *v1alpha1.AsleepAs, notes ...string) {
+		if len(kinds) > 0 {
+			r := rules
+			r.AsleepAs, r.Priority = as, at.priority
+			w.put(from, at, suffix, kinds, r, notes)
+		}
+	}
+	put("", counted, &v1alpha1.AsleepAs{Replicas: new(replicas)})
+	suffix := ""
+	if len(counted) > 0 {
+		suffix = "-suspended"
+	}
+	put(suffix, suspended, nil)
+	put("-paused", paused, &v1alpha1.AsleepAs{Annotations: map[string]string{"autoscaling.keda.sh/paused-replicas": number(replicas)}})
+	if replicas == 0 && len(bounded) > 0 {
+		w.out.Leave(from, "a HorizontalPodAutoscaler cannot have minReplicas 0: leave it out, or set downscale-replicas for it")
+		return
+	}
+	put("-bounds", bounded, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: new(replicas)}},
+		fmt.Sprintf("a minimum that is below %d is raised to it", replicas))
+}
+
+func (w *downscalerWork) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules, notes []string) {
+	target := v1alpha1.TargetSelector{Kinds: refs(kinds...), Names: at.names, Annotations: at.annotations}
+	var e *migrate.Emitted
+	if at.cluster != nil {
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: meta("", at.name+suffix)}
+		c.Spec.Target, c.Spec.ScheduleRules = *at.cluster, rules
+		target.Selector = at.cluster.Selector
+		c.Spec.Target.TargetSelector = target
+		e = w.out.Emit(c, from)
+	} else {
+		s := &v1alpha1.Schedule{ObjectMeta: meta(at.namespace, at.name+suffix)}
+		s.Spec.Target, s.Spec.ScheduleRules = target, rules
+		e = w.out.Emit(s, from)
+	}
+	e.Notes = slices.Concat(at.notes, notes)
+	noteSpringEdges(e)
+}
+
+// forced gives the policy of force-downtime or force-uptime, where it is always.
+func (w *downscalerWork) forced(from migrate.Object, s scope, at placement) {
+	down, hasDown := s["force-downtime"]
+	up, hasUp := s["force-uptime"]
+	if !s.sets(forceSettings) {
+		return
+	}
+	if hasDown && hasUp {
+		w.out.Leave(from, "it sets both force-downtime and force-uptime")
+		return
+	}
+	which := "force-uptime"
+	if hasDown {
+		which = "force-downtime"
+	}
+	x := readSpans(down+up, w.config.env["timezone"], w.config.env["weekframe"])
+	switch {
+	case x.isNever() && len(x.ignored) == 0:
+		return
+	case !x.always:
+		w.out.Leave(from, "%s is for spans of time: a Schedule that is neither asleep nor awake outside of them has no counterpart", which)
+		return
+	}
+	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
+	if hasDown {
+		rules.Asleep = []v1alpha1.Window{allDay()}
+	} else {
+		rules.Awake = []v1alpha1.Window{allDay()}
+	}
+	replicas, why := replicasOf(w.scopes(s))
+	if why != "" {
+		w.out.Leave(from, "%s", why)
+		return
+	}
+	at.priority = priorityForced
+	w.emitLevels(from, at, rules, replicas)
+}

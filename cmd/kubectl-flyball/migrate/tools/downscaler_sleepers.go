@@ -1,0 +1,79 @@
+package tools
+
+import (
+	"fmt"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+)
+
+// Keys of node selectors that no node meets: of GoKubeDownscaler and of py-kube-downscaler.
+var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
+
+// downscalerSleepers reads the annotation of what sleeps.
+func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
+	w := downscalerWork{in: in, out: &migrate.Output{}, config: readDownscaler(in, &migrate.Output{})}
+	known := map[string]bool{}
+	for _, gk := range downscalerKinds {
+		known[gk.String()] = true
+	}
+	for _, o := range in.Objects {
+		text, ok := o.Annotation(downscalerPrefix + "original-replicas")
+		if !ok {
+			continue
+		}
+		if !known[o.GroupKind().String()] {
+			out.Leave(o, "its original is %s: no adapter of the library does to its kind what the tool did, so wake it by hand", text)
+			continue
+		}
+		replicas, _ := replicasOf(w.scopes(annotated(o), w.namespaceScope(o.Namespace())))
+		s := migrate.Sleeper{Object: o, Marks: []string{annotationPointer(downscalerPrefix + "original-replicas")}}
+		originals, ok := downscalerOriginals(o, text, replicas)
+		if !ok {
+			s.ByHand = []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand", text)}
+		}
+		s.Originals = originals
+		out.Sleepers = append(out.Sleepers, s)
+	}
+}
+
+// downscalerOriginals is what was there before, by kind; false: the text cannot be read.
+func downscalerOriginals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
+	n, isCount := count(text)
+	ran := text == "false" || isCount && n == 1 // of kinds with a switch
+	rested := text == "true" || isCount && n == 0
+	switch o.GroupKind() {
+	case cronJob, job:
+		if ran {
+			return []migrate.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
+		}
+		return nil, rested
+	case daemonSet:
+		if !ran {
+			return nil, rested
+		}
+		for _, key := range matchNone {
+			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
+				return []migrate.Original{{Pointer: "/spec/template/spec/nodeSelector/" + escaped(key), Set: quoted(selector[key].Str), Replaced: true, Made: true}}, true
+			}
+		}
+		return nil, true
+	case scaled:
+		original := migrate.Original{Pointer: annotationPointer("autoscaling.keda.sh/paused-replicas"), Was: quoted(text), Set: quoted(number(replicas))}
+		if text == "-1" {
+			original.Was = ""
+			return []migrate.Original{original}, true
+		}
+		return []migrate.Original{original}, isCount
+	}
+	if !isCount {
+		return nil, false
+	}
+	pointer := "/spec/replicas"
+	switch o.GroupKind() {
+	case autoscaler:
+		pointer = "/spec/minReplicas"
+	case postgres:
+		pointer = "/spec/numberOfInstances"
+	}
+	return []migrate.Original{{Pointer: pointer, Was: number(n), Set: number(replicas)}}, true
+}

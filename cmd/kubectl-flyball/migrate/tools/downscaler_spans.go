@@ -1,0 +1,157 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// spans are the spans of time of one setting.
+type spans struct {
+	always bool
+	// windows by time zone, in the order of zones; instants are in no zone and stand in the first.
+	windows map[string][]v1alpha1.Window
+	zones   []string
+	// starts are the days and times at which weekly spans begin, by zone; dates is true where a span has dates.
+	starts map[string][]start
+	dates  bool
+	// ignored says which spans do not count, and why.
+	ignored []string
+}
+
+type start struct {
+	days []v1alpha1.Day
+	at   string
+}
+
+var (
+	instantText  = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)`
+	instantPair  = regexp.MustCompile(`^(` + instantText + `) *- *(` + instantText + `)$`)
+	instantAlone = regexp.MustCompile(`^(from|until) +(` + instantText + `)$`)
+	dayToken     = regexp.MustCompile(`^(?i)(mon|tue|wed|thu|fri|sat|sun)(?:-(mon|tue|wed|thu|fri|sat|sun))?$`)
+	timeToken    = regexp.MustCompile(`^(\d{1,2}:\d\d)-(\d{1,2}:\d\d)$`)
+)
+
+// The instants that stand for no beginning and no end.
+const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
+
+// readSpans reads a list of spans. The defaults stand in for a zone and for days that are not given.
+func readSpans(text, defaultZone, defaultDays string) spans {
+	s := spans{windows: map[string][]v1alpha1.Window{}, starts: map[string][]start{}}
+	var instants []v1alpha1.Window
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		switch m := instantPair.FindStringSubmatch(part); {
+		case strings.EqualFold(part, "always"), strings.EqualFold(part, "true"):
+			s.always = true
+		case strings.EqualFold(part, "never"), strings.EqualFold(part, "false"), part == "":
+		case m != nil:
+			instants = append(instants, v1alpha1.Window{Start: m[1], End: m[2]})
+		case instantAlone.MatchString(part):
+			alone := instantAlone.FindStringSubmatch(part)
+			w := v1alpha1.Window{Start: alone[2], End: noEnd}
+			if alone[1] == "until" {
+				w = v1alpha1.Window{Start: noBeginning, End: alone[2]}
+			}
+			instants = append(instants, w)
+		default:
+			if why := s.weekly(part, defaultZone, defaultDays); why != "" {
+				s.ignored = append(s.ignored, fmt.Sprintf("%q: %s", part, why))
+			}
+		}
+	}
+	if len(instants) > 0 {
+		s.dates = true
+		if len(s.zones) == 0 {
+			s.zones = []string{"UTC"}
+		}
+		s.windows[s.zones[0]] = append(s.windows[s.zones[0]], instants...)
+	}
+	return s
+}
+
+// weekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and from its
+// beginning: two windows.
+func (s *spans) weekly(text, zone, days string) (why string) {
+	from, to := "", ""
+	for i, token := range strings.Fields(text) {
+		switch m := timeToken.FindStringSubmatch(token); {
+		case m != nil:
+			var okFrom, okTo bool
+			from, okFrom = clock(m[1])
+			if to, okTo = clock(m[2]); !okFrom || !okTo {
+				return "it has no times of day"
+			}
+		case dayToken.MatchString(token) && i == 0:
+			days = token
+		default:
+			zone = token
+		}
+	}
+	m := dayToken.FindStringSubmatch(days)
+	switch {
+	case from == "":
+		return "it is no span of time"
+	case zone == "":
+		return "it has no time zone, and there is no DEFAULT_TIMEZONE"
+	case m == nil:
+		return "it has no days, and there is no DEFAULT_WEEKFRAME"
+	case from == to:
+		return "it begins and ends at " + from + ": that is never"
+	}
+	if m[2] == "" {
+		m[2] = m[1]
+	}
+	list, _ := dayRange(m[1], m[2]) // the pattern knows the days
+	if !slices.Contains(s.zones, zone) {
+		s.zones = append(s.zones, zone)
+	}
+	s.starts[zone] = append(s.starts[zone], start{list, from})
+	add := func(from, to string) {
+		if from != to {
+			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: noDays(list), From: from, To: to})
+		}
+	}
+	if from < to {
+		add(from, to)
+		return ""
+	}
+	add("00:00", to)
+	add(from, "24:00")
+	return ""
+}
+
+// isNever says whether nothing is in the spans.
+func (s *spans) isNever() bool { return !s.always && len(s.zones) == 0 }
+
+// cron is a cron of the starts; false: one cron cannot say them.
+func (s *spans) cron() (zone, cron string, ok bool) {
+	if s.always || s.dates || len(s.zones) != 1 {
+		return "", "", false
+	}
+	zone = s.zones[0]
+	starts := s.starts[zone]
+	var hours []string
+	for _, x := range starts {
+		if !slices.Equal(x.days, starts[0].days) || x.at[3:] != starts[0].at[3:] || x.at == "24:00" {
+			return "", "", false
+		}
+		h, _ := count(x.at[:2]) // it was printed by clock
+		if !slices.Contains(hours, number(h)) {
+			hours = append(hours, number(h))
+		}
+	}
+	m, _ := count(starts[0].at[3:]) // as above
+	days := "*"
+	if len(starts[0].days) < len(week) {
+		var list []string
+		for _, d := range starts[0].days {
+			list = append(list, number(int64(slices.Index(week, d)+1)%7))
+		}
+		days = strings.Join(list, ",")
+	}
+	return zone, fmt.Sprintf("%d %s * * %s", m, strings.Join(hours, ","), days), true
+}

@@ -1,0 +1,171 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+func kedaCron() migrate.Tool {
+	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: namespaced(scaled), Convert: convertCrons}
+}
+
+// cronTrigger is one trigger of type cron with the windows in which it is active.
+type cronTrigger struct {
+	zone    string
+	desired int64
+	windows []v1alpha1.Window
+}
+
+func convertCrons(in *migrate.Input, out *migrate.Output) {
+	any := false
+	for _, s := range in.Of(scaled) {
+		var crons []cronTrigger
+		others, broken := 0, false
+		for i, t := range s.Get("spec.triggers").Array() {
+			if t.Get("type").Str != "cron" {
+				others++
+				continue
+			}
+			any = true
+			c, why := readCron(t.Get("metadata"))
+			if why != "" {
+				out.Leave(s, "triggers[%d]: %s", i, why)
+				broken = true
+				continue
+			}
+			crons = append(crons, c)
+		}
+		switch {
+		case len(crons) == 0:
+		case others > 0 || broken:
+			emitCrons(s, scaled, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
+		default:
+			convertCronOnly(s, crons, out)
+		}
+	}
+	if any {
+		out.Step("apply the objects above, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
+	}
+}
+
+// floor is the minimum that a cron trigger asks for: never below the object's own, and never above its maximum.
+func floor(s migrate.Object, desired int64) int64 {
+	most := int64(100) // KEDA's default
+	if n := s.Get("spec.maxReplicaCount"); n.Exists() {
+		most = n.Int()
+	}
+	return min(max(desired, s.Get("spec.minReplicaCount").Int()), most)
+}
+
+func readCron(m gjson.Result) (cronTrigger, string) {
+	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
+	c := cronTrigger{zone: zone(m.Get("timezone").Str)}
+	var ok bool
+	if c.desired, ok = count(m.Get("desiredReplicas").String()); !ok {
+		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
+	}
+	if start == end {
+		c.windows = []v1alpha1.Window{allDay()}
+		return c, ""
+	}
+	if c.windows, ok = pairWindows(start, end); ok {
+		return c, ""
+	}
+	if w, ok := datedWindow(start, end); ok {
+		c.windows = []v1alpha1.Window{w}
+		return c, ""
+	}
+	return c, fmt.Sprintf("from %q until %q has neither fixed times of the week nor a fixed length", start, end)
+}
+
+// datedWindow is the window between two crons that differ in nothing but minute and hour, of which the start comes first.
+func datedWindow(start, end string) (v1alpha1.Window, bool) {
+	a, b := strings.Fields(start), strings.Fields(end)
+	if len(a) != 5 || len(b) != 5 || !slices.Equal(a[2:], b[2:]) {
+		return v1alpha1.Window{}, false
+	}
+	var at [4]int64
+	for i, field := range []string{a[1], a[0], b[1], b[0]} {
+		n, ok := count(field)
+		if !ok {
+			return v1alpha1.Window{}, false
+		}
+		at[i] = n
+	}
+	length := (at[2]-at[0])*60 + at[3] - at[1]
+	return v1alpha1.Window{Cron: start, Duration: v1alpha1.Duration(fmt.Sprintf("%dm", length))}, length > 0
+}
+
+// emitCrons gives a Trigger a time zone.
+func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues, out *migrate.Output) {
+	var zones []string
+	for _, c := range crons {
+		if !slices.Contains(zones, c.zone) {
+			zones = append(zones, c.zone)
+		}
+	}
+	for _, z := range zones {
+		t := &v1alpha1.Trigger{ObjectMeta: meta(s.Namespace(), s.Name())}
+		if len(zones) > 1 {
+			t.Name += "-" + slug(z)
+		}
+		t.Spec.TimeZone, t.Spec.Overlap = z, v1alpha1.OverlapHighest
+		t.Spec.Target = v1alpha1.TargetSelector{Kinds: refs(kind), Names: []string{name}}
+		for _, c := range crons {
+			if c.zone != z {
+				continue
+			}
+			for _, w := range c.windows {
+				w.Days = noDays(w.Days)
+				t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w, During: values(c.desired)})
+			}
+		}
+		e := out.Emit(t, s)
+		if len(zones) > 1 {
+			e.Note("its cron triggers have several time zones, and a Trigger has one: there is a Trigger each")
+		}
+		if z != "UTC" && slices.ContainsFunc(t.Spec.Triggers, func(t v1alpha1.TimeTrigger) bool { return t.Window.Cron != "" }) {
+			e.Note("a duration is elapsed time: where clocks change inside a window it ends an hour earlier or later than by the cron")
+		}
+	}
+}
+
+// convertCronOnly replaces a ScaledObject that has no other trigger: its target runs in the windows only, or has more replicas in them.
+func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output) {
+	ref := s.Get("spec.scaleTargetRef")
+	kind, name := deployment, ref.Get("name").Str
+	if ref.Get("kind").Str != "" {
+		kind = refKind(ref)
+	}
+	least := s.Get("spec.minReplicaCount").Int()
+	if least > 0 {
+		before := len(out.Emitted)
+		emitCrons(s, kind, name, crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Replicas: new(max(n, least))} }, out)
+		for _, e := range out.Emitted[before:] {
+			e.Note("it has no other trigger: delete the ScaledObject and set the replicas of %s %s to %d, its minReplicaCount", kind.Kind, name, least)
+		}
+		return
+	}
+	if slices.ContainsFunc(crons, func(c cronTrigger) bool { return c.desired != crons[0].desired || c.zone != crons[0].zone }) {
+		out.Leave(s, "it has cron triggers alone, minReplicaCount 0, and several values of desiredReplicas or time zones: a Schedule wakes to one size in one zone")
+		return
+	}
+	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}
+	for _, c := range crons {
+		for _, w := range c.windows {
+			w.Days = noDays(w.Days)
+			rules.Awake = append(rules.Awake, w)
+		}
+	}
+	target := v1alpha1.TargetSelector{Kinds: refs(kind), Names: []string{name}}
+	out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), s.Name()), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
+		Note("it has no other trigger, and minReplicaCount is 0: delete the ScaledObject and set the replicas of %s %s to %d, which it wakes to", kind.Kind, name, crons[0].desired).
+		Note("to go to 0 waits for cooldownPeriod (300 s unless set) there, and not here")
+}

@@ -1,0 +1,282 @@
+package tools
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
+
+func kubeGreen() migrate.Tool {
+	return migrate.Tool{
+		Name: "kube-green", Title: "kube-green",
+		Reads:   namespaced(sleepInfo),
+		Marked:  namespaced(secret, deployment, statefulSet, cronJob, scaled, postgres, autoscaler, rollout),
+		Convert: convertSleepInfos, Sleepers: sleepInfoSleepers,
+	}
+}
+
+// sleepSelection is what a SleepInfo puts to sleep: kinds, and the one name to which some of them are narrowed.
+type sleepSelection struct {
+	kinds    []schema.GroupKind
+	names    map[schema.GroupKind]string
+	nothing  []schema.GroupKind
+	selector *metav1.LabelSelector
+}
+
+func convertSleepInfos(in *migrate.Input, out *migrate.Output) {
+	all := in.Of(sleepInfo)
+	for _, s := range all {
+		convertSleepInfo(in, s, out)
+	}
+	if len(all) == 0 {
+		return
+	}
+	out.Step("stop its controller and delete its webhook configurations, apply the objects above and wait until they are Ready")
+	out.Step("kubectl flyball migrate kube-green -A --take-over, and again with --apply")
+	out.Step("kubectl delete sleepinfo: its Secret goes along, and it wakes nothing, so this comes last")
+}
+
+func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) {
+	spec := s.Get("spec")
+	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
+	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
+	switch {
+	case !spec.Get("wakeUpAt").Exists():
+		out.Leave(s, "it has no wakeUpAt: a schedule here has both a downscale and an upscale")
+		return
+	case !okDown || !okUp:
+		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
+		return
+	}
+	rules := v1alpha1.ScheduleRules{TimeZone: zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
+	sel := selectionOf(spec)
+	for _, p := range spec.Get("patches").Array() {
+		convertGreenPatch(in, s, p, &sel, out)
+	}
+	rest := slices.DeleteFunc(slices.Clone(sel.kinds), func(gk schema.GroupKind) bool {
+		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
+	})
+	emit := func(name string, kinds []schema.GroupKind, names []string) {
+		target := v1alpha1.TargetSelector{Kinds: refs(kinds...), Names: names, Selector: sel.selector}
+		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), name), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
+		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
+		noteSpringEdges(e)
+	}
+	if len(rest) > 0 {
+		emit(s.Name(), rest, nil)
+	}
+	for _, gk := range sel.kinds {
+		if name := sel.names[gk]; name != "" && !slices.Contains(sel.nothing, gk) {
+			emit(s.Name()+"-"+slug(gk.Kind), []schema.GroupKind{gk}, []string{name})
+		}
+	}
+	for _, gk := range sel.nothing {
+		out.Leave(s, "includeRef names several objects of kind %s, and an object would have to have all of these names: it selects none there, and none here", gk.Kind)
+	}
+	exceptNames(s, spec, out)
+}
+
+// selectionOf reads the switches and the references of a SleepInfo.
+func selectionOf(spec gjson.Result) sleepSelection {
+	sel := sleepSelection{names: map[schema.GroupKind]string{}}
+	for _, k := range []struct {
+		field string
+		gk    schema.GroupKind
+		isOn  bool
+	}{{"suspendDeployments", deployment, true}, {"suspendStatefulSets", statefulSet, true}, {"suspendCronJobs", cronJob, false}} {
+		if v := spec.Get(k.field); v.Exists() && v.Bool() || !v.Exists() && k.isOn {
+			sel.kinds = append(sel.kinds, k.gk)
+		}
+	}
+	var selector metav1.LabelSelector
+	for _, ref := range spec.Get("includeRef").Array() {
+		for key, value := range ref.Get("matchLabels").Map() {
+			if selector.MatchLabels == nil {
+				selector.MatchLabels = map[string]string{}
+			}
+			selector.MatchLabels[key] = value.String()
+		}
+		if name := ref.Get("name").Str; name != "" {
+			gk := refKind(ref)
+			if other := sel.names[gk]; other != "" && other != name {
+				sel.nothing = append(sel.nothing, gk)
+			}
+			sel.names[gk] = name
+		}
+	}
+	for _, ref := range spec.Get("excludeRef").Array() {
+		for _, key := range sortedKeys(ref.Get("matchLabels")) {
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{ref.Get("matchLabels").Map()[key].String()}})
+		}
+	}
+	if len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
+		sel.selector = &selector
+	}
+	return sel
+}
+
+// exceptNames keeps awake what excludeRef names.
+func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
+	var kinds []schema.GroupKind
+	names := map[schema.GroupKind][]string{}
+	for _, ref := range spec.Get("excludeRef").Array() {
+		if name := ref.Get("name").Str; name != "" {
+			gk := refKind(ref)
+			if names[gk] == nil {
+				kinds = append(kinds, gk)
+			}
+			names[gk] = append(names[gk], name)
+		}
+	}
+	for _, gk := range kinds {
+		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{allDay()}}
+		target := v1alpha1.TargetSelector{Kinds: refs(gk), Names: names[gk]}
+		out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), s.Name()+"-except-"+slug(gk.Kind)),
+			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
+			Note("excludeRef by name: a selection cannot leave names out, so this keeps them awake, whatever schedules of priority 0 say")
+	}
+}
+
+func refKind(ref gjson.Result) schema.GroupKind {
+	gv, _ := schema.ParseGroupVersion(ref.Get("apiVersion").Str) // what cannot be read is of no group
+	return schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
+}
+
+// hourMinute makes a cron of H:M, each a field of a cron, and days.
+func hourMinute(at, weekdays string) (string, bool) {
+	h, m, ok := strings.Cut(at, ":")
+	if !ok || h == "" || m == "" || weekdays == "" {
+		return "", false
+	}
+	plain := func(field string) string {
+		if n, err := strconv.Atoi(field); err == nil {
+			return strconv.Itoa(n)
+		}
+		return field
+	}
+	return fmt.Sprintf("%s %s * * %s", plain(m), plain(h), weekdays), true
+}
+
+// sleepInfoSleepers reads the Secrets of what sleeps.
+func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
+	for _, s := range in.Of(secret) {
+		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
+		if !ok || secretText(s, "operation-type") != "SLEEP" {
+			continue
+		}
+		info, _ := in.Find(sleepInfo, s.Namespace(), name)
+		known := map[string]bool{}
+		add := func(gk schema.GroupKind, name string, originals []migrate.Original) {
+			o, ok := in.Find(gk, s.Namespace(), name)
+			if !ok {
+				out.Leave(s, "it has an original of %s %s, which was not found", gk, name)
+				return
+			}
+			known[o.Ref().String()] = true
+			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: o, Originals: originals})
+		}
+		secretOriginals(s, info, add, out)
+		for _, gk := range []schema.GroupKind{deployment, statefulSet} {
+			for _, o := range in.Of(gk) {
+				_, taken := o.Annotation(v1alpha1.AnnotationLedger)
+				if n := o.Get("spec.replicas"); o.Namespace() == s.Namespace() && n.Exists() && n.Int() == 0 && !taken && !known[o.Ref().String()] {
+					out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: o,
+						Notes: []string{"it is at 0, and there is no original of it: it counts as put to 0 by its owner, and stays so"}})
+				}
+			}
+		}
+	}
+}
+
+// secretOriginals reads both forms of a Secret: merge patches by kind and name, and the older lists.
+func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, []migrate.Original), out *migrate.Output) {
+	patches := gjson.Parse(secretText(s, "original-resource-info"))
+	for _, kind := range sortedKeys(patches) {
+		gk := schema.ParseGroupKind(kind)
+		for _, name := range sortedKeys(patches.Map()[kind]) {
+			patch := patches.Map()[kind].Map()[name].String()
+			if !gjson.Valid(patch) {
+				out.Leave(s, "the original of %s %s cannot be read: %s", kind, name, patch)
+				continue
+			}
+			add(gk, name, leaves(gjson.Parse(patch), "", setBy(info, gk)))
+		}
+	}
+	for _, d := range gjson.Parse(secretText(s, "deployment-replicas")).Array() {
+		add(deployment, d.Get("name").Str, []migrate.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
+	}
+	for _, c := range gjson.Parse(secretText(s, "cronjobs-info")).Array() {
+		was := c.Get("suspend").Raw
+		if was == "" || was == "null" {
+			was = "false"
+		}
+		add(cronJob, c.Get("name").Str, []migrate.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
+	}
+}
+
+func secretText(s migrate.Object, key string) string {
+	if plain, ok := s.Get("stringData").Map()[key]; ok {
+		return plain.String()
+	}
+	text, err := base64.StdEncoding.DecodeString(s.Get("data").Map()[key].String())
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// leaves are the fields of a merge patch that gives originals back; null gives back that there was none.
+func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
+	var all []migrate.Original
+	for _, key := range sortedKeys(patch) {
+		v, pointer := patch.Map()[key], at+"/"+escaped(key)
+		if v.IsObject() {
+			all = append(all, leaves(v, pointer, set)...)
+			continue
+		}
+		o := migrate.Original{Pointer: pointer, Was: v.Raw}
+		if v.Type == gjson.Null {
+			o.Was = ""
+		}
+		var known bool
+		if o.Set, known = set[pointer]; !known {
+			o.AnySet = true
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// setBy is what kube-green writes to objects of a kind, by JSON pointer: its patches of that kind, or else its own.
+func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
+	set := map[string]string{}
+	patched := false
+	for _, p := range info.Get("spec.patches").Array() {
+		if p.Get("target.group").Str == gk.Group && p.Get("target.kind").Str == gk.Kind {
+			patched = true
+			for _, op := range operations(p) {
+				set[op.Get("path").Str] = op.Get("value").Raw
+			}
+		}
+	}
+	switch {
+	case patched:
+	case gk == deployment || gk == statefulSet:
+		set["/spec/replicas"] = "0"
+	case gk == cronJob:
+		set["/spec/suspend"] = "true"
+	}
+	return set
+}

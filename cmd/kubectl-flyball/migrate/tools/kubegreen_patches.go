@@ -1,0 +1,129 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+)
+
+// operations are those of a JSON patch that is kept as YAML text.
+func operations(p gjson.Result) []gjson.Result {
+	raw, err := yaml.YAMLToJSON([]byte(p.Get("patch").Str))
+	if err != nil {
+		return nil
+	}
+	return gjson.ParseBytes(raw).Array()
+}
+
+// convertGreenPatch takes one of patches over: into the kinds of the selection where the adapter of the kind does the same, and with
+// an Adapter where there is none.
+func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel *sleepSelection, out *migrate.Output) {
+	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
+	ops := operations(p)
+	if len(ops) != 1 || !slices.Contains([]string{"add", "replace", "remove"}, ops[0].Get("op").Str) {
+		out.Leave(s, "its patch of %s is not one add, replace or remove: an adapter's suspend says what to set, and asleepAs cannot set any field", gk)
+		sel.kinds = without(sel.kinds, gk)
+		return
+	}
+	pointer, value := ops[0].Get("path").Str, ops[0].Get("value").Raw
+	if ops[0].Get("op").Str == "remove" {
+		value = "null"
+	}
+	a, known := libraryAdapter(gk)
+	switch {
+	case known && sleepsBy(a, pointer, value):
+		sel.kinds = append(without(sel.kinds, gk), gk)
+	case known:
+		out.Leave(s, "its patch of %s sets %s to %s: objects of that kind have an adapter here, which puts them to sleep another way", gk, pointer, value)
+		sel.kinds = without(sel.kinds, gk)
+	default:
+		where, ok := pathOf(pointer)
+		if !ok {
+			out.Leave(s, "its patch of %s sets %s, which goes through a list: write an Adapter (kubectl flyball adapter new)", gk, pointer)
+			return
+		}
+		sel.kinds = append(sel.kinds, gk)
+		emitGreenAdapter(in, s, gk, where, value, out)
+	}
+}
+
+func without(kinds []schema.GroupKind, gk schema.GroupKind) []schema.GroupKind {
+	return slices.DeleteFunc(kinds, func(k schema.GroupKind) bool { return k == gk })
+}
+
+func libraryAdapter(gk schema.GroupKind) (v1alpha1.Adapter, bool) {
+	library, err := adapters.All()
+	if err != nil {
+		return v1alpha1.Adapter{}, false
+	}
+	for i := range library {
+		if library[i].Spec.Target.Group == gk.Group && library[i].Spec.Target.Kind == gk.Kind {
+			return library[i], true
+		}
+	}
+	return v1alpha1.Adapter{}, false
+}
+
+// sleepsBy says whether an adapter puts its objects to sleep by setting one field to a value.
+func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
+	for _, v := range a.Spec.Suspend {
+		if len(v.Set) == 1 && pointerOf(v.Set[0].Path) == pointer && path.Equal(v.Set[0].Value.Raw, []byte(value)) {
+			return true
+		}
+	}
+	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer && value == number(a.Spec.Scale[0].Minimum)
+}
+
+func pointerOf(text v1alpha1.Path) string {
+	p, err := path.Parse(string(text))
+	if err != nil {
+		return ""
+	}
+	pointer, err := p.Pointer()
+	if err != nil {
+		return ""
+	}
+	return string(pointer)
+}
+
+// pathOf is a JSON pointer as a path of an adapter; false where it goes through a list.
+func pathOf(pointer string) (v1alpha1.Path, bool) {
+	p, err := path.ParsePointer(pointer)
+	if err != nil {
+		return "", false
+	}
+	for _, t := range p.Tokens() {
+		if t == "-" || strings.Trim(t, "0123456789") == "" {
+			return "", false
+		}
+	}
+	return v1alpha1.Path(p.Path().String()), true
+}
+
+func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, where v1alpha1.Path, value string, out *migrate.Output) {
+	version := "v1"
+	objects := in.Of(gk)
+	if len(objects) > 0 {
+		gv, _ := schema.ParseGroupVersion(objects[0].Get("apiVersion").Str) // it was found by that
+		version = gv.Version
+	}
+	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))
+	a := &v1alpha1.Adapter{ObjectMeta: meta("", plural.GroupResource().String())}
+	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}
+	a.Spec.Suspend = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: where, Value: apiextensionsv1.JSON{Raw: []byte(value)}}}}}
+	e := out.Emit(a, s)
+	e.Note("the plural in its name is a guess: kubectl flyball adapter check FILE says whether it is served, and adapter rbac FILE prints the rights that it takes")
+	if len(objects) == 0 {
+		e.Note("the version %s is a guess too", version)
+	}
+}

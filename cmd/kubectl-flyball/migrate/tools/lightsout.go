@@ -1,0 +1,168 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+const lightsOutPrefix = "lightsout.techsupport.mk/"
+
+var lightsOutSchedule = schema.GroupKind{Group: "lightsout.techsupport.mk", Kind: "LightsOutSchedule"}
+
+// systemNamespaces are those that several tools never touch.
+var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
+
+func lightsOut() migrate.Tool {
+	return migrate.Tool{
+		Name: "lightsout", Title: "LightsOut",
+		Reads:   []migrate.Kind{clustered(lightsOutSchedule)},
+		Marked:  namespaced(deployment, statefulSet, cronJob),
+		Convert: convertLightsOut, Sleepers: lightsOutSleepers,
+	}
+}
+
+func convertLightsOut(in *migrate.Input, out *migrate.Output) {
+	all := in.Of(lightsOutSchedule)
+	for _, s := range all {
+		spec := s.Get("spec")
+		target, notes, why := lightsOutTarget(spec)
+		if why != "" {
+			out.Leave(s, "%s", why)
+			continue
+		}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
+		c.Spec.Upscale, c.Spec.Downscale = spec.Get("upscale").Str, spec.Get("downscale").Str
+		c.Spec.TimeZone, c.Spec.Suspend = zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
+		e := out.Emit(c, s)
+		e.Notes = notes
+		var note string
+		if c.Spec.UpscaleRateLimit, note = lightsOutRate(spec.Get("upscaleRateLimit")); note != "" {
+			e.Note("upscaleRateLimit is dropped: %s", note)
+		}
+		if c.Spec.DownscaleRateLimit, note = lightsOutRate(spec.Get("downscaleRateLimit")); note != "" {
+			e.Note("downscaleRateLimit is dropped: %s", note)
+		}
+		if spec.Get("suspend").Bool() {
+			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
+		}
+		noteRivals(e, s, all)
+		noteSpringEdges(e)
+	}
+	if len(all) == 0 {
+		return
+	}
+	out.Step("stop its controller and delete its webhook configurations, apply the objects above and wait until they are Ready")
+	out.Step("kubectl flyball migrate lightsout -A --take-over, and again with --apply: to delete a LightsOutSchedule wakes what bears its marks, so this comes first")
+	out.Step(`for each of %s: kubectl patch lightsoutschedule NAME --type=merge -p '{"metadata":{"finalizers":null}}', then kubectl delete lightsoutschedule NAME: `+
+		`its finalizer waits for the controller that you have stopped`, names(all))
+}
+
+// lightsOutTarget is what a schedule selects. Why says why it selects nothing.
+func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
+	types := migrate.Texts(spec.Get("workloadTypes"))
+	for _, k := range []schema.GroupKind{deployment, statefulSet, cronJob} {
+		if len(types) == 0 || slices.Contains(types, k.Kind) {
+			t.Kinds = append(t.Kinds, refs(k)...)
+		}
+	}
+	if len(t.Kinds) == 0 {
+		return t, nil, "workloadTypes has no kind that it knows: " + strings.Join(types, ", ")
+	}
+	for _, ns := range migrate.Texts(spec.Get("namespaces")) {
+		if slices.Contains(systemNamespaces, ns) {
+			notes = append(notes, "namespace "+ns+" is left out: it is never reached there, and would be here")
+			continue
+		}
+		t.Namespaces = append(t.Namespaces, ns)
+	}
+	t.NamespaceSelector = decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
+	t.ExcludeNamespaces = migrate.Texts(spec.Get("excludeNamespaces"))
+	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
+		return t, nil, "it selects no namespace"
+	}
+	if exclude := spec.Get("excludeLabels"); exclude.IsObject() {
+		if t.Exclude = decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+len(t.Exclude.MatchExpressions) == 0 {
+			return t, nil, "excludeLabels: {} excludes everything there, so it does nothing; here it would exclude nothing"
+		}
+		notes = append(notes, "exclude takes the place of the label "+v1alpha1.LabelExclude+"=true")
+	}
+	return t, notes, ""
+}
+
+// lightsOutRate is a rate limit, or why there is none.
+func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
+	if !limit.IsObject() {
+		return nil, ""
+	}
+	size, delay := limit.Get("batchSize"), limit.Get("delayBetweenBatches").Str
+	if !size.Exists() || delay == "" {
+		return nil, "it needs batchSize and delayBetweenBatches"
+	}
+	d, err := timeline.ParseDuration(delay)
+	if err != nil || d <= 0 {
+		return nil, fmt.Sprintf("delayBetweenBatches is %q", delay)
+	}
+	return &v1alpha1.RateLimit{BatchSize: int32(size.Int()), DelayBetweenBatches: v1alpha1.Duration(delay)}, ""
+}
+
+// noteRivals says which other schedules may select the same objects.
+func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
+	for _, other := range all {
+		if other.Name() == s.Name() {
+			continue
+		}
+		mine, theirs := migrate.Texts(s.Get("spec.namespaces")), migrate.Texts(other.Get("spec.namespaces"))
+		shared := slices.ContainsFunc(mine, func(ns string) bool { return slices.Contains(theirs, ns) })
+		if shared || s.Get("spec.namespaceSelector").Exists() || other.Get("spec.namespaceSelector").Exists() {
+			e.Note("it may select objects of LightsOutSchedule %s too: there the first one keeps an object, here awake wins", other.Name())
+		}
+	}
+}
+
+// noteSpringEdges says what crons do in the hour that clocks skip, where the zone has one.
+func noteSpringEdges(e *migrate.Emitted) {
+	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
+		return
+	}
+	if s, ok := e.Object.(*v1alpha1.Schedule); ok && s.Spec.TimeZone == "UTC" {
+		return
+	}
+	e.Note("an edge in the hour that clocks skip in spring is lost there, and comes at the end of that hour here")
+}
+
+// lightsOutSleepers reads the annotations of what sleeps.
+func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
+	marks := []string{
+		annotationPointer(lightsOutPrefix + "original-replicas"), annotationPointer(lightsOutPrefix + "original-suspend"),
+		annotationPointer(lightsOutPrefix + "managed-by"), labelPointer(lightsOutPrefix + "managed-by"),
+	}
+	for _, gk := range []schema.GroupKind{deployment, statefulSet, cronJob} {
+		for _, o := range in.Of(gk) {
+			s := migrate.Sleeper{Object: o, Marks: marks}
+			if text, ok := o.Annotation(lightsOutPrefix + "original-replicas"); ok {
+				if n, ok := count(text); ok {
+					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: number(n), Set: "0"}}
+				} else {
+					s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %q and no count: set the replicas by hand", text))
+				}
+			}
+			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
+			case "lightsout":
+				s.Originals = append(s.Originals, migrate.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
+			case "", "user": // its owner had suspended it
+			default:
+				s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended", text))
+			}
+			out.Sleepers = append(out.Sleepers, s)
+		}
+	}
+}

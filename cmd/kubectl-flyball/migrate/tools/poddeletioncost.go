@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+const (
+	costPrefix = "pod-deletion-cost.lablabs.io/"
+	// podCost is the annotation that Kubernetes reads.
+	podCost     = "controller.kubernetes.io/pod-deletion-cost"
+	defaultZone = "topology.kubernetes.io/zone"
+)
+
+var pod = schema.GroupKind{Kind: "Pod"}
+
+func podDeletionCost() migrate.Tool {
+	return migrate.Tool{
+		Name: "pod-deletion-cost", Title: "pod-deletion-cost-controller",
+		Reads: namespaced(deployment), Marked: namespaced(pod),
+		Convert: convertCosts, Sleepers: costMarks,
+	}
+}
+
+// costed are the Deployments that the tool orders the pods of.
+func costed(in *migrate.Input) []migrate.Object {
+	return slices.DeleteFunc(in.Of(deployment), func(d migrate.Object) bool {
+		text, _ := d.Annotation(costPrefix + "enabled")
+		return text != "true"
+	})
+}
+
+// convertCosts gives one policy a namespace and node label: those that name the label are found by their annotations, the others by
+// their names.
+func convertCosts(in *migrate.Input, out *migrate.Output) {
+	type group struct{ namespace, label string }
+	members := map[group][]migrate.Object{}
+	var groups []group
+	for _, d := range costed(in) {
+		if kind, ok := d.Annotation(costPrefix + "type"); ok && kind != "zone" && kind != "" {
+			out.Leave(d, "its type is %q, which is not known", kind)
+			continue
+		}
+		label, _ := d.Annotation(costPrefix + "spread-by")
+		g := group{d.Namespace(), label}
+		if members[g] == nil {
+			groups = append(groups, g)
+		}
+		members[g] = append(members[g], d)
+	}
+	for _, g := range groups {
+		c := &v1alpha1.DeletionCost{ObjectMeta: meta(g.namespace, "spread")}
+		c.Spec.Target.Kinds, c.Spec.Algorithm = refs(deployment), "Spread"
+		label := g.label
+		if label == "" {
+			label = defaultZone
+			for _, d := range members[g] {
+				c.Spec.Target.Names = append(c.Spec.Target.Names, d.Name())
+			}
+		} else {
+			c.Name = "spread-by-" + slug(label)
+			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
+		}
+		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
+		e := out.Emit(c, members[g]...)
+		if g.label == "" {
+			e.Note("the Deployments are listed by name, since annotations cannot ask that one is absent: add new ones to the list")
+		} else {
+			e.Note("it selects by the tool's own annotations: keep them")
+		}
+	}
+	if len(groups) > 0 {
+		out.Step("stop its controller and apply the objects above")
+		out.Step("kubectl flyball migrate pod-deletion-cost -A --take-over, and again with --apply: the costs that it has set stay otherwise, and Flyball yields to costs of other writers")
+	}
+}
+
+// costMarks are the costs on the pods. What is left of a Deployment's ReplicaSet's name without its hash is the Deployment's.
+func costMarks(in *migrate.Input, out *migrate.Output) {
+	for _, d := range costed(in) {
+		for _, p := range in.Of(pod) {
+			owner := p.Get("metadata.ownerReferences.0")
+			i := strings.LastIndexByte(owner.Get("name").Str, '-')
+			if p.Namespace() != d.Namespace() || owner.Get("kind").Str != "ReplicaSet" || i < 0 || owner.Get("name").Str[:i] != d.Name() {
+				continue
+			}
+			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: p, Marks: []string{annotationPointer(podCost)}})
+		}
+	}
+}

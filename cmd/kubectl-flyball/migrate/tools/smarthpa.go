@@ -1,0 +1,206 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+var (
+	smartAutoscaler = schema.GroupKind{Group: "autoscaling.sarabala.io", Kind: "SmartHorizontalPodAutoscaler"}
+	smartDays       = map[string]v1alpha1.Day{"M": "Mon", "TU": "Tue", "W": "Wed", "TH": "Thu", "F": "Fri", "SAT": "Sat", "SUN": "Sun"}
+)
+
+func smartHPA() migrate.Tool {
+	return migrate.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: namespaced(smartAutoscaler), Convert: convertSmartHPAs}
+}
+
+func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
+	all := in.Of(smartAutoscaler)
+	for _, s := range all {
+		convertSmartHPA(s, out)
+	}
+	if len(all) > 0 {
+		out.Step("hand over outside all windows, with minReplicas and maxReplicas of each HorizontalPodAutoscaler as in Git: SmartHPA remembers nothing, so what stands there counts as its owner's")
+		out.Step("stop its controller, apply the objects above, delete its objects")
+	}
+}
+
+func convertSmartHPA(s migrate.Object, out *migrate.Output) {
+	spec := s.Get("spec")
+	name, ns := spec.Get("HPAObjectRef.name").Str, spec.Get("HPAObjectRef.namespace").Str
+	if ns == "" {
+		ns = s.Namespace()
+	}
+	if name == "" {
+		out.Leave(s, "it has no HPAObjectRef: HPASpecTemplate has no scaleTargetRef and never works there; write the HorizontalPodAutoscaler as spec.template of a Trigger")
+		return
+	}
+	if spec.Get("smartRecommendation.enabled").Bool() {
+		out.Leave(s, "smartRecommendation has no counterpart")
+	}
+	triggers := lastOfEachName(spec.Get("triggers").Array())
+	var zones []string
+	byZone := map[string][]v1alpha1.TimeTrigger{}
+	notes := map[string][]string{}
+	var dead []string
+	for _, t := range triggers {
+		z := t.Get("timezone").Str
+		if _, err := time.LoadLocation(z); err != nil || z == "" || z == "Local" {
+			if z != "" {
+				notes["UTC"] = append(notes["UTC"], "trigger "+t.Get("name").Str+": the zone "+z+" is not known, and counts as UTC there")
+			}
+			z = "UTC"
+		}
+		if why := neverFires(t); why != "" {
+			dead = append(dead, "trigger "+t.Get("name").Str+" is dropped: "+why)
+			continue
+		}
+		trigger, more, why := smartTrigger(t)
+		if why != "" {
+			out.Leave(s, "trigger %q: %s", t.Get("name").Str, why)
+			continue
+		}
+		if byZone[z] == nil {
+			zones = append(zones, z)
+		}
+		byZone[z] = append(byZone[z], trigger)
+		notes[z] = append(notes[z], more...)
+	}
+	if len(zones) == 0 {
+		out.Leave(s, "no trigger of it has a counterpart%s", strings.Join(append([]string{""}, dead...), "; "))
+	}
+	for i, z := range zones {
+		id := s.Name()
+		if len(zones) > 1 {
+			id += "-" + slug(z)
+		}
+		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: byZone[z]}}
+		spec.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{name}}
+		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(ns, id), Spec: spec}, s)
+		e.Notes = notes[z]
+		if i == 0 {
+			e.Notes = append(e.Notes, dead...)
+		}
+		if len(zones) > 1 {
+			e.Note("its triggers have several time zones, and a Trigger has one: there is a Trigger each")
+		}
+		if len(triggers) > 1 {
+			e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
+		}
+	}
+}
+
+// lastOfEachName are the triggers that count: of two with one name, the last.
+func lastOfEachName(all []gjson.Result) []gjson.Result {
+	var kept []gjson.Result
+	for i, t := range all {
+		if !slices.ContainsFunc(all[i+1:], func(o gjson.Result) bool { return o.Get("name").Str == t.Get("name").Str }) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// neverFires says why a trigger does nothing there; empty: it does something.
+func neverFires(t gjson.Result) string {
+	interval := t.Get("interval")
+	days := strings.Split(interval.Get("recurring").Str, ",")
+	known := slices.ContainsFunc(days, func(d string) bool { return smartDays[strings.TrimSpace(d)] != "" })
+	from, _ := clockWithSeconds(t.Get("startTime").Str)
+	to, _ := clockWithSeconds(t.Get("endTime").Str)
+	switch {
+	case interval.Get("recurring").Str == "" && interval.Get("startDate").Str == "":
+		return "it has no interval, so it never fires there"
+	case interval.Get("recurring").Str != "" && !known:
+		return "interval.recurring is " + interval.Get("recurring").Str + ", which has no day that is known (M, TU, W, TH, F, SAT, SUN): it never fires there"
+	case from == to && from != "":
+		return "it starts and ends at " + from
+	}
+	return ""
+}
+
+// smartTrigger is one trigger with the differences, or why there is none.
+func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
+	name := t.Get("name").Str
+	out := v1alpha1.TimeTrigger{Name: name, Priority: int32(t.Get("priority").Int()), Suspend: t.Get("suspend").Bool()}
+	var notes []string
+	note := func(text string) { notes = append(notes, "trigger "+name+": "+text) }
+	if name == "" {
+		return out, nil, "it has no name"
+	}
+	window, why := smartWindow(t)
+	if why != "" {
+		return out, nil, why
+	}
+	out.Window = window
+	if window.To <= window.From {
+		note("it ends on the next day here; there the end falls on the wrong day")
+	}
+	during := smartValues(t.Get("startHPAConfig"))
+	if during == nil {
+		return out, nil, "startHPAConfig has neither minReplicas nor maxReplicas"
+	}
+	out.During, out.After = *during, smartValues(t.Get("endHPAConfig"))
+	if out.After == nil {
+		note("it has no endHPAConfig: there the peak stays, here the owner's values come back")
+	}
+	if t.Get("startHPAConfig.desiredReplicas").Exists() || t.Get("endHPAConfig.desiredReplicas").Exists() {
+		note("desiredReplicas is dropped: it has no effect there")
+	}
+	return out, notes, ""
+}
+
+func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
+	interval := t.Get("interval")
+	var w v1alpha1.Window
+	if interval.Get("recurring").Str == "" {
+		return w, "it fires daily from " + interval.Get("startDate").Str + " until the day before " + interval.Get("endDate").Str + ": a weekly window here has no first and last day"
+	}
+	for _, text := range strings.Split(interval.Get("recurring").Str, ",") {
+		if day, ok := smartDays[strings.TrimSpace(text)]; ok && !slices.Contains(w.Days, day) {
+			w.Days = append(w.Days, day)
+		}
+	}
+	w.Days = noDays(w.Days)
+	from, okFrom := clockWithSeconds(t.Get("startTime").Str)
+	to, okTo := clockWithSeconds(t.Get("endTime").Str)
+	if !okFrom || !okTo {
+		return w, "startTime " + t.Get("startTime").Str + " and endTime " + t.Get("endTime").Str + " are no times"
+	}
+	w.From, w.To = from, to
+	return w, ""
+}
+
+// clockWithSeconds reads HH:MM:SS and drops the seconds; 23:59:59 is the end of the day.
+func clockWithSeconds(text string) (string, bool) {
+	if text == "23:59:59" {
+		return "24:00", true
+	}
+	t, err := time.Parse(time.TimeOnly, text)
+	if err != nil {
+		return "", false
+	}
+	return t.Format("15:04"), true
+}
+
+// smartValues are bounds; nil: none.
+func smartValues(config gjson.Result) *v1alpha1.TriggerValues {
+	var v v1alpha1.TriggerValues
+	if n := config.Get("minReplicas"); n.Exists() {
+		v.Min = new(n.Int())
+	}
+	if n := config.Get("maxReplicas"); n.Exists() {
+		v.Max = new(n.Int())
+	}
+	if v.Min == nil && v.Max == nil {
+		return nil
+	}
+	return &v
+}

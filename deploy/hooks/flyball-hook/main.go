@@ -1,0 +1,64 @@
+// Command flyball-hook is what the chart's hooks run: "uninstall" before Flyball goes, "adopt" after it has come to adapters that an
+// earlier installation has left behind.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"flyball.dev/flyball/deploy/hooks"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "flyball-hook:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := pflag.NewFlagSet("flyball-hook", pflag.ContinueOnError)
+	timeout := flags.Duration("timeout", 5*time.Minute, "How long the manager may take.")
+	adapters := flags.StringSlice("adapters", nil, "Names of the Adapters that the installation brings; for adopt.")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	}
+	hook, err := hookOf(flags.Args(), *adapters)
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: set KUBECONFIG, or run in a pod: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("not done within %s", *timeout))
+	defer cancel()
+	return hook(ctx, config, func(line string) { fmt.Println(line) })
+}
+
+// hookOf is what the one argument asks for.
+func hookOf(args, adapters []string) (func(context.Context, *rest.Config, func(string)) error, error) {
+	if len(args) == 1 && args[0] == "uninstall" {
+		return hooks.Uninstall, nil
+	}
+	if len(args) == 1 && args[0] == "adopt" {
+		return func(ctx context.Context, config *rest.Config, say func(string)) error {
+			return hooks.Adopt(ctx, config, adapters, say)
+		}, nil
+	}
+	return nil, fmt.Errorf("say one of: uninstall, adopt; got %q", args)
+}

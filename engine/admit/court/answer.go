@@ -1,0 +1,79 @@
+package court
+
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/admit"
+)
+
+// Answer is the verdict on one change.
+type Answer struct {
+	Allowed bool      `json:"allowed"`
+	Target  string    `json:"target"`
+	Actions []string  `json:"actions"`
+	User    User      `json:"user"`
+	At      time.Time `json:"at"`
+	// Denials are what policies have against the change, of all enforcements.
+	Denials []Denial `json:"denials,omitempty"`
+	// Lifts say which exceptions let through what a policy denies.
+	Lifts    []Lift   `json:"lifts,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	// NextAllowed is when a change that is refused is first allowed; NotBefore is, where no such time is in sight, how far was
+	// looked.
+	NextAllowed time.Time `json:"nextAllowed,omitzero"`
+	NotBefore   time.Time `json:"notBefore,omitzero"`
+	// Message is what the API server would answer to a change that is refused.
+	Message string `json:"message,omitempty"`
+	// Note says why the change is not judged at all.
+	Note string `json:"note,omitempty"`
+}
+
+// Denial is what one policy has against a change.
+type Denial struct {
+	Policy      string    `json:"policy"`
+	Enforcement string    `json:"enforcement"`
+	Actions     []string  `json:"actions"`
+	Until       time.Time `json:"until,omitzero"`
+	Reason      string    `json:"reason,omitempty"`
+	Contact     string    `json:"contact,omitempty"`
+	DocsURL     string    `json:"docsURL,omitempty"`
+}
+
+// Lift is what one exception lets through.
+type Lift struct {
+	Policy    string   `json:"policy"`
+	Exception string   `json:"exception"`
+	Actions   []string `json:"actions"`
+}
+
+func (c *Court) answer(q Question, j admit.Judgement) Answer {
+	v := &j.Verdict
+	a := Answer{Allowed: v.Allowed, Target: q.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: q.User, At: q.At,
+		Warnings: v.Warnings, NextAllowed: v.NextAllowed, NotBefore: v.NotBefore, Message: v.Message}
+	set := c.Judge.Freezes.Set()
+	for i := range v.Denials {
+		d := &v.Denials[i]
+		denial := Denial{Policy: d.Policy.String(), Enforcement: string(d.Enforcement), Actions: d.Names(), Until: d.Until}
+		if rule := set.Rule(d.Policy); rule != nil {
+			m := rule.Message()
+			denial.Reason, denial.Contact, denial.DocsURL = m.Reason, m.Contact, m.DocsURL
+		}
+		a.Denials = append(a.Denials, denial)
+	}
+	for _, l := range v.Lifts {
+		a.Lifts = append(a.Lifts, Lift{Policy: l.Policy.String(), Exception: l.Exception.String(), Actions: l.Actions.Names()})
+	}
+	switch {
+	case c.isExempt(q.Target):
+		a.Note = "nothing in namespace " + q.Target.Namespace + " is ever judged, so that the cluster and Flyball can be repaired"
+	case len(a.Actions) == 0 && len(a.Denials) == 0:
+		a.Note = "this changes nothing that a freeze judges"
+	}
+	return a
+}
+
+// unjudged is the answer to a change of a kind that no adapter speaks of.
+func unjudged(q Question) Answer {
+	return Answer{Allowed: true, Target: q.Target.String(), Actions: []string{}, User: q.User, At: q.At,
+		Note: "no adapter speaks of " + q.Target.GroupKind.String() + ", so no freeze judges it"}
+}

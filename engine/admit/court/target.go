@@ -1,0 +1,57 @@
+package court
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kind is how an adapted kind is served.
+type Kind struct {
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+}
+
+// TargetOf says which object a manifest in JSON is about. One that names no namespace is of the one given. kindOf says how a kind is
+// served; false: no adapter speaks of it.
+func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (Kind, bool)) (Target, error) {
+	root := gjson.ParseBytes(manifest)
+	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
+	if err != nil || gv.Version == "" || root.Get("kind").Str == "" {
+		return Target{}, unanswerable("a manifest has an apiVersion and a kind; this one has %q and %q", root.Get("apiVersion").Str, root.Get("kind").Str)
+	}
+	t := Target{Ref: workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str}, Name: root.Get("metadata.name").Str}}
+	if t.Namespace = root.Get("metadata.namespace").Str; t.Namespace == "" {
+		t.Namespace = namespace
+	}
+	if kind, adapted := kindOf(t.GroupKind); adapted {
+		t.Resource = kind.Resource
+		if !kind.Namespaced {
+			t.Namespace = ""
+		}
+	}
+	return t, nil
+}
+
+// ParseAction reads an action as people write it.
+func ParseAction(text string) (workload.Change, error) {
+	actions := []workload.Change{workload.ChangeCreate, workload.ChangeDelete, workload.ChangeRollOut, workload.ChangeScale}
+	var names []string
+	for _, a := range actions {
+		name := a.Names()[0]
+		if strings.EqualFold(name, text) {
+			return a, nil
+		}
+		names = append(names, strings.ToLower(name))
+	}
+	if near := spelling.Nearest(strings.ToLower(text), append(names, "deploy", "restart")); near != "" && slices.Contains(names, near) {
+		return 0, fmt.Errorf("%q is no action; did you mean %s?", text, near)
+	}
+	return 0, fmt.Errorf("%q is no action: give one of %s", text, strings.Join(names, ", "))
+}

@@ -1,0 +1,79 @@
+package evaluate
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// maxToken is the length of the longest token in bytes. Those of service accounts have about one thousand.
+	maxToken = 16 << 10
+	// maxKnown is how many tokens are remembered, by their hashes, and knownFor for how long: as long as API servers do by default.
+	maxKnown = 1024
+	knownFor = 10 * time.Second
+	// maxAsking is how many tokens the API server is asked about at once. Strangers can keep others from this API by it, and from
+	// nothing else. askTime is how long that may take, waiting included.
+	maxAsking = 8
+	askTime   = 5 * time.Second
+)
+
+// TokenReviewer says whose a token is.
+type TokenReviewer interface {
+	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
+}
+
+// callers says who asks, by the API server's word.
+type callers struct {
+	tokens    TokenReviewer
+	audiences []string
+	slots     chan struct{}
+	known     *cache.LRUExpireCache
+}
+
+func newCallers(tokens TokenReviewer, audiences []string, pace clock.PassiveClock) *callers {
+	return &callers{tokens: tokens, audiences: audiences, slots: make(chan struct{}, maxAsking), known: cache.NewLRUExpireCacheWithClock(maxKnown, pace)}
+}
+
+// of says who has sent a request; an error where the API server does not know them.
+func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
+	scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return nil, faultf(http.StatusUnauthorized, "give a token of the cluster: Authorization: Bearer TOKEN")
+	}
+	key := sha256.Sum256([]byte(token))
+	if user, ok := c.known.Get(key); ok {
+		return user.(*authenticationv1.UserInfo), nil
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), askTime)
+	defer cancel()
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return nil, &fault{http.StatusTooManyRequests, "too many tokens at once", time.Second}
+	}
+	review, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: c.audiences}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, &fault{http.StatusServiceUnavailable, "the API server cannot be asked whose token this is", time.Second}
+	}
+	if !review.Status.Authenticated || review.Status.User.Username == "" || !c.meant(review.Status.Audiences) {
+		return nil, faultf(http.StatusUnauthorized, "the API server does not know this token")
+	}
+	c.known.Add(key, &review.Status.User, knownFor)
+	return &review.Status.User, nil
+}
+
+// meant says whether a token that was reviewed is for one of the audiences. API servers that know nothing of audiences name none.
+func (c *callers) meant(audiences []string) bool {
+	return len(c.audiences) == 0 || slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(c.audiences, a) })
+}

@@ -1,0 +1,128 @@
+package evaluate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kind is the kind of what is sent and answered.
+const Kind = "FreezeReview"
+
+// Review asks, in Spec, whether freezes let a change through, and answers in Status. It is never stored.
+type Review struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Spec       Spec          `json:"spec"`
+	Status     *court.Answer `json:"status,omitempty"`
+}
+
+// Spec says who changes what, and when.
+type Spec struct {
+	// Object and Action name what is done; Manifest is what is applied instead of that.
+	Object   *Object         `json:"object,omitempty"`
+	Action   string          `json:"action,omitempty"`
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+	// User is who makes the change, in Groups; empty: who asks.
+	User   string   `json:"user,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+	// At is when; nil: now.
+	At *time.Time `json:"at,omitempty"`
+}
+
+// Object names an object. Group is empty for kinds of the core, Namespace for kinds outside namespaces.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// decode reads a review. What it does not know is refused: a field that is misspelt must not make another question of it.
+func decode(body []byte) (*Review, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	r := &Review{}
+	if err := decoder.Decode(r); err != nil {
+		return nil, fmt.Errorf("read the %s: %w", Kind, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the %s: there is more after it", Kind)
+	}
+	if want := v1alpha1.GroupVersion.String(); r.APIVersion != want || r.Kind != Kind {
+		return nil, fmt.Errorf("read the %s: apiVersion and kind are %q and %q, not %s and %s", Kind, r.APIVersion, r.Kind, want, Kind)
+	}
+	s := &r.Spec
+	switch {
+	case r.Status != nil:
+		return nil, errors.New("status: is what is answered, and not asked")
+	case len(s.Groups) > maxGroups:
+		return nil, fmt.Errorf("spec.groups: there are %d, more than %d", len(s.Groups), maxGroups)
+	case len(s.Groups) > 0 && s.User == "":
+		return nil, errors.New("spec.groups: are those of spec.user, which is missing")
+	}
+	return r, s.checkSubject()
+}
+
+// checkSubject says what is wrong with what the review is about.
+func (s *Spec) checkSubject() error {
+	manifest := bytes.TrimSpace(s.Manifest)
+	switch {
+	case (s.Object == nil) == (s.Manifest == nil):
+		return errors.New("spec: give exactly one of object and manifest")
+	case s.Manifest != nil && s.Action != "":
+		return errors.New("spec.action: goes with object; with manifest, what applying it would be is worked out")
+	case s.Manifest != nil && manifest[0] != '{':
+		return errors.New("spec.manifest: is one object")
+	case s.Object != nil && s.Object.Kind == "":
+		return errors.New("spec.object.kind: required")
+	case s.Object != nil && s.Object.Name == "":
+		return errors.New("spec.object.name: required")
+	case s.Object != nil && s.Action == "":
+		return errors.New("spec.action: required with object: Create, Delete, RollOut or Scale")
+	}
+	return nil
+}
+
+// question is what the court is asked, but for who and when.
+func (s *Spec) question(kindOf func(schema.GroupKind) (court.Kind, bool)) (q court.Question, err error) {
+	if s.Manifest != nil {
+		if gjson.GetBytes(s.Manifest, "items").IsArray() && !gjson.GetBytes(s.Manifest, "spec").Exists() {
+			return q, errors.New("spec.manifest: is a list; ask about each of its objects")
+		}
+		q.Manifest = s.Manifest
+		q.Target, err = court.TargetOf(s.Manifest, "", kindOf)
+	} else if q.Action, err = court.ParseAction(s.Action); err == nil {
+		q.Target.Ref = workload.Ref{GroupKind: schema.GroupKind{Group: s.Object.Group, Kind: s.Object.Kind}, Namespace: s.Object.Namespace, Name: s.Object.Name}
+	} else {
+		return q, fmt.Errorf("spec.action: %w", err)
+	}
+	if err != nil {
+		return q, err
+	}
+	kind, adapted := kindOf(q.Target.GroupKind)
+	switch {
+	case !adapted && s.Object != nil:
+		return q, fmt.Errorf("no adapter speaks of the kind %s: nothing judges it, or its name is misspelt", q.Target.GroupKind)
+	case !adapted:
+		return q, nil
+	}
+	q.Target.Resource = kind.Resource
+	switch {
+	case kind.Namespaced && q.Target.Namespace == "":
+		return q, fmt.Errorf("%s lives in a namespace, and none is given", q.Target.Ref)
+	case !kind.Namespaced && q.Target.Namespace != "":
+		return q, fmt.Errorf("%s lives outside namespaces, and one is given", q.Target.Ref)
+	}
+	return q, nil
+}

@@ -1,0 +1,148 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/engine/admit/court"
+)
+
+// kindOf knows deployments, and racks, which live outside namespaces.
+func kindOf(gk schema.GroupKind) (court.Kind, bool) {
+	switch gk.Kind {
+	case "Deployment":
+		return court.Kind{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, true
+	case "Rack":
+		return court.Kind{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "racks"}}, true
+	}
+	return court.Kind{}, false
+}
+
+func TestReviewsThatAreNoQuestions(t *testing.T) {
+	const good = `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":%s}`
+	web := `"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"}`
+	for _, test := range []struct{ body, want string }{
+		{``, "read the FreezeReview: EOF"},
+		{`[]`, "cannot unmarshal array"},
+		{`{"spec":{}}`, `apiVersion and kind are "" and ""`},
+		{`{"apiVersion":"flyball.dev/v1","kind":"FreezeReview"}`, `apiVersion and kind are "flyball.dev/v1"`},
+		{strings.Replace(good, "%s", `{}`, 1) + `{}`, "there is more after it"},
+		{strings.Replace(good, "%s", `{"actoin":"Scale"}`, 1), `unknown field "actoin"`},
+		{strings.Replace(good, "%s", `{},"status":{"allowed":true,"target":"","actions":[],"user":{"name":""},"at":"2037-01-01T00:00:00Z"}`, 1), "status: is what is answered"},
+		{strings.Replace(good, "%s", `{}`, 1), "give exactly one of object and manifest"},
+		{strings.Replace(good, "%s", `{`+web+`,"manifest":{}}`, 1), "give exactly one of object and manifest"},
+		{strings.Replace(good, "%s", `{"manifest":{},"action":"Scale"}`, 1), "spec.action: goes with object"},
+		{strings.Replace(good, "%s", `{"manifest":"kind: Deployment"}`, 1), "spec.manifest: is one object"},
+		{strings.Replace(good, "%s", `{"manifest":null,"object":null}`, 1), "spec.manifest: is one object"},
+		{strings.Replace(good, "%s", `{"object":{"name":"web"},"action":"Scale"}`, 1), "spec.object.kind: required"},
+		{strings.Replace(good, "%s", `{"object":{"kind":"Deployment"},"action":"Scale"}`, 1), "spec.object.name: required"},
+		{strings.Replace(good, "%s", `{`+web+`}`, 1), "spec.action: required with object"},
+		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","groups":["a"]}`, 1), "spec.groups: are those of spec.user"},
+		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","user":"a","groups":["`+strings.Repeat(`a","`, 32)+`a"]}`, 1), "there are 33, more than 32"},
+		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","at":"20:00"}`, 1), `parsing time "20:00"`},
+		{strings.Replace(good, "%s", `{`+web+`,"action":"roll-out"}`, 1), `"roll-out" is no action; did you mean rollout?`},
+		{strings.Replace(good, "%s", `{"object":{"kind":"deployment","name":"web"},"action":"Scale"}`, 1), "no adapter speaks of the kind deployment"},
+		{strings.Replace(good, "%s", `{"object":{"group":"apps","kind":"Deployment","name":"web"},"action":"Scale"}`, 1), "Deployment.apps/web lives in a namespace"},
+		{strings.Replace(good, "%s", `{"object":{"group":"example.com","kind":"Rack","namespace":"shop","name":"a"},"action":"Scale"}`, 1), "lives outside namespaces"},
+		{strings.Replace(good, "%s", `{"manifest":{"kind":"Deployment"}}`, 1), "a manifest has an apiVersion and a kind"},
+		{strings.Replace(good, "%s", `{"manifest":{"apiVersion":"v1","kind":"List","items":[]}}`, 1), "spec.manifest: is a list"},
+		{strings.Replace(good, "%s", `{"manifest":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}}`, 1), "lives in a namespace, and none is given"},
+	} {
+		r, err := decode([]byte(test.body))
+		if err == nil {
+			_, err = r.Spec.question(kindOf)
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", test.body, err, test.want)
+		}
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	for _, test := range []struct{ spec, want string }{
+		{`{"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"action":"Scale"}`, "Deployment.apps/shop/web"},
+		{`{"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"action":"rollout"}`, "Deployment.apps/shop/web"},
+		{`{"object":{"group":"example.com","kind":"Rack","name":"a"},"action":"Delete"}`, "Rack.example.com/a"},
+		{`{"manifest":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}}`, "Deployment.apps/shop/web"},
+		{`{"manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"}}}`, "ConfigMap/shop/web"},
+	} {
+		r, err := decode([]byte(`{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":` + test.spec + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := r.Spec.question(kindOf)
+		if err != nil || q.Target.String() != test.want || (q.Action == 0) != (q.Manifest != nil) {
+			t.Errorf("%s: %v, %v", test.spec, q, err)
+		}
+	}
+}
+
+// The groups are those that an API server gives somebody who is impersonated.
+func TestGroupsOfTheImpersonated(t *testing.T) {
+	for _, test := range []struct {
+		user         string
+		groups, want []string
+	}{
+		{"alice", nil, []string{"system:authenticated"}},
+		{"alice", []string{"sre"}, []string{"sre", "system:authenticated"}},
+		{"alice", []string{"system:authenticated"}, []string{"system:authenticated"}},
+		{"system:serviceaccount:ci:deployer", nil, []string{"system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"}},
+		{"system:serviceaccount:ci:deployer", []string{"sre"}, []string{"sre", "system:authenticated"}},
+		{"system:serviceaccount:ci:", nil, []string{"system:authenticated"}},
+		{"system:anonymous", nil, []string{"system:unauthenticated"}},
+	} {
+		if got := withOwn(test.user, slices.Clone(test.groups)); !slices.Equal(got, test.want) {
+			t.Errorf("%s in %v: %v, want %v", test.user, test.groups, got, test.want)
+		}
+	}
+}
+
+func TestRateOfAUser(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC))
+	l := newLimits(2, now)
+	passed := func(user string) (n int) {
+		for range 100 {
+			if l.take(user) == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	if got := passed("alice"); got != 20 {
+		t.Errorf("%d at once, want the burst of 20", got)
+	}
+	if got := l.take("alice"); got != 500*time.Millisecond {
+		t.Errorf("has to wait %v, want half a second", got)
+	}
+	if got := passed("bob"); got != 20 {
+		t.Errorf("another user gets %d, want 20", got)
+	}
+	now.SetTime(now.Now().Add(3 * time.Second))
+	if got := passed("alice"); got != 6 {
+		t.Errorf("after three seconds %d, want 6", got)
+	}
+	now.SetTime(now.Now().Add(time.Hour))
+	if got := passed("alice"); got != 20 {
+		t.Errorf("after an hour %d, want 20", got)
+	}
+}
+
+// An answer says when it is allowed as the field that the command line has.
+func TestAnswersAreThoseOfTheCommandLine(t *testing.T) {
+	at := time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC)
+	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind, Status: &court.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{},"status":{"allowed":false,"target":"Deployment.apps/shop/web","actions":["Scale"],"user":{"name":""},"at":"2037-05-11T08:00:00Z","nextAllowed":"2037-05-11T08:00:00Z"}}`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("golden (-) and answer (+):\n%s", diff)
+	}
+}

@@ -1,0 +1,106 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/court"
+)
+
+// The names by which Kubernetes knows users and groups.
+const (
+	anonymous          = "system:anonymous"
+	authenticated      = "system:authenticated"
+	unauthenticated    = "system:unauthenticated"
+	serviceAccountUser = "system:serviceaccount:"
+	serviceAccounts    = "system:serviceaccounts"
+)
+
+// Resource is what who asks may create. No such objects are stored.
+const Resource = "freezereviews"
+
+// authorize refuses who may not ask about objects in the namespace of the target.
+func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, target court.Target) error {
+	in := ""
+	if target.Namespace != "" {
+		in = " in namespace " + target.Namespace
+	}
+	return a.need(ctx, caller, authorizationv1.ResourceAttributes{
+		Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: Resource, Verb: "create", Namespace: target.Namespace,
+	}, "create "+Resource+"."+v1alpha1.GroupVersion.Group+in)
+}
+
+// subject is who makes the change: who asks, or somebody whom they may impersonate.
+func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s *Spec) (court.User, error) {
+	if s.User == "" || s.User == caller.Username && s.Groups == nil {
+		return court.User{Name: caller.Username, Groups: caller.Groups}, nil
+	}
+	if s.User != caller.Username {
+		attributes := authorizationv1.ResourceAttributes{Resource: "users", Name: s.User}
+		if namespace, name, ok := serviceAccount(s.User); ok {
+			attributes = authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Namespace: namespace, Name: name}
+		}
+		if err := a.needImpersonate(ctx, caller, attributes); err != nil {
+			return court.User{}, err
+		}
+	}
+	groups := slices.Clone(s.Groups)
+	for _, group := range groups {
+		if slices.Contains(caller.Groups, group) && s.User == caller.Username {
+			continue
+		}
+		if err := a.needImpersonate(ctx, caller, authorizationv1.ResourceAttributes{Resource: "groups", Name: group}); err != nil {
+			return court.User{}, err
+		}
+	}
+	return court.User{Name: s.User, Groups: withOwn(s.User, groups)}, nil
+}
+
+// withOwn adds the groups that an API server adds to a user that is impersonated.
+func withOwn(user string, groups []string) []string {
+	if namespace, _, ok := serviceAccount(user); ok && len(groups) == 0 {
+		groups = []string{serviceAccounts, serviceAccounts + ":" + namespace}
+	}
+	own := authenticated
+	if user == anonymous {
+		own = unauthenticated
+	}
+	if !slices.Contains(groups, own) {
+		groups = append(groups, own)
+	}
+	return groups
+}
+
+func serviceAccount(user string) (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(user, serviceAccountUser)
+	if !ok {
+		return "", "", false
+	}
+	namespace, name, ok = strings.Cut(rest, ":")
+	return namespace, name, ok && namespace != "" && name != ""
+}
+
+func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) error {
+	what.Verb, what.Version = "impersonate", "v1"
+	return a.need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
+}
+
+// need refuses who does not hold a right.
+func (a *api) need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
+	held, err := admit.Holds(ctx, a.Rights, *caller, what)
+	if err != nil {
+		return fmt.Errorf("ask the API server whether user %q may %s: %w", caller.Username, words, err)
+	}
+	if !held {
+		return faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
+	}
+	return nil
+}

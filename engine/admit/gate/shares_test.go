@@ -1,0 +1,90 @@
+package gate
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// by is a review of a user, padded to a size in bytes.
+func by(user string, size int) string {
+	return fmt.Sprintf(`{"request":{"uid":"u-1","userInfo":{"username":%q},"object":"%s"}}`, user, strings.Repeat("a", size))
+}
+
+// One user, a few of them, or all service accounts of a namespace, leave places for others, however many reviews they send and however
+// long those take.
+func TestPlacesAreShared(t *testing.T) {
+	for _, size := range []struct {
+		name   string
+		bytes  int
+		places int
+	}{{"small", 10, smallPlaces}, {"large", smallReview, largePlaces}} {
+		release := make(chan struct{})
+		s := guard(t, func(_ http.ResponseWriter, req *http.Request) {
+			if req.Header.Get("Slow") != "" {
+				<-release
+			}
+		})
+		var hanging sync.WaitGroup
+		// flood has as many reviews of users sent as there are places, and says how many got in.
+		flood := func(users ...string) (inside int) {
+			before, refused := s.passed.Load(), make(chan struct{}, size.places)
+			for i := range size.places {
+				hanging.Go(func() {
+					req, err := http.NewRequest(http.MethodPost, s.URL+"/"+token+judgePath, strings.NewReader(by(users[i%len(users)], size.bytes)))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					req.Header.Set("Slow", "1")
+					resp, err := s.Client().Do(req)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = resp.Body.Close()
+					if resp.StatusCode == http.StatusTooManyRequests {
+						refused <- struct{}{}
+					}
+				})
+			}
+			for n := 0; n+int(s.passed.Load()-before) < size.places; {
+				select {
+				case <-refused:
+					n++
+				default:
+					runtime.Gosched()
+				}
+			}
+			return int(s.passed.Load() - before)
+		}
+		ask := func(user string) {
+			t.Helper()
+			if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(by(user, size.bytes))); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s gets %s %s", size.name, user, resp.Status, text)
+			}
+		}
+		var accountsOfOne []string
+		for i := range 100 {
+			accountsOfOne = append(accountsOfOne, fmt.Sprintf("system:serviceaccount:eve:robot-%d", i))
+		}
+		if inside := flood(accountsOfOne...); inside == 0 || inside > size.places/2 {
+			t.Errorf("%s: the accounts of one namespace have %d of %d places", size.name, inside, size.places)
+		}
+		ask("alice")
+		ask("system:serviceaccount:shop:robot-1")
+		if size.places > 2 {
+			flood("mallory", "trent")
+			ask("alice")
+		}
+		close(release)
+		hanging.Wait()
+		if left := len(s.gate.Bounds.small.held) + len(s.gate.Bounds.large.held); left != 0 {
+			t.Errorf("%s: %d users still hold places", size.name, left)
+		}
+		ask("eve")
+	}
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/credential"
+	"flyball.dev/flyball/engine/admit/registration"
+)
+
+// Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
+type Server struct {
+	// web has the handlers, whose requests controller-runtime counts. It is not started.
+	web     webhook.Server
+	certs   *keeper
+	options Options
+	// public are handlers that answer who does not know the secret part of the path.
+	public map[string]http.Handler
+
+	listening, draining atomic.Bool
+}
+
+// New makes a server that reads and writes its certificates and configurations with the given access. The error names
+// the option that is wrong.
+func New(config *rest.Config, options Options) (*Server, error) {
+	options, err := options.check()
+	if err != nil {
+		return nil, err
+	}
+	certs, err := newKeeper(config, options)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
+	}
+	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
+	s.Handle(registration.ValidatePath, admit.NewOwnKinds(scheme, options.Kinds))
+	return s, nil
+}
+
+func newKeeper(config *rest.Config, options Options) (*keeper, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's HTTP client: %w", err)
+	}
+	registrations, err := admissionregistrationclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's client of webhook configurations: %w", err)
+	}
+	core, err := coreclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
+	}
+	h := &registration.Hooks{Client: registrations.ValidatingWebhookConfigurations(), Names: options.Configurations, Endpoint: options.Endpoint, Author: options.Author}
+	if options.OwnConfiguration != "" {
+		h.Names, h.Desired = append([]string{options.OwnConfiguration}, h.Names...), options.own
+	}
+	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
+	if options.Ledger {
+		k.ledger = &registration.LedgerGuard{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
+	}
+	// A path can be told to users by the API server, in the text of an error: it lives for a day.
+	k.paths = credential.PathRotation{Life: min(24*time.Hour, options.ServingLifetime*2/3), Overlap: options.Overlap}
+	if options.CertDir != "" {
+		k.directory, err = credential.OpenDirectory(options.CertDir, options.Log)
+		return k, err
+	}
+	hosts, err := options.Endpoint.Hosts()
+	if err != nil {
+		return nil, err
+	}
+	k.rotation = credential.Rotation{
+		Hosts:     append(hosts, options.ExtraHosts...),
+		Authority: options.AuthorityLifetime, Serving: options.ServingLifetime, Overlap: options.Overlap,
+	}
+	return k, nil
+}
+
+// Handle answers admission reviews on a path of the server. It panics if the path is taken, and is called before Start.
+func (s *Server) Handle(path string, handler admission.Handler) {
+	s.web.Register(path, &admission.Webhook{Handler: handler})
+}
+
+// HandleHTTP answers plain requests on a path of the server. It panics if the path is taken, and is called before Start.
+func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(path, handler) }
+
+// HandlePublic answers requests on a whole path, without a secret part. The handler asks itself who comes, and bounds what it takes
+// of them; it calls gate.Known once it knows. It panics if the path is taken, and is called before Start.
+func (s *Server) HandlePublic(path string, handler http.Handler) {
+	if s.public[path] != nil {
+		panic("the path " + path + " is taken")
+	}
+	if s.public == nil {
+		s.public = map[string]http.Handler{}
+	}
+	s.public[path] = handler
+}
+
+// Start serves until the context ends, and then lets requests that are under way end.
+func (s *Server) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.certs.run(ctx) })
+	group.Go(func() error { return s.serve(ctx) })
+	return group.Wait()
+}
+
+// NeedLeaderElection says that every replica serves.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Ready is a readiness check: the server listens, has a certificate, the configurations trust its authority, and it was not
+// told to stop.
+func (s *Server) Ready(*http.Request) error {
+	if err := s.certs.ready(); err != nil {
+		return fmt.Errorf("the admission server's certificate: %w", err)
+	}
+	switch {
+	case !s.listening.Load():
+		return errors.New("the admission server does not listen yet")
+	case s.draining.Load():
+		return errors.New("the admission server was told to stop")
+	}
+	return nil
+}
+
+// Certificate is what is served; nil: there is none yet.
+func (s *Server) Certificate() *x509.Certificate {
+	serving, err := s.certs.certificate(nil)
+	if err != nil || serving == nil {
+		return nil
+	}
+	return serving.Leaf
+}
+
+// CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a
+// certificate. It changes with rotation: name the configuration in Options.Configurations to have it kept.
+func (s *Server) CABundle() []byte { return s.certs.reach().Bundle }
+
+// Client is how a webhook configuration made elsewhere reaches a path of this server. It begins with a secret part that changes:
+// name the configuration in Options.Configurations to have it kept.
+func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
+	return s.certs.reach().Client(s.options.Endpoint, path)
+}

@@ -1,0 +1,169 @@
+package classic
+
+import (
+	"math"
+	"time"
+)
+
+// Utilisation gives the recommended target utilisation in percent, and false where none is recommended: while there are
+// MaximumMaxReplicas. With U = ceil(100 * V / R):
+//
+//	current > U     clamp(current)
+//	otherwise       clamp(100 - (U - current))
+//
+// between MinUtilisation and MaxUtilisation.
+func (c Config) Utilisation(request, stored int64, current, replicas int32) (percent int32, ok bool) {
+	if replicas == c.MaximumMaxReplicas {
+		return 0, false
+	}
+	used := math.Ceil(float64(stored) / float64(request) * wholePercent)
+	proposed := float64(current)
+	if proposed <= used {
+		proposed = wholePercent - (used - float64(current))
+	}
+	return int32(min(max(proposed, float64(c.MinUtilisation)), float64(c.MaxUtilisation))), true
+}
+
+// ApplyUtilisation gives the target utilisation to set in place of the current one: the recommended one, but at most MaxIncrease more,
+// and nothing new until UtilisationInterval after the last change. changed is zero where there was none.
+func (c Config) ApplyUtilisation(current, recommended int32, changed, now time.Time) int32 {
+	if !changed.IsZero() && changed.Add(c.UtilisationInterval).After(now) {
+		return current
+	}
+	return min(recommended, current+c.MaxIncrease)
+}
+
+// Slot is what is recommended for one slot of the week or of the day.
+type Slot struct {
+	Value   int32
+	Updated time.Time
+}
+
+const (
+	// untouched is for how long nobody may have updated a slot that decays, and decay what it then keeps.
+	untouched = 23 * time.Hour
+	decay     = 0.95
+)
+
+// Minimum updates the slot of the recommended minimum from the replicas N there are:
+//
+//	v   = ceil(N * MinFactor), or MinimumMinReplicas if that is less than MinimumMinReplicas
+//	old = the value of the slot, or trunc(0.95 * it) if the slot was untouched for 23 h
+//	max(v, old)
+func (c Config) Minimum(s Slot, replicas int32, now time.Time) Slot {
+	return c.update(s, float64(replicas)*c.MinFactor, c.MinimumMinReplicas, now)
+}
+
+// Maximum does the same for the maximum, with MaxFactor. A v below MinimumMinReplicas becomes
+// trunc(MinimumMinReplicas * MaxFactor / MinFactor), which is 12.
+func (c Config) Maximum(s Slot, replicas int32, now time.Time) Slot {
+	return c.update(s, float64(replicas)*c.MaxFactor, int32(float64(c.MinimumMinReplicas)*c.MaxFactor/c.MinFactor), now)
+}
+
+func (c Config) update(s Slot, factored float64, floor int32, now time.Time) Slot {
+	v := int32(math.Ceil(factored))
+	if v < c.MinimumMinReplicas {
+		v = floor
+	}
+	old := s.Value
+	if now.Sub(s.Updated) >= untouched {
+		old = int32(math.Trunc(float64(old) * decay))
+	}
+	return Slot{Value: max(v, old), Updated: now}
+}
+
+// Slots are the slots of a week, or of a day, in a time zone.
+type Slots struct {
+	Weekly bool
+	Zone   *time.Location
+	Values []Slot
+}
+
+const hoursOfDay, hoursOfWeek = 24, 7 * 24
+
+// NewSlots gives empty slots of an hour.
+func NewSlots(weekly bool, zone *time.Location) Slots {
+	n := hoursOfDay
+	if weekly {
+		n = hoursOfWeek
+	}
+	return Slots{Weekly: weekly, Zone: zone, Values: make([]Slot, n)}
+}
+
+// At gives the index of the slot that an instant is in. A week begins with Sunday.
+func (s Slots) At(now time.Time) int {
+	local := now.In(s.Zone)
+	if s.Weekly {
+		return int(local.Weekday())*hoursOfDay + local.Hour()
+	}
+	return local.Hour()
+}
+
+// Filled says that every slot has a value: before that, nothing horizontal is applied.
+func (s Slots) Filled() bool {
+	for _, v := range s.Values {
+		if v.Value == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Bounds are what is set on an autoscaler.
+type Bounds struct {
+	Min, Max int32
+	// Done says that the way back from an emergency has ended.
+	Done bool
+}
+
+// Mode is what the phase means for the bounds.
+type Mode int
+
+// The modes.
+const (
+	Working Mode = iota
+	Emergency
+	BackToNormal
+)
+
+// Bounds gives the bounds from those recommended for the slot and the minimum that is set now. The maximum is at most
+// MaximumMaxReplicas, the recommended minimum at most MaximumMinReplicas. The minimum to set is
+//
+//	Emergency        the maximum
+//	BackToNormal     trunc(Reduction * current), until the recommended one is higher
+//	otherwise        the recommended one
+func (c Config) Bounds(mode Mode, recommendedMin, recommendedMax, current int32) Bounds {
+	b := Bounds{Max: min(recommendedMax, c.MaximumMaxReplicas)}
+	recommended := min(recommendedMin, c.MaximumMinReplicas)
+	switch mode {
+	case Emergency:
+		b.Min = b.Max
+	case BackToNormal:
+		b.Min = int32(math.Trunc(float64(current) * c.Reduction))
+		if recommended > b.Min {
+			b.Min, b.Done = recommended, true
+		}
+	default:
+		b.Min = recommended
+	}
+	return b
+}
+
+// Lost says that metrics have been lost for so long that it is an emergency.
+func (c Config) Lost(since, now time.Time) bool {
+	return !since.IsZero() && now.Sub(since) >= c.EmergencyAfter
+}
+
+// MayRestart says whether changed requests may be rolled out now: those that only take away at most once every RestartInterval.
+func (c Config) MayRestart(onlyDown bool, last, now time.Time) bool {
+	return !onlyDown || last.IsZero() || now.Sub(last) >= c.RestartInterval
+}
+
+// Limit gives the limit that goes with a new request: the request times the larger of the old ratio of limit and request, and the
+// configured one. Zero is no limit.
+func Limit(request, oldRequest, oldLimit int64, configured float64) int64 {
+	if oldRequest == 0 || oldLimit == 0 {
+		return 0
+	}
+	return int64(float64(request) * max(float64(oldLimit)/float64(oldRequest), configured))
+}

@@ -1,0 +1,172 @@
+// Package classic is the profile Tortoise: the formulas of mercari/tortoise, one function a formula, with its rounding, its
+// branches and their order. It has the faults of the original too; the other profiles are in package optimize.
+//
+// Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation is in whole
+// percent of the request. Instants are arguments; nothing here calls a clock.
+package classic
+
+import "time"
+
+// Config has the parameters of the formulas. Default gives those of the original.
+type Config struct {
+	// MaxFactor and MinFactor times the replicas are the recommended maximum and minimum.
+	MaxFactor, MinFactor float64
+	// MinimumMinReplicas and MaximumMinReplicas bound the recommended minimum.
+	MinimumMinReplicas, MaximumMinReplicas int32
+	// PreferredMaxReplicas is the number of replicas from which requests grow instead; MaximumMaxReplicas bounds the maximum.
+	PreferredMaxReplicas, MaximumMaxReplicas int32
+	// Reduction times the minimum is the next minimum on the way back from an emergency.
+	Reduction float64
+	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent; NewMetric is that of a metric which had none.
+	MinUtilisation, MaxUtilisation, NewMetric int32
+	// MaxIncrease is how much, in percent points, the target may grow in one change; UtilisationInterval is between two changes.
+	MaxIncrease         int32
+	UtilisationInterval time.Duration
+	// Buffer is the share that vertical requests have over what is recommended.
+	Buffer float64
+	// MaxStepDown is the smallest share of a request that one step may leave.
+	MaxStepDown float64
+	// MinCPU, MaxCPU, MinMemory and MaxMemory bound all requests, in thousandths.
+	MinCPU, MaxCPU, MinMemory, MaxMemory int64
+	// EmergencyAfter is how long metrics may be lost.
+	EmergencyAfter time.Duration
+	// RestartInterval is between two roll-outs of which the later only takes away.
+	RestartInterval time.Duration
+}
+
+// thousandth is what one of a unit is in thousandths.
+const thousandth = 1000
+
+// Default gives the parameters of the original.
+func Default() Config {
+	return Config{
+		MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100,
+		Reduction: 0.95, MinUtilisation: 65, MaxUtilisation: 90, NewMetric: 70, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour,
+		Buffer: 0.1, MaxStepDown: 0.8, MinCPU: 50, MaxCPU: 10 * thousandth, MinMemory: (50 << 20) * thousandth, MaxMemory: (10 << 30) * thousandth,
+		EmergencyAfter: 5 * time.Minute, RestartInterval: time.Hour,
+	}
+}
+
+// Limits bound one request, in thousandths: those of the policy, where zero is none, and those of everybody.
+type Limits struct {
+	PolicyMin, PolicyMax, GlobalMin, GlobalMax int64
+}
+
+// CPU gives the limits of a CPU request from those of the policy, in milli-CPU.
+func (c Config) CPU(policyMin, policyMax int64) Limits {
+	return Limits{policyMin, policyMax, c.MinCPU, c.MaxCPU}
+}
+
+// Memory gives the limits of a memory request from those of the policy, in thousandths of a byte.
+func (c Config) Memory(policyMin, policyMax int64) Limits {
+	return Limits{policyMin, policyMax, c.MinMemory, c.MaxMemory}
+}
+
+// Stored gives the value V that the formulas use: it stays while target < V < upper, and is the VPA's target otherwise.
+func Stored(v, target, upper int64) int64 {
+	if target < v && v < upper {
+		return v
+	}
+	return target
+}
+
+// Clamp bounds a size: lower is the largest of the minima and trunc(MaxStepDown * request), upper the smallest of the maxima. Where
+// they contradict each other, upper wins.
+func (c Config) Clamp(request, size int64, l Limits) int64 {
+	lower := max(l.PolicyMin, l.GlobalMin, int64(float64(request)*c.MaxStepDown))
+	upper := l.GlobalMax
+	if l.PolicyMax > 0 {
+		upper = min(upper, l.PolicyMax)
+	}
+	return min(max(size, lower), upper)
+}
+
+// Sized is a request and why it is that.
+type Sized struct {
+	Size   int64
+	Reason string
+}
+
+// Vertical gives the request of a resource that is Vertical. With B = 1 + Buffer and ideal = B * V:
+//
+//	ideal > R                        clamp(trunc(B * ideal))
+//	R / B * (1 - Buffer) > ideal     clamp(trunc(ideal))
+//	otherwise                        R, as it is
+func (c Config) Vertical(request, stored int64, l Limits) Sized {
+	ideal := float64(stored) * (1 + c.Buffer)
+	if ideal > float64(request) {
+		return Sized{c.Clamp(request, int64(ideal*(1+c.Buffer)), l), "more than the request is recommended: twice the buffer over it"}
+	}
+	if float64(request)/(1+c.Buffer)*(1-c.Buffer) > ideal {
+		return Sized{c.Clamp(request, int64(ideal), l), "much less than the request is recommended: the buffer over it"}
+	}
+	return Sized{request, "the step down is too small"}
+}
+
+// Pressure remembers that there were as many replicas as are preferred, or more.
+type Pressure struct {
+	Noted bool
+	// Since is when it was last noted or acted upon.
+	Since time.Time
+}
+
+// pressureInterval is between two increases because of too many replicas.
+const pressureInterval = 30 * time.Minute
+
+// Press notes whether there are too many replicas: N >= PreferredMaxReplicas and the autoscaler's minimum below N. The first time is
+// noted only. From the second on, 30 minutes apart, the requests are to be raised. Fewer replicas forget it.
+func (c Config) Press(p Pressure, replicas, minimum int32, now time.Time) (next Pressure, raise bool) {
+	if replicas < c.PreferredMaxReplicas {
+		return Pressure{Since: now}, false
+	}
+	if minimum >= replicas || p.Noted && p.Since.Add(pressureInterval).After(now) {
+		return p, false
+	}
+	return Pressure{Noted: true, Since: now}, p.Noted
+}
+
+// Horizontal is what the request of a resource that is Horizontal depends on.
+type Horizontal struct {
+	// Request R and Stored V are in thousandths.
+	Request, Stored int64
+	Limits          Limits
+	// Replicas N are those of the spec, Minimum that of the autoscaler, Target its target utilisation in percent.
+	Replicas, Minimum, Target int32
+	// Raise is the answer of Press; Several says that more than one resource of the target is Horizontal.
+	Raise, Several bool
+}
+
+// raised is how much a request grows because of too many replicas, near the share of the preferred replicas from which it stays, farBelow that of the target
+const (
+	raised       = 1.3
+	near         = 0.8
+	farBelow     = 0.9
+	wholePercent = 100
+)
+
+// Horizontal gives the request of a resource that is Horizontal, by the first that fits:
+//
+//	Raise                                     clamp(trunc(1.3 * R))
+//	N > trunc(0.8 * PreferredMaxReplicas)     R, as it is
+//	N <= MinimumMinReplicas                   clamp(min(R, V))
+//	not Several, or N = Minimum               clamp(R)
+//	100 * V / R < 0.9 * Target                clamp(trunc(100 * V / Target))
+//	otherwise                                 clamp(R)
+func (c Config) Horizontal(h Horizontal) Sized {
+	clamp := func(size int64) int64 { return c.Clamp(h.Request, size, h.Limits) }
+	switch {
+	case h.Raise:
+		return Sized{clamp(int64(float64(h.Request) * raised)), "more replicas than preferred, for the second time"}
+	case h.Replicas > int32(float64(c.PreferredMaxReplicas)*near):
+		return Sized{h.Request, "nearly as many replicas as preferred"}
+	case h.Replicas <= c.MinimumMinReplicas:
+		return Sized{clamp(min(h.Request, h.Stored)), "the fewest replicas there may be: no more than is recommended"}
+	case !h.Several:
+		return Sized{clamp(h.Request), "no other resource is Horizontal"}
+	case h.Replicas == h.Minimum:
+		return Sized{clamp(h.Request), "the autoscaler's minimum keeps utilisation low"}
+	case float64(h.Target)*farBelow > float64(h.Stored)/float64(h.Request)*wholePercent:
+		return Sized{clamp(int64(float64(h.Stored) * wholePercent / float64(h.Target))), "far below the target: as much as makes it the target"}
+	}
+	return Sized{clamp(h.Request), "utilisation is near the target"}
+}

@@ -1,0 +1,313 @@
+// Package forecast says what demand will be, from its series: an ensemble of three textbook models, weighted by how well each has
+// done lately, and an upper bound that has held as often as it should have. Everything is a pure function of the series, so that a
+// restart changes nothing.
+//
+// Values are logarithms inside (log of 1 + milli-CPU): noise and events multiply demand, and the models add.
+//
+// Sources: seasonal naive and Holt-Winters are as in Hyndman and Athanasopoulos, Forecasting: Principles and Practice, chapters 5 and 8;
+// pinball loss in chapter 5.9 there; harmonic (dynamic Fourier) regression in chapter 10.5. The upper bound is split conformal
+// prediction: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, with weights for age as in Barber et al., Conformal
+// prediction beyond exchangeability (2023).
+package forecast
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Series is a ring of points, each of one step. Known says whether there is one.
+type Series interface {
+	// Last is the number of the newest step.
+	Last() int64
+	// Peak gives the peak of the demand in a step in milli-CPU, and false where that is not known.
+	Peak(step int64) (float64, bool)
+}
+
+// Config says how the series is read.
+type Config struct {
+	// Day is the number of steps of a day; Window how many steps are looked at.
+	Day, Window int
+	// Quantile is what the models are weighted for, 0 to 1.
+	Quantile float64
+	// Lead is how many steps ahead of the newest point a forecast must be good.
+	Lead int
+}
+
+// Default looks at four weeks of steps of ten minutes, and two steps ahead.
+func Default() Config { return Config{Day: 144, Window: 28 * 144, Quantile: 0.9, Lead: 2} }
+
+// modelCount is the number of models.
+const modelCount = 3
+
+// Names of the models, in the order of weights.
+var Names = [modelCount]string{"seasonal-naive", "holt-winters", "harmonic"}
+
+// Model is a fitted ensemble.
+type Model struct {
+	cfg    Config
+	first  int64
+	values []float64 // NaN: unknown
+	season int       // steps of the season that was found: a day or a week
+	fits   [modelCount][]float64
+	ahead  [modelCount]func(step int64) float64
+	// Weights of the models; they sum to 1. Loss is the pinball loss of the ensemble, in logarithms.
+	Weights [modelCount]float64
+	Loss    float64
+	// residuals of the ensemble at the lead, with the weight of their age, ascending.
+	residuals []weighted
+	total     float64
+	known     int
+	// level is by how much demand was off the ensemble since the fit.
+	level float64
+}
+
+type weighted struct{ value, weight float64 }
+
+// Fit fits the models to a series up to a step, without that step.
+func Fit(s Series, until int64, cfg Config) *Model {
+	m := &Model{cfg: cfg, first: until - int64(cfg.Window)}
+	m.values = make([]float64, cfg.Window)
+	begin := -1
+	for i := range m.values {
+		m.values[i] = math.NaN()
+		if v, ok := s.Peak(m.first + int64(i)); ok {
+			m.values[i] = math.Log1p(v)
+			m.known++
+			if begin < 0 {
+				begin = i
+			}
+		}
+	}
+	if begin < 0 {
+		return m
+	}
+	m.first += int64(begin)
+	m.values = m.values[begin:]
+	m.forget()
+	m.season = cfg.Day
+	if len(m.values) >= 8*cfg.Day {
+		m.season = 7 * cfg.Day
+	}
+	m.fits[0], m.ahead[0] = m.seasonalNaive()
+	m.fits[1], m.ahead[1] = m.holtWinters()
+	m.fits[2], m.ahead[2] = m.harmonic()
+	m.weigh()
+	return m
+}
+
+// collapse is how far below the same step of other days demand is when it did not fail to come but could not: a fifth, as a logarithm.
+var collapse = math.Log(5)
+
+// forget makes unknown what was an outage, so that no model learns one: less than a fifth of what the median of the days around had.
+func (m *Model) forget() {
+	out := make([]bool, len(m.values))
+	around := make([]float64, 0, 6)
+	for i, v := range m.values {
+		around = around[:0]
+		for back := -3; back <= 3; back++ {
+			if at := i + back*m.cfg.Day; back != 0 && at >= 0 && at < len(m.values) {
+				around = append(around, m.values[at])
+			}
+		}
+		out[i] = v < median(around)-collapse
+	}
+	for i := range out {
+		if out[i] {
+			m.values[i] = math.NaN()
+			m.known--
+		}
+	}
+}
+
+// Known is the number of points that were fitted to.
+func (m *Model) Known() int { return m.known }
+
+// Seasonal says whether a day, or a week, of history is there.
+func (m *Model) Seasonal() (day, week bool) {
+	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day && m.season > 0
+}
+
+// log gives the point forecast of a step as a logarithm.
+func (m *Model) log(step int64) float64 { return m.pattern(step) + m.level }
+
+func (m *Model) pattern(step int64) float64 {
+	sum := 0.0
+	for i, f := range m.ahead {
+		sum += m.Weights[i] * f(step)
+	}
+	return sum
+}
+
+// follow is the share of a new deviation that moves the level.
+const follow = 0.3
+
+// Follow moves the level by what was seen since the fit, up to a step and without that step. It may be called again for later steps.
+func (m *Model) Follow(s Series, until int64) {
+	if m.known == 0 {
+		return
+	}
+	m.level = 0
+	for step := m.first + int64(len(m.values)); step < until; step++ {
+		if v, ok := s.Peak(step); ok {
+			m.level += follow * (math.Log1p(v) - m.pattern(step) - m.level)
+		}
+	}
+}
+
+// Peak gives the forecast of the peak in a step, in milli-CPU; zero where nothing is known.
+func (m *Model) Peak(step int64) float64 {
+	if m.known == 0 {
+		return 0
+	}
+	return math.Expm1(m.log(step))
+}
+
+// Upper gives what the peak in a step is not above, in a share q of all cases, in milli-CPU: the conformal quantile of what the
+// ensemble missed at the lead, and no less than what the same step of past seasons had at least twice.
+func (m *Model) Upper(step int64, q float64) float64 {
+	if m.known == 0 {
+		return 0
+	}
+	upper := m.log(step) + m.margin(q)
+	return math.Expm1(max(upper, m.twice(step)))
+}
+
+// Margin gives by what factor the upper bound is over the forecast.
+func (m *Model) Margin(q float64) float64 { return math.Exp(m.margin(q)) }
+
+// margin is the weighted quantile of the residuals; one more that is infinite has the weight of a new point, so the share is that of the
+// points to come. Where there are too few for the share, the largest grows by how few there are.
+func (m *Model) margin(q float64) float64 {
+	if len(m.residuals) < 6 {
+		return math.Ln2
+	}
+	want, sum := q*(m.total+1), 0.0
+	for _, r := range m.residuals {
+		if sum += r.weight; sum >= want {
+			return max(r.value, 0)
+		}
+	}
+	last := max(m.residuals[len(m.residuals)-1].value, 0)
+	return last + math.Ln2*min(1, 12/m.total)
+}
+
+// Best gives the quantile at which capacity that is held for the upper bound and steps in which demand is above it cost least together. A
+// share of steps above it costs price times as much as the same share of the expected demand. It is the newsvendor's choice: the more
+// regular the demand, the cheaper it is to be on the safe side.
+func (m *Model) Best(price float64) float64 {
+	if len(m.residuals) < 6 {
+		return 1
+	}
+	best, quantile, sum := math.Inf(1), 1.0, 0.0
+	for _, r := range m.residuals {
+		sum += r.weight
+		if cost := math.Exp(max(r.value, 0)) + price*(1-sum/m.total); cost < best {
+			best, quantile = cost, sum/(m.total+1)
+		}
+	}
+	return quantile
+}
+
+// twice gives the second largest of what the same step had in past seasons, lowered by nothing: what came twice comes again. It is
+// minus infinity where there were not two.
+func (m *Model) twice(step int64) float64 {
+	if m.season == 0 {
+		return math.Inf(-1)
+	}
+	first, second := math.Inf(-1), math.Inf(-1)
+	seen := 0
+	for back := int64(1); back <= 3; back++ {
+		v := m.at(step - back*int64(m.season))
+		if math.IsNaN(v) {
+			continue
+		}
+		seen++
+		if v > first {
+			first, second = v, first
+		} else {
+			second = max(second, v)
+		}
+	}
+	if seen < 2 {
+		return math.Inf(-1)
+	}
+	return second
+}
+
+// at gives a known value, or NaN.
+func (m *Model) at(step int64) float64 {
+	i := step - m.first
+	if i < 0 || i >= int64(len(m.values)) {
+		return math.NaN()
+	}
+	return m.values[i]
+}
+
+const (
+	// lossSteps is the half-life of losses and residuals in days.
+	lossDays = 4
+	// sharpness makes the better models count for more: weights are losses to this power, negative.
+	sharpness = 3
+)
+
+// weigh weights the models by their pinball losses, older ones at less weight, and then collects what the ensemble missed.
+func (m *Model) weigh() {
+	n := len(m.values)
+	skip := min(m.cfg.Day, n/2)
+	var loss [modelCount]float64
+	age := func(i int) float64 { return math.Exp2(-float64(n-1-i) / float64(lossDays*m.cfg.Day)) }
+	sum := 0.0
+	for i := skip; i < n; i++ {
+		if v := m.values[i]; !math.IsNaN(v) {
+			w := age(i)
+			sum += w
+			for j := range m.fits {
+				loss[j] += w * Pinball(v, m.fits[j][i], m.cfg.Quantile)
+			}
+		}
+	}
+	all := 0.0
+	for j := range loss {
+		m.Weights[j] = math.Pow(loss[j]/max(sum, 1)+1e-4, -sharpness)
+		all += m.Weights[j]
+	}
+	for j := range m.Weights {
+		m.Weights[j] /= all
+	}
+	for i := skip; i < n; i++ {
+		if v := m.values[i]; !math.IsNaN(v) {
+			fit := 0.0
+			for j := range m.fits {
+				fit += m.Weights[j] * m.fits[j][i]
+			}
+			m.residuals = append(m.residuals, weighted{v - fit, age(i)})
+			m.total += age(i)
+			m.Loss += age(i) * Pinball(v, fit, m.cfg.Quantile) / max(sum, 1)
+		}
+	}
+	slices.SortFunc(m.residuals, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+}
+
+// Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.
+func Pinball(actual, forecast, q float64) float64 {
+	if d := actual - forecast; d >= 0 {
+		return q * d
+	}
+	return (1 - q) * (forecast - actual)
+}
+
+// median of what is known among values; NaN where there is nothing.
+func median(values []float64) float64 {
+	known := values[:0:0]
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			known = append(known, v)
+		}
+	}
+	if len(known) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(known)
+	return known[len(known)/2]
+}

@@ -1,0 +1,182 @@
+// Package optimize chooses request, replicas by step and target utilisation together: what costs least among all that keep demand
+// within the headroom of the capacity that is ready. Each number comes with its reason.
+//
+// CPU is in milli-CPU, memory in bytes, utilisation in whole percent.
+package optimize
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Profile says how much risk is worth how much money.
+type Profile struct {
+	Name string
+	// Headroom is the share of the ready capacity that demand should not be above.
+	Headroom float64
+	// Violation is the price of a share of time in which demand is above the headroom, in shares of the expected demand.
+	Violation float64
+	// Memory is the price of a GiB of memory in milli-CPU.
+	Memory float64
+	// MemoryQuantile and MemoryMargin make the memory request.
+	MemoryQuantile, MemoryMargin float64
+	// Share is the quantile of the share that other containers need beside the one that is scaled.
+	Share float64
+	// CatchUp is how much more than usual comes back after demand has collapsed.
+	CatchUp float64
+}
+
+// Profiles by name.
+var Profiles = map[string]Profile{
+	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 0.2, Memory: 25, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
+	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 0.4, Memory: 25, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
+	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 2, Memory: 25, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
+}
+
+// Bounds of what may be chosen.
+type Bounds struct {
+	// Min, Max and PreferredMax are replicas.
+	Min, Max, PreferredMax int
+	// MinRequest and MaxRequest are milli-CPU of the container that is scaled.
+	MinRequest, MaxRequest int64
+	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent.
+	MinUtilisation, MaxUtilisation int
+}
+
+// Input is what a choice depends on.
+type Input struct {
+	Profile Profile
+	Bounds  Bounds
+	// Upper and Expected are demand in milli-CPU by step over a season: what it is not above, and what it will be.
+	Upper, Expected []float64
+	// Request is the current one in milli-CPU, Utilisation the current target.
+	Request     int64
+	Utilisation int
+	// Beside is what each milli-CPU of the request brings along in other containers, and PerPod what each pod costs whatever its
+	// request, both in milli-CPU; memory counts by its price.
+	Beside, PerPod float64
+	// Tolerance of the autoscaler: it does nothing while utilisation is within it of the target.
+	Tolerance float64
+}
+
+// Choice is what was chosen.
+type Choice struct {
+	Request     int64
+	Utilisation int
+	// Cost is in milli-CPU, the mean over the steps; Now is that of the current request.
+	Cost, Now float64
+	Reasons   []Reason
+}
+
+// Reason says why a number is what it is.
+type Reason struct{ Of, Text string }
+
+// String is the line that explain prints.
+func (r Reason) String() string { return r.Of + ": " + r.Text }
+
+// grid is the factor between two requests that are looked at.
+const grid = 1.1
+
+// Choose looks at all requests on a geometric grid, each with the highest utilisation that still keeps the headroom, and takes the one
+// with the least cost. It takes no step: Step does.
+func Choose(in Input) Choice {
+	u := Utilisation(in)
+	best := Choice{Request: in.Request, Utilisation: u, Cost: cost(in, in.Request, u)}
+	best.Now = best.Cost
+	for _, r := range candidates(in.Bounds) {
+		if c := cost(in, r, u); c < best.Cost*(1-1e-9) {
+			best.Request, best.Cost = r, c
+		}
+	}
+	best.Reasons = reasons(in, best)
+	return best
+}
+
+func candidates(b Bounds) []int64 {
+	var all []int64
+	for r := float64(b.MinRequest); r < float64(b.MaxRequest); r *= grid {
+		all = append(all, int64(r))
+	}
+	return append(all, b.MaxRequest)
+}
+
+// Utilisation gives the highest target at which the autoscaler acts before the headroom is used up: its tolerance above the target is
+// still within.
+func Utilisation(in Input) int {
+	u := int(math.Floor(in.Profile.Headroom / (1 + in.Tolerance) * 100))
+	return min(max(u, in.Bounds.MinUtilisation), in.Bounds.MaxUtilisation)
+}
+
+// Replicas gives how many replicas of a request keep a demand within the headroom, within the bounds.
+func Replicas(demand float64, request int64, p Profile, b Bounds) int {
+	n := math.Ceil(demand / (p.Headroom * float64(request)))
+	return int(min(max(n, float64(b.Min)), float64(b.Max)))
+}
+
+// over is the price of each replica more than preferred, as a share of its cost.
+const over = 1
+
+// cost is the mean over the steps of what all pods request: as many as the upper bound needs, or as the autoscaler has for what is
+// expected.
+func cost(in Input, request int64, utilisation int) float64 {
+	pod := float64(request)*(1+in.Beside) + in.PerPod
+	sum := 0.0
+	for i, upper := range in.Upper {
+		n := Replicas(upper, request, in.Profile, in.Bounds)
+		scaled := math.Ceil(in.Expected[i] / (float64(utilisation) / 100 * float64(request)))
+		n = max(n, min(int(min(scaled, math.MaxInt32)), in.Bounds.Max))
+		sum += pod * float64(n)
+		if most := in.Bounds.PreferredMax; most > 0 && n > most {
+			sum += over * pod * float64(n-most)
+		}
+		if short := upper - in.Profile.Headroom*float64(request)*float64(n); short > 1 {
+			sum += 10 * short // more replicas than there may be are needed
+		}
+	}
+	return sum / float64(max(len(in.Upper), 1))
+}
+
+func reasons(in Input, c Choice) []Reason {
+	low, high := 0.0, 0.0
+	if len(in.Upper) > 0 {
+		low, high = slices.Min(in.Upper), slices.Max(in.Upper)
+	}
+	return []Reason{
+		{"request", fmt.Sprintf("%dm costs least for a demand of %.0fm to %.0fm with %d to %d replicas: %.0fm on average, %.0fm with the current %dm", c.Request, low, high, in.Bounds.Min, in.Bounds.Max, c.Cost, c.Now, in.Request)},
+		{"utilisation", fmt.Sprintf("%d %%: with a tolerance of %.0f %% the autoscaler acts before %.0f %% are used (profile %s)", c.Utilisation, in.Tolerance*100, in.Profile.Headroom*100, in.Profile.Name)},
+	}
+}
+
+// Guard bounds one step of a request.
+type Guard struct {
+	// Down and Up are the largest steps, as shares of the request.
+	Down, Up float64
+	// Worth is the share of the request, and of the cost, that a step down must save.
+	Worth float64
+}
+
+// DefaultGuard takes at most a fifth away and at most doubles.
+func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.05} }
+
+// Step gives the next request on the way to a wanted one, and false where there is none: what it would change is too little. A step up
+// that is needed is always worth it.
+func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
+	if wanted == current {
+		return current, false
+	}
+	if !needed && math.Abs(float64(wanted)-float64(current)) < g.Worth*float64(current) {
+		return current, false
+	}
+	if wanted < current {
+		return max(wanted, int64(math.Ceil(float64(current)*(1-g.Down)))), true
+	}
+	return min(wanted, int64(float64(current)*(1+g.Up))), true
+}
+
+// Memory gives a memory request in bytes from a quantile of usage.
+func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
+	wanted := int64(used * p.MemoryMargin)
+	got := min(max(wanted, least), most)
+	return got, Reason{"memory", fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %g", got>>20, used/(1<<20), p.MemoryQuantile, p.MemoryMargin)}
+}

@@ -1,0 +1,91 @@
+package phase
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestWalk goes through all phases, one line a step.
+func TestWalk(t *testing.T) {
+	day := 25 * time.Hour
+	at := Initializing
+	for i, step := range []struct {
+		seen Seen
+		want Phase
+	}{
+		{Seen{}, Initializing},
+		{Seen{Span: time.Second}, GatheringData},
+		{Seen{Span: 29 * time.Minute}, GatheringData},
+		{Seen{Span: 29 * time.Minute, Silent: time.Hour}, GatheringData}, // nothing was set, so there is no emergency
+		{Seen{Span: 30 * time.Minute}, PartlyWorking},
+		{Seen{Span: time.Hour, Silent: LostAfter - 1}, PartlyWorking},
+		{Seen{Span: time.Hour, Silent: LostAfter}, Emergency},
+		{Seen{Span: time.Hour, Steady: SteadyFor - 1}, Emergency},
+		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
+		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
+		{Seen{Span: time.Hour, Stuck: LostAfter}, Emergency}, // once more, on the way back
+		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
+		{Seen{Span: time.Hour, Level: true}, PartlyWorking},
+		{Seen{Span: day, Seasonal: true}, Working},
+		{Seen{Span: day, Seasonal: true, Stuck: LostAfter}, Emergency},
+		{Seen{Span: day, Seasonal: true, Steady: SteadyFor}, BackToNormal},
+		{Seen{Span: day, Seasonal: true, Steady: day}, BackToNormal},
+		{Seen{Span: day, Seasonal: true, Steady: day, Level: true}, Working},
+		{Seen{Span: day, Seasonal: true, Manual: true}, Emergency},
+		{Seen{Span: day, Seasonal: true, Manual: true, Steady: day, Level: true}, Emergency},
+		{Seen{Span: day, Seasonal: true, Steady: day}, BackToNormal},
+		{Seen{Span: day, Seasonal: true, Manual: true}, Emergency},
+		{Seen{Span: time.Minute, Steady: day}, GatheringData}, // the history was reset meanwhile
+		{Seen{Span: day, Seasonal: true}, Working},
+		{Seen{Span: time.Hour}, PartlyWorking},
+	} {
+		next, why := Next(at, step.seen)
+		if next != step.want || (why == "") != (next == at) {
+			t.Fatalf("step %d: from %s to %s (%q), want %s", i, at, next, why, step.want)
+		}
+		at = next
+	}
+}
+
+func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
+	for _, p := range All {
+		to := slices.ContainsFunc(table, func(r rule) bool { return r.to == p })
+		from := slices.ContainsFunc(table, func(r rule) bool { return r.to != p && slices.Contains(r.from, p) })
+		if !from || !to && p != Initializing {
+			t.Errorf("%s is reached %t and left %t", p, to, from)
+		}
+	}
+	if next, _ := Next("", Seen{}); next != Initializing {
+		t.Errorf("nothing becomes %s", next)
+	}
+}
+
+// TestTheTableDoesNotFlap: with the same things seen, there are at most three steps, and then none.
+func TestTheTableDoesNotFlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		age := rapid.SampledFrom([]time.Duration{0, time.Minute, LostAfter, SteadyFor, EnoughAfter, 24 * time.Hour})
+		s := Seen{
+			Manual: rapid.Bool().Draw(t, "manual"), Span: age.Draw(t, "span"), Silent: age.Draw(t, "silent"), Stuck: age.Draw(t, "stuck"),
+			Seasonal: rapid.Bool().Draw(t, "seasonal"), Level: rapid.Bool().Draw(t, "level"),
+		}
+		if !s.Lost() {
+			s.Steady = age.Draw(t, "steady")
+		}
+		if s.Seasonal {
+			s.Span = 24 * time.Hour
+		}
+		p := rapid.SampledFrom(All).Draw(t, "phase")
+		for range 4 {
+			p, _ = Next(p, s)
+		}
+		if next, why := Next(p, s); next != p {
+			t.Fatalf("%+v: from %s to %s once more: %s", s, p, next, why)
+		}
+		if p == Emergency && p.Allowed().Lower {
+			t.Fatal("capacity may fall in an emergency")
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package usage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// version is the first byte of what Marshal gives. A version that is not known is refused: the history begins anew.
+const version = 1
+
+// MaxBytes is what Marshal gives at most for a target of two containers.
+const MaxBytes = 64 << 10
+
+// Marshal gives all that was learnt: version, instants, then each container. Histograms are sparse, series are as they are kept, with
+// runs of unknown points as one number.
+func (t *Target) Marshal() []byte {
+	w := writer{version}
+	w.int(t.first, t.last, int64(len(t.names)))
+	for i, name := range t.names {
+		w.int(int64(len(name)))
+		w = append(w, name...)
+		c := t.containers[i]
+		w.histogram(&c.cpu)
+		w.histogram(&c.memory)
+		w.slots(&c.cpuHours)
+		w.slots(&c.memoryHours)
+		w.series(&c.demand)
+		w.int(c.thinned, c.killedAt)
+		w.float(c.killed)
+	}
+	return w
+}
+
+type writer []byte
+
+func (w *writer) int(values ...int64) {
+	for _, v := range values {
+		*w = binary.AppendVarint(*w, v)
+	}
+}
+
+func (w *writer) float(v float64) { *w = binary.LittleEndian.AppendUint64(*w, math.Float64bits(v)) }
+
+func (w *writer) histogram(h *Histogram) {
+	n := 0
+	for _, weight := range h.weights {
+		if weight > 0 {
+			n++
+		}
+	}
+	w.int(h.since, int64(n))
+	for i, weight := range h.weights {
+		if weight > 0 {
+			*w = append(*w, byte(i))
+			*w = binary.LittleEndian.AppendUint32(*w, math.Float32bits(weight))
+		}
+	}
+}
+
+func (w *writer) slots(slots *[hoursOfWeek]slot) {
+	for i := range slots {
+		s := &slots[i]
+		*w = append(*w, s.n)
+		*w = binary.LittleEndian.AppendUint16(*w, s.week)
+		for j := range s.n {
+			*w = append(*w, s.buckets[j])
+			*w = binary.LittleEndian.AppendUint16(*w, s.weights[j])
+		}
+	}
+}
+
+// series writes the known points from the oldest to the newest. A mean of zero, which no known point has, is followed by the length of
+// a run of unknown ones.
+func (w *writer) series(s *Series) {
+	w.int(s.last, int64(s.count))
+	w.float(s.sum)
+	w.float(s.peak)
+	w.float(s.latest)
+	if s.last == 0 {
+		return
+	}
+	gap := int64(0)
+	for n := s.last - int64(Points) + 1; n <= s.last; n++ {
+		p := packed{}
+		if n >= 0 {
+			p = s.ring[n%int64(Points)]
+		}
+		if p.mean == 0 {
+			gap++
+			continue
+		}
+		w.gap(gap)
+		gap = 0
+		*w = binary.LittleEndian.AppendUint16(*w, p.mean)
+		*w = binary.LittleEndian.AppendUint16(*w, p.peak)
+	}
+	w.gap(gap)
+}
+
+func (w *writer) gap(n int64) {
+	if n > 0 {
+		*w = binary.LittleEndian.AppendUint16(*w, 0)
+		*w = binary.LittleEndian.AppendUint16(*w, uint16(n))
+	}
+}
+
+var errShort = errors.New("it is cut off or damaged")
+
+// Unmarshal reads what Marshal gave. With an error, nothing of it is to be used.
+func Unmarshal(data []byte) (*Target, error) {
+	if len(data) == 0 || data[0] != version {
+		return nil, fmt.Errorf("read the history: it is not of version %d", version)
+	}
+	r := &reader{data: data[1:]}
+	t := &Target{first: r.int(), last: r.int()}
+	count := r.int()
+	if count < 0 || count > MaxContainers {
+		return nil, fmt.Errorf("read the history: %w", errShort)
+	}
+	for range count {
+		name := string(r.take(int(r.int())))
+		c := &container{}
+		r.histogram(&c.cpu)
+		r.histogram(&c.memory)
+		r.slots(&c.cpuHours)
+		r.slots(&c.memoryHours)
+		r.series(&c.demand)
+		c.thinned, c.killedAt, c.killed = r.int(), r.int(), r.float()
+		if t.named(name, false) != nil {
+			r.bad = true
+		}
+		t.names, t.containers = append(t.names, name), append(t.containers, c)
+	}
+	if r.bad || len(r.data) > 0 {
+		return nil, fmt.Errorf("read the history: %w", errShort)
+	}
+	return t, nil
+}
+
+type reader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.bad || n < 0 || n > len(r.data) {
+		r.bad = true
+		return nil
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+func (r *reader) int() int64 {
+	v, n := binary.Varint(r.data)
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint16() uint16 {
+	if b := r.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+// float reads a number that is finite and not negative, as all that are written are.
+func (r *reader) float() float64 {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	if !(v >= 0) || math.IsInf(v, 0) {
+		r.bad = true
+		return 0
+	}
+	return v
+}
+
+func (r *reader) histogram(h *Histogram) {
+	h.since = r.int()
+	n := r.int()
+	if n < 0 || n > buckets {
+		r.bad = true
+	}
+	for i := int64(0); i < n && !r.bad; i++ {
+		at, b := r.byte(), r.take(4)
+		if b == nil || at >= buckets {
+			r.bad = true
+			return
+		}
+		v := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		if !(v > 0) || math.IsInf(float64(v), 0) {
+			r.bad = true
+			return
+		}
+		h.weights[at] = v
+	}
+}
+
+func (r *reader) slots(slots *[hoursOfWeek]slot) {
+	for i := range slots {
+		s := &slots[i]
+		s.n, s.week = r.byte(), r.uint16()
+		if s.n > maxCells {
+			r.bad = true
+		}
+		for j := uint8(0); j < s.n && !r.bad; j++ {
+			s.buckets[j], s.weights[j] = r.byte(), r.uint16()
+			if s.buckets[j] >= buckets || j > 0 && s.buckets[j] <= s.buckets[j-1] {
+				r.bad = true
+			}
+		}
+	}
+}
+
+func (r *reader) series(s *Series) {
+	s.last, s.count = r.int(), int(r.int())
+	s.sum, s.peak, s.latest = r.float(), r.float(), r.float()
+	if s.last < 0 || s.count < 0 {
+		r.bad = true
+	}
+	if s.last == 0 || r.bad {
+		return
+	}
+	s.ring = make([]packed, Points)
+	for n := s.last - int64(Points) + 1; n <= s.last && !r.bad; n++ {
+		p := packed{r.uint16(), r.uint16()}
+		if p.mean == 0 {
+			if p.peak == 0 || n+int64(p.peak)-1 > s.last {
+				r.bad = true
+			}
+			n += int64(p.peak) - 1
+			continue
+		}
+		if n < 0 {
+			r.bad = true
+			return
+		}
+		s.ring[n%int64(Points)] = p
+	}
+}

@@ -1,0 +1,111 @@
+package usage
+
+import (
+	"math"
+	"time"
+)
+
+// Step is the length of one point of a Series, and Points how many are kept: four weeks.
+const (
+	Step   = 10 * time.Minute
+	Points = int(28 * 24 * time.Hour / Step)
+)
+
+// Point is one step of the demand of a whole target: mean and peak, in milli-CPU. A point of which nothing is known is not Known.
+type Point struct {
+	Mean, Peak float64
+	Known      bool
+}
+
+// packed is a point in four bytes: logarithms with a precision of 0.05 %. Zero is unknown.
+type packed struct{ mean, peak uint16 }
+
+const precision = 2000
+
+func pack(v float64) uint16 {
+	return uint16(min(1+math.Round(math.Log1p(max(v, 0))*precision), math.MaxUint16))
+}
+
+func unpack(code uint16) float64 { return math.Expm1(float64(code-1) / precision) }
+
+// Series is the demand of a target in steps, a ring of the last four weeks.
+type Series struct {
+	ring []packed
+	// last is the number of the newest step that has begun, in steps of Unix time; zero: none.
+	last int64
+	// sum, count and peak are of the newest step.
+	sum, peak, latest float64
+	count             int
+}
+
+// stepOf gives the number of the step of an instant.
+func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
+
+// Add adds the demand at an instant, in milli-CPU. Steps between that nobody added to stay unknown; what is older than the newest
+// step is dropped.
+func (s *Series) Add(demand float64, at time.Time) {
+	n := stepOf(at)
+	if s.last != 0 && n < s.last || math.IsNaN(demand) {
+		return
+	}
+	if n != s.last {
+		s.flush()
+		if s.ring == nil {
+			s.ring = make([]packed, Points)
+		}
+		for gap := max(s.last+1, n-int64(Points)+1); gap <= n; gap++ {
+			s.ring[gap%int64(Points)] = packed{}
+		}
+		s.last, s.sum, s.count, s.peak = n, 0, 0, 0
+	}
+	s.sum += demand
+	s.latest = demand
+	s.count++
+	s.peak = max(s.peak, demand)
+}
+
+// flush writes the newest step into the ring.
+func (s *Series) flush() {
+	if s.count > 0 {
+		s.ring[s.last%int64(Points)] = packed{pack(s.sum / float64(s.count)), pack(s.peak)}
+	}
+}
+
+// Last gives the number of the newest step, in steps of Unix time; zero where there is none.
+func (s *Series) Last() int64 { return s.last }
+
+// At gives the point of a step.
+func (s *Series) At(step int64) Point {
+	switch {
+	case s.last == 0 || step > s.last || step <= s.last-int64(Points) || step < 0:
+		return Point{}
+	case step == s.last && s.count > 0:
+		return Point{Mean: s.sum / float64(s.count), Peak: s.peak, Known: true}
+	}
+	p := s.ring[step%int64(Points)]
+	if p.mean == 0 {
+		return Point{}
+	}
+	return Point{Mean: unpack(p.mean), Peak: unpack(p.peak), Known: true}
+}
+
+// merge takes what another series knows and this one does not.
+func (s *Series) merge(o *Series) {
+	if o.last == 0 {
+		return
+	}
+	merged := Series{ring: make([]packed, Points), last: max(s.last, o.last)}
+	for n := merged.last - int64(Points) + 1; n <= merged.last; n++ {
+		p := s.At(n)
+		if q := o.At(n); q.Known && (!p.Known || q.Peak > p.Peak) {
+			p = q
+		}
+		if p.Known {
+			merged.ring[n%int64(Points)] = packed{pack(p.Mean), pack(p.Peak)}
+		}
+	}
+	*s = merged
+}
+
+// Latest is the demand that was added last, in milli-CPU.
+func (s *Series) Latest() float64 { return s.latest }

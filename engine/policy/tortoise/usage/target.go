@@ -1,0 +1,217 @@
+package usage
+
+import (
+	"math"
+	"time"
+)
+
+// Sample is what one container of a target used at an instant, over all its pods that are ready and past their start.
+type Sample struct {
+	At        time.Time
+	Container string
+	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative or NaN: not known.
+	CPU, Memory float64
+	// Replicas are the pods that were ready. Without any there is nothing to learn.
+	Replicas int
+	// Throttled is the share of the CPU demand that limits kept from being served, 0 to 1.
+	Throttled float64
+	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
+	OOMKills    int
+	MemoryLimit float64
+	// Starting says that pods are younger than the time they need to settle: their usage says nothing of demand.
+	Starting bool
+}
+
+const (
+	mebi = 1 << 20
+	// halfLife of the histograms over everything. Memory remembers a day for as long.
+	halfLife = 4 * 24 * time.Hour
+	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times what is used.
+	maxThrottled = 0.75
+	// oomBump is how much more than the limit a container that was killed may have wanted, and oomWeight how many samples it counts as.
+	oomBump, oomWeight = 1.2, 400
+	// prior is the weight of everything in the histogram of an hour.
+	prior = 6
+	// thin is how many samples there are to a cell weight: hours keep one of five minutes.
+	thin = 5 * time.Minute
+)
+
+// container is what is learnt of one container.
+type container struct {
+	cpu, memory           Histogram
+	cpuHours, memoryHours [hoursOfWeek]slot
+	demand                Series
+	thinned               int64
+	// killed is the largest memory in bytes that a kill spoke for, at the instant killedAt in Unix seconds.
+	killed   float64
+	killedAt int64
+}
+
+// Target is all that is learnt of one target.
+type Target struct {
+	names      []string
+	containers []*container
+	// first and last are the first and the newest sample, in Unix seconds.
+	first, last int64
+}
+
+// MaxContainers is how many containers of a target are learnt; others are not.
+const MaxContainers = 8
+
+// Add learns from a sample.
+func (t *Target) Add(s Sample) {
+	c := t.named(s.Container, true)
+	if c == nil || s.Replicas <= 0 && s.OOMKills == 0 {
+		return
+	}
+	now := s.At.Unix()
+	if t.first == 0 {
+		t.first = now
+	}
+	t.last = max(t.last, now)
+	if s.OOMKills > 0 {
+		wanted := s.MemoryLimit * oomBump
+		c.memory.Add(wanted/mebi, oomWeight*float64(s.OOMKills), s.At, halfLife)
+		if wanted >= c.killed || now-c.killedAt > int64(2*halfLife/time.Second) {
+			c.killed, c.killedAt = wanted, now
+		}
+	}
+	if s.Replicas <= 0 || s.Starting {
+		return
+	}
+	thinned := now/int64(thin/time.Second) != c.thinned
+	c.thinned = now / int64(thin/time.Second)
+	hour := HourOfWeek(s.At)
+	if s.CPU >= 0 {
+		used := s.CPU / (1 - min(max(s.Throttled, 0), maxThrottled))
+		c.cpu.Add(used, 1, s.At, halfLife)
+		c.demand.Add(used*float64(s.Replicas), s.At)
+		if thinned {
+			c.cpuHours[hour].add(used*float64(s.Replicas), s.At)
+		}
+	}
+	if s.Memory >= 0 {
+		c.memory.Add(s.Memory/mebi, 1, s.At, halfLife)
+		if thinned {
+			c.memoryHours[hour].add(s.Memory/mebi, s.At)
+		}
+	}
+}
+
+// named gives what is learnt of a container, nil if there is nothing.
+func (t *Target) named(name string, add bool) *container {
+	for i, n := range t.names {
+		if n == name {
+			return t.containers[i]
+		}
+	}
+	if !add || len(t.names) == MaxContainers {
+		return nil
+	}
+	t.names, t.containers = append(t.names, name), append(t.containers, &container{})
+	return t.containers[len(t.containers)-1]
+}
+
+// HourOfWeek gives the slot of an instant, in its own time zone: 0 is Monday 00:00.
+func HourOfWeek(at time.Time) int { return (int(at.Weekday())+6)%7*24 + at.Hour() }
+
+// Span is how long there have been samples.
+func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
+
+// Newest is the instant of the newest sample; zero where there is none.
+func (t *Target) Newest() time.Time {
+	if t.last == 0 {
+		return time.Time{}
+	}
+	return time.Unix(t.last, 0).UTC()
+}
+
+// Containers names what was learnt of, in the order in which it was seen.
+func (t *Target) Containers() []string { return t.names }
+
+// CPU gives a quantile of the usage of one pod in milli-CPU; zero where nothing is known.
+func (t *Target) CPU(name string, q float64) float64 {
+	if c := t.named(name, false); c != nil {
+		return c.cpu.Quantile(q)
+	}
+	return 0
+}
+
+// Memory gives a quantile of the largest usage of a pod in bytes. What a kill spoke for is a lower bound for as long as it is
+// remembered.
+func (t *Target) Memory(name string, q float64) float64 {
+	c := t.named(name, false)
+	if c == nil {
+		return 0
+	}
+	v := c.memory.Quantile(q) * mebi
+	if t.last-c.killedAt < int64(2*halfLife/time.Second) {
+		v = max(v, c.killed)
+	}
+	return v
+}
+
+// HourDemand gives a quantile of the demand over all pods in an hour of the week, in milli-CPU, shrunk towards the whole: the fewer
+// samples the hour has, the more it is what the container needs at all hours. The whole are all hours together.
+func (t *Target) HourDemand(name string, hour int, q float64) float64 {
+	c := t.named(name, false)
+	if c == nil {
+		return 0
+	}
+	var whole [buckets]float64
+	total := 0.0
+	for i := range c.cpuHours {
+		total += c.cpuHours[i].addTo(&whole)
+	}
+	if total == 0 {
+		return 0
+	}
+	for i := range whole {
+		whole[i] *= prior * unit / total
+	}
+	c.cpuHours[hour].addTo(&whole)
+	return quantile(q, func(i int) float64 { return whole[i] })
+}
+
+// Demand gives the series of a container's demand over all pods; nil where nothing is known.
+func (t *Target) Demand(name string) *Series {
+	if c := t.named(name, false); c != nil {
+		return &c.demand
+	}
+	return nil
+}
+
+// Reset forgets a container, for example because its image is another one.
+func (t *Target) Reset(name string) {
+	for i, n := range t.names {
+		if n == name {
+			t.containers[i] = &container{}
+		}
+	}
+}
+
+// Merge adds what another one learnt of the same target: what a checkpoint kept, or what a longer history knows.
+func (t *Target) Merge(o *Target) {
+	for i, name := range o.names {
+		c := t.named(name, true)
+		if c == nil {
+			continue
+		}
+		from := o.containers[i]
+		c.cpu.merge(&from.cpu, halfLife)
+		c.memory.merge(&from.memory, halfLife)
+		for h := range c.cpuHours {
+			c.cpuHours[h].merge(&from.cpuHours[h])
+			c.memoryHours[h].merge(&from.memoryHours[h])
+		}
+		c.demand.merge(&from.demand)
+		c.thinned = max(c.thinned, from.thinned)
+		if from.killedAt > c.killedAt {
+			c.killed, c.killedAt = math.Max(from.killed, c.killed), from.killedAt
+		}
+	}
+	if o.first != 0 && (t.first == 0 || o.first < t.first) {
+		t.first = o.first
+	}
+	t.last = max(t.last, o.last)
+}

@@ -1,0 +1,116 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/deploy/hooks"
+)
+
+// adopt removes the release without its hooks while something sleeps, so that the adapters hang in deletion, and installs it again.
+// Helm is not done before the adapters that the chart enables are back, and an upgrade may change them as before.
+func (s *stage) adopt() {
+	s.replicas(0)
+	s.stop()
+	must(s.T, "helm", "uninstall", release, "--namespace", namespace, "--no-hooks")
+	left := map[string]types.UID{}
+	for _, a := range s.adapters() {
+		if a.DeletionTimestamp.IsZero() != (a.Name == "ovens.bakery.example.com") {
+			s.Errorf("the adapter %s is being deleted at %v", a.Name, a.DeletionTimestamp)
+		}
+		left[a.Name] = a.UID
+	}
+	if _, ok := left["deployments.apps"]; !ok {
+		s.Fatalf("nothing is left behind: %v", left)
+	}
+	said, err := s.installAgain()
+	if err != nil {
+		s.Fatalf("%v\nthe hook said:\n%s", err, said)
+	}
+	if !strings.Contains(said, "waiting: ") || !strings.Contains(said, "deployments.apps: ") {
+		s.Errorf("the hook does not say what it waits for:\n%s", said)
+	}
+	// Helm is done. What follows holds at once.
+	for _, a := range s.adapters() {
+		if !a.DeletionTimestamp.IsZero() || a.Name == "deployments.apps" && a.UID == left[a.Name] {
+			s.Errorf("the adapter %s is the one that was being deleted", a.Name)
+		}
+		delete(left, a.Name)
+	}
+	if len(left) > 0 {
+		s.Errorf("Helm is done, and these adapters are not there: %v", slices.Collect(maps.Keys(left)))
+	}
+	s.adaptersStillReady()
+	s.replicas(0)
+	s.upgradeAdopted()
+}
+
+// installAgain installs the chart, runs the manager when its Deployment is there, and then what the hook's pod would run.
+func (s *stage) installAgain() (said string, err error) {
+	var output lines
+	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
+	defer cancel()
+	hooked := make(chan error, 1)
+	ended := make(chan struct{})
+	go func() {
+		pod, err := s.hookPod(ctx, "adopt")
+		if err == nil {
+			select {
+			case <-ended:
+				err = errors.New("Helm did not wait for the hook")
+			default:
+			}
+			s.redirect()
+			manager := deployment(s.T, s.live("Deployment")).Spec.Template.Spec
+			s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)}, brings(manager)...)
+			err = errors.Join(err, hooks.Adopt(ctx, here.as("flyball-adopt"), brings(pod.Spec), output.add), finish(ctx, pod))
+		}
+		hooked <- err
+	}()
+	_, err = here.tool(ctx, "helm", append([]string{"install", release, chart, "--timeout", "2m", "--set-json", `adapters={"jobs.batch":{"enabled":false}}`}, s.args...)...)
+	close(ended)
+	if err != nil {
+		cancel()
+	}
+	return output.String(), errors.Join(err, <-hooked)
+}
+
+// brings are the adapters that the arguments of a pod say the installation brings.
+func brings(pod corev1.PodSpec) []string {
+	return strings.Split(last(pod.Containers[0].Args, "--adapters="), ",")
+}
+
+// upgradeAdopted upgrades to a chart whose adapter of Deployments is another one, and back.
+func (s *stage) upgradeAdopted() {
+	newer := s.TempDir()
+	s.must(os.CopyFS(newer, os.DirFS(chart)))
+	file := filepath.Join(newer, "files", "adapters", "deployments.apps.yaml")
+	text, err := os.ReadFile(file)
+	s.must(err)
+	s.must(os.WriteFile(file, []byte(strings.Replace(string(text), "versions: [v1]", "versions: [v1, v2]", 1)), 0o600))
+	for _, with := range []struct {
+		chart    string
+		versions int
+	}{{newer, 2}, {chart, 1}} {
+		must(s.T, "helm", "upgrade", release, with.chart, "--namespace", namespace, "--reset-then-reuse-values")
+		s.redirect()
+		var a v1alpha1.Adapter
+		s.must(here.client.Get(s.ctx, client.ObjectKey{Name: "deployments.apps"}, &a))
+		if got := a.Spec.Target.Versions; len(got) != with.versions {
+			s.Errorf("after the upgrade the adapter of Deployments has the versions %v, want %d", got, with.versions)
+		}
+	}
+	s.adaptersStillReady()
+}

@@ -1,0 +1,158 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/test/harness"
+)
+
+// notRun are the commands that cannot run here, by how they begin, with the reason.
+var notRun = map[string]string{
+	"docker build ":                    "it needs a container engine",
+	"make demo":                        "test/demo runs it, in its own tests",
+	"make test":                        "it runs this test",
+	"make unit":                        "make test runs the same packages",
+	"make lint":                        "it runs for every change, beside the tests",
+	"make generate":                    "tests compare what it writes with what is there",
+	"go test ./test/integration/":      "make test runs it",
+	"kubectl flyball status --watch":   "it does not end; the tests of the command line watch and stop",
+	"kubectl flyball adapter new rayc": "it writes over the file that the other examples use; the next example does the same with a file of CRDs",
+}
+
+// TestCommands runs every command of the documents, or says why not. What a page shows of the output is what comes.
+func TestCommands(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenes := map[string][]block{}
+	var order []string
+	unused := map[string]bool{}
+	for beginning := range notRun {
+		unused[beginning] = true
+	}
+	total := 0
+	for _, b := range readBlocks(t, root) {
+		commands := b.commands()
+		total += len(commands)
+		for _, c := range commands {
+			delete(unused, skipped(c))
+		}
+		if !slices.ContainsFunc(commands, func(c command) bool { return skipped(c) == "" }) && b.language != "yaml" {
+			continue
+		}
+		name := sceneOf(b)
+		if scenes[name] == nil {
+			order = append(order, name)
+		}
+		scenes[name] = append(scenes[name], b)
+	}
+	for beginning := range unused {
+		t.Errorf("no page has a command that begins with %q any more", beginning)
+	}
+	if total < 50 || len(notRun) > 10 {
+		t.Errorf("found %d commands, and %d exceptions", total, len(notRun))
+	}
+	plugin := buildPlugin(t, root)
+	ran := 0
+	for _, name := range order {
+		if !slices.ContainsFunc(scenes[name], func(b block) bool { return len(b.commands()) > 0 }) {
+			continue // objects and nothing typed: their schemas are tested
+		}
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+			ran += play(t, root, plugin, name, scenes[name])
+		})
+	}
+	t.Logf("ran %d of %d commands", ran, total)
+}
+
+// skipped is the beginning by which a command is excepted; empty if it is to run.
+func skipped(c command) string {
+	for beginning := range notRun {
+		if strings.HasPrefix(c.text, beginning) {
+			return beginning
+		}
+	}
+	return ""
+}
+
+// play runs the blocks of a scene in their order and counts the commands. Objects that a page shows are applied where it shows them.
+func play(t *testing.T, root, plugin, name string, blocks []block) (ran int) {
+	s := open(t, root, plugin, name)
+	for _, b := range blocks {
+		if b.language == "yaml" && s.applies {
+			s.apply(b)
+		}
+		for _, c := range b.commands() {
+			if skipped(c) != "" {
+				continue
+			}
+			ran++
+			if err := s.run(b, c); err != nil {
+				t.Errorf("%s: %v", b, err)
+			}
+		}
+	}
+	return ran
+}
+
+// run runs a command. One that shows an output is repeated until it prints that: what it shows may need a moment to become so.
+func (s *stage) run(b block, c command) error {
+	if c.output == "" {
+		out, code, err := s.shell(s.Context(), c.text)
+		if err != nil {
+			return fmt.Errorf("$ %s: %w", c.text, err)
+		}
+		if code != 0 && !(b.example && code == 2) { // 2 is how the plugin says that something changes, or is denied
+			return fmt.Errorf("$ %s\nexit code %d\n%s", c.text, code, out)
+		}
+		return nil
+	}
+	want := shown(c.output)
+	return harness.Poll(s.Context(), harness.Patience, func() error {
+		out, _, err := s.shell(s.Context(), c.text)
+		if err == nil && !want.MatchString(plain(out)) {
+			err = fmt.Errorf("$ %s\nshows\n%s\nand the page has\n%s", c.text, out, c.output)
+		}
+		return err
+	})
+}
+
+// shell runs a line in a shell and gives what it wrote, errors among it, and its exit code.
+func (s *stage) shell(ctx context.Context, line string) (out string, code int, err error) {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+	text, err := cmd.CombinedOutput()
+	if _, ended := err.(*exec.ExitError); ended {
+		err = nil
+	}
+	return string(text), cmd.ProcessState.ExitCode(), err
+}
+
+var (
+	space = regexp.MustCompile(`\s+`)
+	// span is how long something has taken or is ago. Instants of the manager's clock lie ahead of the machine's, and kubectl says so.
+	span = regexp.MustCompile(`\b(\d+[dhms])+\b|<invalid>`)
+)
+
+// plain is a text without what differs from run to run, or from one terminal to the other.
+func plain(text string) string {
+	return strings.TrimSpace(space.ReplaceAllString(span.ReplaceAllString(text, "~"), " "))
+}
+
+// shown is what the output of a page stands for: three dots are anything.
+func shown(output string) *regexp.Regexp {
+	parts := strings.Split(plain(output), "...")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$")
+}

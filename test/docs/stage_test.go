@@ -1,0 +1,243 @@
+package docs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/demo/simclock"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+// scene is where the commands of a page run.
+type scene struct {
+	// bare has no CRDs and no manager: the page installs them. A manager of this process then does what the pods of the installation would.
+	bare bool
+	// level of the control plane; api by default.
+	level string
+	// at is what the manager's clock shows; zero: the time of day.
+	at time.Time
+	// objects are files of testdata that are there before the first command.
+	objects []string
+	// namespace is that of commands which name none.
+	namespace string
+	// files are directories of testdata that lie where the commands run.
+	files string
+}
+
+var evening = time.Date(2037, 5, 11, 18, 30, 0, 0, time.UTC)
+
+// scenes by page, or by the word after console. A page that is not here gets a cluster with nothing in it.
+var scenes = map[string]scene{
+	"README.md":                      {bare: true},
+	"docs/operations.md":             {bare: true, level: local.LevelWorkloads},
+	"kustomize":                      {bare: true, level: local.LevelWorkloads},
+	"ledger":                         {at: evening, objects: []string{"shop.yaml", "weeknights.yaml"}},
+	"docs/adapters.md":               {at: evening.Add(3 * time.Hour)},
+	"docs/policies/schedule.md":      {at: evening, objects: []string{"shop.yaml"}},
+	"docs/policies/trigger.md":       {at: time.Date(2037, 5, 12, 13, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
+	"docs/policies/freeze.md":        {at: time.Date(2037, 12, 21, 12, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
+	"docs/policies/deletion-cost.md": {at: evening, level: local.LevelWorkloads, objects: []string{"zones.yaml"}},
+	"docs/cli":                       {level: local.LevelWorkloads, objects: []string{"shop.yaml", "cli.yaml"}, files: "cli", namespace: "shop"},
+}
+
+// sceneOf is the scene that a block belongs to.
+func sceneOf(b block) string {
+	if b.example {
+		return "docs/cli"
+	}
+	return cmp.Or(b.scene, b.page)
+}
+
+// builtin are the adapters that the chart turns on.
+var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}
+
+// stage is a scene that is open.
+type stage struct {
+	*testing.T
+	scene
+	env []string
+	// dir has a copy of the parts of the repository that commands read.
+	dir    string
+	client client.Client
+	// applies says whether objects that the page shows are applied.
+	applies bool
+}
+
+// open starts the control plane and the manager.
+func open(t *testing.T, root, plugin, name string) *stage {
+	t.Helper()
+	s := &stage{T: t, scene: scenes[name], dir: t.TempDir()}
+	s.applies = !s.bare
+	s.copyFiles(root)
+	opts := local.Options{Level: cmp.Or(s.level, local.LevelAPI), Log: t.Output()}
+	var cluster *local.Cluster
+	if s.bare {
+		opts.With = []string{"helm"}
+		cluster = local.Start(t, opts)
+	} else {
+		env, err := harness.Up(t.Context(), opts)
+		s.must(err)
+		cluster = env.Cluster
+		t.Cleanup(func() { s.must(cluster.Stop()) })
+	}
+	var err error
+	s.client, err = client.New(cluster.Config(), client.Options{Scheme: app.Scheme()})
+	s.must(err)
+	s.env = []string{
+		"KUBECONFIG=" + cluster.Kubeconfig, "HOME=" + t.TempDir(),
+		"PATH=" + strings.Join([]string{filepath.Dir(cluster.Bin("kubectl")), plugin, os.Getenv("PATH")}, ":"),
+	}
+	env := &harness.Env{Cluster: cluster, Config: cluster.Config(), Client: s.client, Root: root}
+	if s.bare {
+		s.manageOnceInstalled(env)
+		return s
+	}
+	s.must(env.InstallAdapters(t.Context(), builtin...))
+	crds, err := filepath.Glob(filepath.Join("testdata", s.files, "crds", "*.yaml"))
+	s.must(err)
+	s.must(env.ApplyFiles(t.Context(), crds...))
+	s.must(env.AwaitCRDs(t.Context()))
+	for _, file := range s.objects {
+		s.must(env.ApplyFiles(t.Context(), filepath.Join("testdata", file)))
+	}
+	port := freePort(t)
+	options := harness.Options{Log: t.Output(), Webhook: app.WebhookOptions{
+		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}
+	if !s.at.IsZero() {
+		clock := simclock.New(s.at)
+		clock.Run(1)
+		options.Clock = clock
+	}
+	if s.namespace != "" {
+		out, code, err := s.shell(t.Context(), "kubectl config set-context --current --namespace "+s.namespace)
+		s.must(err)
+		if code != 0 {
+			t.Fatal(out)
+		}
+	}
+	manager := env.Start(options)
+	t.Cleanup(func() { s.must(manager.Stop()) })
+	s.must(env.AwaitAdapters(t.Context(), builtin...))
+	return s
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// copyFiles lays down what commands read, so that what they write is not in the repository.
+func (s *stage) copyFiles(root string) {
+	for _, part := range []string{"adapters", "crds", "deploy", "samples", "test/demo/manifests"} {
+		s.must(os.CopyFS(filepath.Join(s.dir, part), os.DirFS(filepath.Join(root, part))))
+	}
+	if s.files != "" {
+		s.must(os.CopyFS(s.dir, os.DirFS(filepath.Join("testdata", s.files))))
+	}
+}
+
+// buildPlugin builds the plugin as make build does, and gives the directory to put on the path.
+func buildPlugin(t *testing.T, root string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/kubectl-flyball")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// manageOnceInstalled runs a manager when the installation has a Deployment of it. No webhook asks it: the pods of the installation
+// would be asked.
+func (s *stage) manageOnceInstalled(env *harness.Env) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		for {
+			var d appsv1.Deployment
+			if err := s.client.Get(ctx, client.ObjectKey{Namespace: harness.Namespace, Name: "flyball"}, &d); err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				done <- nil
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		manager := env.Start(harness.Options{Log: s.Output()})
+		<-ctx.Done()
+		done <- manager.Stop()
+	}()
+	s.Cleanup(func() {
+		cancel()
+		s.must(<-done)
+	})
+}
+
+// apply applies the objects of a page, where they are whole, and waits until those of Flyball are in force.
+func (s *stage) apply(b block) {
+	s.Helper()
+	objects, err := harness.Objects([]byte(b.text))
+	if err != nil || len(objects) == 0 || objects[0].GetKind() == "" {
+		return // a part of an object
+	}
+	file := filepath.Join(s.TempDir(), "block.yaml")
+	s.must(os.WriteFile(file, []byte(b.text), 0o600))
+	s.must(harness.Poll(s.Context(), harness.Patience, func() error {
+		out, code, err := s.shell(s.Context(), "kubectl apply -f "+file)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%s: %s", b, out)
+		}
+		return err
+	}))
+	for _, obj := range objects {
+		if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+			s.must(harness.Poll(s.Context(), harness.Patience, func() error { return s.ready(obj) }))
+		}
+	}
+}
+
+// ready has no error once an object says that it is.
+func (s *stage) ready(obj *unstructured.Unstructured) error {
+	now := obj.DeepCopy()
+	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
+		return err
+	}
+	conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == v1alpha1.ConditionReady && m["status"] == "True" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %s is not ready: %v", obj.GetKind(), obj.GetName(), conditions)
+}
+
+// freePort finds a port on loopback that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/engine/admit/evaluate"
+)
+
+// pipeline asks the evaluate API as a service account.
+type pipeline struct {
+	url    string
+	client *http.Client
+	// authority is what the API's certificate is checked by, in PEM.
+	authority []byte
+	schema    *validate.SchemaValidator
+	token     string
+	asked     int
+}
+
+// newPipelines finds out how the API is reached, as an administrator does for a pipeline: by the webhook's configuration.
+func newPipelines(url string) *pipeline {
+	GinkgoHelper()
+	configuration, err := clients().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	p := &pipeline{url: url, authority: configuration.Webhooks[0].ClientConfig.CABundle, schema: openAPI()}
+	trusted := x509.NewCertPool()
+	Expect(trusted.AppendCertsFromPEM(p.authority)).To(BeTrue())
+	p.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}}
+	return p
+}
+
+func clients() *kubernetes.Clientset { return kubernetes.NewForConfigOrDie(env.Config) }
+
+// openAPI compiles the schema of reviews as the OpenAPI description has it.
+func openAPI() *validate.SchemaValidator {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(env.Root, "schemas", "freezereviews.openapi.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	text, err = yaml.YAMLToJSONStrict(text)
+	Expect(err).NotTo(HaveOccurred())
+	var described struct {
+		Components struct {
+			Schemas map[string]spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	Expect(json.Unmarshal(text, &described)).To(Succeed())
+	review := described.Components.Schemas["FreezeReview"]
+	for name, property := range review.Properties {
+		if ref := property.Ref.String(); ref != "" {
+			named, known := described.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+			Expect(known).To(BeTrue(), ref)
+			review.Properties[name] = named
+		}
+	}
+	return validate.NewSchemaValidator(&review, nil, "", strfmt.Default)
+}
+
+// of is the pipeline of a new service account, which may ask about objects in its namespace, and for users in some groups.
+func (p *pipeline) of(ns, account string, groups ...string) *pipeline {
+	GinkgoHelper()
+	apply(`
+{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: %[1]s, name: %[2]s}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: %[1]s, name: %[2]s}, rules: [{apiGroups: [flyball.dev], resources: [freezereviews], verbs: [create]}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: %[1]s, name: %[2]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[2]s}
+subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
+`, ns, account)
+	if len(groups) > 0 {
+		apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s-%[2]s}
+rules:
+- {apiGroups: [""], resources: [users], verbs: [impersonate]}
+- {apiGroups: [""], resources: [groups], resourceNames: [%[3]s], verbs: [impersonate]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s-%[2]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-%[2]s}
+subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
+`, ns, account, strings.Join(groups, ", "))
+	}
+	another := *p
+	another.token, another.asked = tokenOf(ns, account), 0
+	return &another
+}
+
+// tokenOf is a token of a service account, for audiences or for the API server.
+func tokenOf(ns, account string, audiences ...string) string {
+	GinkgoHelper()
+	made, err := clients().CoreV1().ServiceAccounts(ns).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return made.Status.Token
+}
+
+// reply is what a pipeline gets.
+type reply struct {
+	Code   int
+	Header http.Header
+	Text   string
+	Review evaluate.Review
+}
+
+// ask posts a review whose spec is given as YAML. Reviews and answers are held against the OpenAPI description.
+func (p *pipeline) ask(spec string) reply {
+	GinkgoHelper()
+	body, err := yaml.YAMLToJSON([]byte("{apiVersion: flyball.dev/v1alpha1, kind: FreezeReview, spec: " + spec + "}"))
+	Expect(err).NotTo(HaveOccurred())
+	p.described(body)
+	got := p.post(http.MethodPost, evaluate.Path, body)
+	if got.Code == http.StatusOK {
+		Expect(got.Header.Get("Content-Type")).To(Equal("application/json"))
+		Expect(json.Unmarshal([]byte(got.Text), &got.Review)).To(Succeed(), got.Text)
+		Expect(got.Review.Status).NotTo(BeNil(), got.Text)
+		p.described([]byte(got.Text))
+	} else {
+		Expect(got.Header.Get("Content-Type")).To(HavePrefix("text/plain"))
+		Expect(strings.TrimSpace(got.Text)).NotTo(BeEmpty())
+	}
+	return got
+}
+
+func (p *pipeline) described(text []byte) {
+	GinkgoHelper()
+	var review any
+	Expect(json.Unmarshal(text, &review)).To(Succeed())
+	Expect(p.schema.Validate(review).Errors).To(BeEmpty(), "%s", text)
+}
+
+func (p *pipeline) post(method, path string, body []byte) (got reply) {
+	GinkgoHelper()
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, bytes.NewReader(body))
+	Expect(err).NotTo(HaveOccurred())
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	resp, err := p.client.Do(req)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return reply{Code: resp.StatusCode, Header: resp.Header, Text: string(text)}
+}
+
+// agrees holds the API's answer against that of the API server, and against the whole of that of the command line. what gives, as YAML, an
+// object and an action, or a manifest.
+func (p *pipeline) agrees(verdict error, cli outcome, user, what, format string, args ...any) {
+	GinkgoHelper()
+	about := fmt.Sprintf(format, args...)
+	p.asked++
+	name, group, _ := strings.Cut(user, ":")
+	groups := "people"
+	if group != groups {
+		groups += ", " + group
+	}
+	got := p.ask(fmt.Sprintf("{user: %s, groups: [%s], %s}", name, groups, what))
+	Expect(got.Code).To(Equal(http.StatusOK), "%s: %s", about, got.Text)
+	Expect(got.Review.Status.Allowed).To(Equal(verdict == nil), "%s: %s", about, got.Text)
+	var answers struct{ Answers []json.RawMessage }
+	Expect(json.Unmarshal([]byte(cli.Out), &answers)).To(Succeed(), about)
+	Expect(answers.Answers).To(HaveLen(1), about)
+	status, err := json.Marshal(got.Review.Status)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(status).To(MatchJSON(answers.Answers[0]), about)
+}
