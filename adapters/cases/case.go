@@ -35,6 +35,7 @@ type Ask struct {
 	Bounds      Bounds            `json:"bounds,omitzero"`
 	Hold        bool              `json:"hold,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	Amounts     `json:",inline"`
 }
 
 // Bounds are those of an autoscaler.
@@ -54,8 +55,8 @@ type Edit struct {
 	Undone []string `json:"undone,omitempty"`
 }
 
-// plan is what the engine makes of the ask, on behalf of one schedule.
-func (a *Ask) plan() workload.Plan {
+// Plan is what the engine makes of the ask, on behalf of one schedule.
+func (a *Ask) Plan() workload.Plan {
 	by := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	since := time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
 	size := func(s workload.Size) *workload.Claim[workload.Size] {
@@ -79,6 +80,7 @@ func (a *Ask) plan() workload.Plan {
 	if a.Hold {
 		p.Hold = &workload.Claim[bool]{Value: true, By: by, Since: since}
 	}
+	p.Amounts = a.claims(by, since)
 	for key, value := range a.Annotations {
 		if p.Annotations == nil {
 			p.Annotations = map[string]workload.Claim[string]{}

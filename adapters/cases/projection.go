@@ -26,10 +26,11 @@ type projection struct {
 type observed struct {
 	Components []component      `json:"components,omitempty"`
 	Bounds     *workload.Bounds `json:"bounds,omitempty"`
-	CanSuspend bool             `json:"canSuspend"`
-	CanHold    bool             `json:"canHold"`
-	Suspended  bool             `json:"suspended"`
-	Ready      bool             `json:"ready"`
+	observedAmounts
+	CanSuspend bool `json:"canSuspend"`
+	CanHold    bool `json:"canHold"`
+	Suspended  bool `json:"suspended"`
+	Ready      bool `json:"ready"`
 }
 
 type component struct {
@@ -56,7 +57,7 @@ func (r *run) projection() (projection, error) {
 		r.failf("ready is %t, want %t (%s)", ready, *r.Ready, why)
 	}
 	p := projection{
-		Observed:   observed{CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready},
+		Observed:   observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready},
 		Generation: obj.Generation,
 	}
 	for _, c := range o.Components {

@@ -40,6 +40,7 @@ func (r *run) open(spec *v1alpha1.Adapter) (err error) {
 	for key := range r.Ask.Annotations {
 		keys.Set = append(keys.Set, key)
 	}
+	keys.Amounts = r.Ask.Any()
 	a, errs := adapter.Compile(spec.Name, spec.Spec, keys)
 	if len(errs) > 0 {
 		return fmt.Errorf("compile: %w", errs.ToAggregate())
@@ -71,7 +72,7 @@ func (r *run) test() {
 }
 
 func (r *run) sleepAndWake() error {
-	plan := r.Ask.plan()
+	plan := r.Ask.Plan()
 	seen, err := r.projection()
 	if err != nil {
 		return err
@@ -163,6 +164,10 @@ func (r *run) cover(plan workload.Plan, result adapter.Result) {
 			r.covered[v1alpha1.CapabilityHold] = true
 		case facet == "min", facet == "max":
 			r.covered[v1alpha1.CapabilityBounds] = true
+		case strings.HasPrefix(facet, "requests/"):
+			r.covered[v1alpha1.CapabilityResources] = true
+		case strings.HasPrefix(facet, "utilisation/"):
+			r.covered[v1alpha1.CapabilityUtilisation] = true
 		case strings.HasPrefix(facet, "replicas/"):
 			r.covered[v1alpha1.CapabilityScale] = true
 		case plan.Annotations[facet].Value != "":

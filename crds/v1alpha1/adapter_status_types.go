@@ -11,6 +11,8 @@ const (
 	CapabilitySuspend      Capability = "suspend"
 	CapabilityHold         Capability = "hold"
 	CapabilityBounds       Capability = "bounds"
+	CapabilityResources    Capability = "resources"
+	CapabilityUtilisation  Capability = "utilisation"
 	CapabilityAnnotate     Capability = "annotate"
 	CapabilityDeletionCost Capability = "deletionCost"
 )
@@ -33,7 +35,7 @@ type AdapterStatus struct {
 	// Resource is the plural name, as in RBAC rules.
 	// +optional
 	Resource string `json:"resource,omitempty"`
-	// Capabilities lists what the adapter can do: scale, suspend, hold, bounds, annotate, deletionCost.
+	// Capabilities lists what the adapter can do: scale, suspend, hold, bounds, resources, utilisation, annotate, deletionCost.
 	// +optional
 	// +listType=set
 	Capabilities []Capability `json:"capabilities,omitempty"`

@@ -226,6 +226,9 @@ type Pods struct {
 	// Template is where the pod template is.
 	// +optional
 	Template Path `json:"template,omitempty"`
+	// Immutable says that the template of an object that exists cannot be changed.
+	// +optional
+	Immutable bool `json:"immutable,omitempty"`
 	// DeletionCost says that the kind's controller honours controller.kubernetes.io/pod-deletion-cost.
 	// +optional
 	DeletionCost bool `json:"deletionCost,omitempty"`
@@ -312,6 +315,17 @@ type AdapterSpec struct {
 	// Bounds are the ends of an autoscaler's range.
 	// +optional
 	Bounds *Bounds `json:"bounds,omitempty"`
+	// Resources lists what requests CPU and memory. Default: the containers of pods.template, and those of its init containers that are
+	// restarted always, unless pods.immutable is set.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Resources []ResourceComponent `json:"resources,omitempty"`
+	// Utilisation lists the target utilisations of an autoscaler.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Utilisation []Utilisation `json:"utilisation,omitempty"`
 	// Governs is where the reference to another object is, whose replicas this object owns.
 	// +optional
 	Governs Path `json:"governs,omitempty"`
@@ -329,7 +343,7 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Ready []Predicate `json:"ready,omitempty"`
-	// Changes says what an edit means to a change freeze. By default the paths of scale, bounds and suspend are scales, another
+	// Changes says what an edit means to a change freeze. By default the paths of scale, bounds, suspend and utilisation are scales, another
 	// owner in .metadata.ownerReferences is a deletion, the rest of .metadata and .status is nothing, and every other field is a
 	// roll-out.
 	// +optional

@@ -10,12 +10,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Keys are the annotation keys that policies need of a kind's objects.
+// Keys are what policies need of a kind's objects besides what an adapter reads anyway.
 type Keys struct {
 	// Match lists keys in .metadata.annotations that selections match on.
 	Match []string
 	// Set lists keys that policies write where the adapter says annotations go.
 	Set []string
+	// Amounts is true where policies look at requests and utilisations. Else those in lists are kept of no object.
+	Amounts bool
 }
 
 // Adapter is a compiled v1alpha1.AdapterSpec. It does not change and may be used concurrently. Objects made by Project are
@@ -31,8 +33,12 @@ type Adapter struct {
 	// lows and highs are the ends of the ranges of list elements; min and max are nil then.
 	lows, highs *eachBound
 	encoding    v1alpha1.Encoding
-	governs     *governs
-	ready       []predicate
+	// amounts are the requests, limits and utilisations.
+	amounts []amount
+	// keepsAmounts is true where those in lists are kept of every object.
+	keepsAmounts bool
+	governs      *governs
+	ready        []predicate
 	// annotate are the places where annotations go, by key; annotations is the map that they are in.
 	annotate    map[string]*slot
 	annotations path.Pointer
@@ -47,6 +53,10 @@ type Adapter struct {
 	uses         []Use
 	projection   *projection
 	interner     *workload.Interner
+}
+
+func (a *Adapter) hasAmount(kind workload.AmountKind) bool {
+	return slices.ContainsFunc(a.amounts, func(x amount) bool { return x.kind == kind })
 }
 
 // component is one replica count, or one per element where each is set.
@@ -130,6 +140,8 @@ func (a *Adapter) Capabilities() []v1alpha1.Capability {
 		{len(a.suspend) > 0, v1alpha1.CapabilitySuspend},
 		{len(a.hold) > 0, v1alpha1.CapabilityHold},
 		{a.min != nil || a.max != nil || a.lows != nil || a.highs != nil, v1alpha1.CapabilityBounds},
+		{a.hasAmount(workload.AmountRequest), v1alpha1.CapabilityResources},
+		{a.hasAmount(workload.AmountUtilisation), v1alpha1.CapabilityUtilisation},
 		{true, v1alpha1.CapabilityAnnotate},
 		{a.pods.DeletionCost, v1alpha1.CapabilityDeletionCost},
 	} {

@@ -24,9 +24,9 @@ const maxSteps = 64
 func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field.ErrorList) {
 	spec = *spec.DeepCopy() // the adapter keeps parts of it
 	c := &compiler{
-		d: drafts{},
+		d: drafts{}, keys: keys,
 		a: &Adapter{
-			name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
+			keepsAmounts: keys.Amounts, name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
 			versions: spec.Target.Versions, annotate: map[string]*slot{}, interner: workload.NewInterner(),
 		},
 	}
@@ -37,8 +37,10 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.a.suspend = c.variants(at.Child("suspend"), facetSuspend, spec.Suspend)
 	c.a.hold = c.variants(at.Child("hold"), facetHold, spec.Hold)
 	c.bounds(at.Child("bounds"), spec.Bounds)
+	c.utilisation(at.Child("utilisation"), spec.Utilisation)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
+	c.resources(at.Child("resources"), spec)                          // behind all others: its default leaves their fields alone
 	c.a.ready = c.predicates(at.Child("ready"), spec.Ready, drafts{}) // read on demand: nothing of it is kept of an object
 	c.changes(at.Child("changes"), spec.Changes)
 	c.separate()
@@ -53,17 +55,20 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 type facet string
 
 const (
-	facetScale    facet = "scale"
-	facetSuspend  facet = "suspend"
-	facetHold     facet = "hold"
-	facetBounds   facet = "bounds"
-	facetAnnotate facet = "annotate"
+	facetScale       facet = "scale"
+	facetSuspend     facet = "suspend"
+	facetHold        facet = "hold"
+	facetBounds      facet = "bounds"
+	facetResources   facet = "resources"
+	facetUtilisation facet = "utilisation"
+	facetAnnotate    facet = "annotate"
 )
 
 // compiler collects an adapter, its slots and its errors.
 type compiler struct {
 	a       *Adapter
 	d       drafts
+	keys    Keys
 	errs    field.ErrorList
 	written []writtenPath
 	each    []eachPaths
@@ -291,7 +296,7 @@ func (c *compiler) isScaled(p path.Path) bool {
 
 // finish seals what was collected.
 func (c *compiler) finish(match []string) {
-	a, listed := c.a, len(c.each) > 0
+	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy }) // elements of lazy ones are written beside a ledger only
 	for _, s := range c.d {
 		s.rollout = s.rollout || s.written && !s.declared && a.template.Len() > 0 && path.Covers(a.template, s.path)
 		listed = listed || s.written && s.listed

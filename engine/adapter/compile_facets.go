@@ -95,14 +95,13 @@ func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent,
 	c.written = append(c.written, writtenPath{at.Child("replicas"), facetScale, counts})
 	c.use(at.Child("each"), each, false, path.Object)
 	c.lastUse().ByPosition = spec.NameFrom == ""
-	paths := eachPaths{component: index, count: counts}
+	var names []path.Path
 	if spec.NameFrom != "" {
-		paths.named = each.Join(named)
-		c.use(at.Child("nameFrom"), paths.named, false, path.String)
+		names = append(names, each.Join(named))
+		c.use(at.Child("nameFrom"), names[0], false, path.String)
 	}
 	c.use(at.Child("replicas"), counts, true, path.Number)
-	paths.all = paths.unfiltered()
-	c.each = append(c.each, paths)
+	c.addEach(index, each, counts, false, names...)
 	part.each = &counts
 }
 

@@ -159,7 +159,8 @@ func TestCompileInvalidJSON(t *testing.T) {
 func TestAccessors(t *testing.T) {
 	caps := func(text string) []v1alpha1.Capability { return compiled(t, text, Keys{}).Capabilities() }
 	for text, want := range map[string][]v1alpha1.Capability{
-		deploymentYAML: {v1alpha1.CapabilityScale, v1alpha1.CapabilityHold, v1alpha1.CapabilityAnnotate, v1alpha1.CapabilityDeletionCost},
+		deploymentYAML: {v1alpha1.CapabilityScale, v1alpha1.CapabilityHold, v1alpha1.CapabilityResources, v1alpha1.CapabilityAnnotate, v1alpha1.CapabilityDeletionCost},
+		allocatedYAML:  {v1alpha1.CapabilityResources, v1alpha1.CapabilityUtilisation, v1alpha1.CapabilityAnnotate},
 		cronJobYAML:    {v1alpha1.CapabilitySuspend, v1alpha1.CapabilityAnnotate},
 		hpaYAML:        {v1alpha1.CapabilityBounds, v1alpha1.CapabilityAnnotate},
 		"target: {kind: ConfigMap, versions: [v1]}": {v1alpha1.CapabilityAnnotate},

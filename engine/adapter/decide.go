@@ -66,7 +66,10 @@ func decisionAbout(w *want, l *ledgerField) decision {
 		return decision{label: w.label, pointer: w.pointer, location: w.location, field: w.field, by: w.by.String()}
 	}
 	d := decision{label: path.Pointer(l.entry.Pointer).Last(), pointer: l.entry.Pointer, location: l.location, field: l.field, by: l.entry.By}
-	if l.entry.Element != "" {
+	switch {
+	case l.label != "":
+		d.label = l.label
+	case l.entry.Element != "":
 		d.label = l.entry.Element + " " + d.label
 	}
 	return d
@@ -244,8 +247,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// towards is the direction from one value to another. Only numbers can go up.
+// towards is the direction from one value to another. Only numbers and quantities can go up.
 func towards(from, to string) workload.Direction {
+	if x, ok := quantity(from); ok {
+		if y, ok := quantity(to); ok && x.Cmp(y) < 0 {
+			return workload.DirectionUp
+		}
+	}
 	if order, ok := compare(from, to); ok && order < 0 {
 		return workload.DirectionUp
 	}

@@ -99,7 +99,7 @@ func (m *elementMatch) found(i, k int) {
 
 // holds says whether an element holds what an entry has set, and can be meant by it.
 func (m *elementMatch) holds(i, k int) bool {
-	return sameNumber(m.element(k).Raw, m.entry(i).Set) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
+	return sameValue(m.element(k).Raw, m.entry(i).Set, isAmount(m.element(k))) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
 }
 
 // isAt says whether an element is where an entry has found its own.
@@ -173,6 +173,11 @@ func (m *elementMatch) isBeside(k int) bool {
 	return m.beside[name] && len(m.named[name]) == 1
 }
 
+// isAmount says whether an element is a request, a limit or a utilisation.
+func isAmount(e *workload.Element) bool {
+	return e.Component >= amountElements && e.Component < lowEnds
+}
+
 func pick(from []int, fits func(int) bool) []int {
 	var all []int
 	for _, k := range from {
@@ -195,7 +200,7 @@ func (v *view) beside(w *want) string {
 		if e.Component == w.element.Component && !e.Outside {
 			size++
 		}
-		if e.Name != "" && e.Pointer != w.pointer && sameNumber(v.originalOf(k), w.value) {
+		if e.Name != "" && e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) {
 			names = append(names, e.Name)
 		}
 	}

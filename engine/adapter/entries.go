@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -72,8 +73,12 @@ type ledgerField struct {
 	stored   *workload.Entry
 	author   workload.Author
 	location location
-	field    workload.Field
-	state    fieldState
+	// label names an amount in messages; empty for other fields.
+	label string
+	// amount is true where the field is an amount, so that texts are the same that stand for one quantity.
+	amount bool
+	field  workload.Field
+	state  fieldState
 	// held says that the size can neither be applied nor given up now: what is set of it stays.
 	held bool
 }
@@ -120,7 +125,7 @@ func (l *ledgerField) stateOf() fieldState {
 }
 
 // holdsSet says whether the field holds what Flyball has set, be it in another spelling of the number.
-func (l *ledgerField) holdsSet() bool { return sameNumber(l.field.Raw, l.entry.Set) }
+func (l *ledgerField) holdsSet() bool { return sameValue(l.field.Raw, l.entry.Set, l.amount) }
 
 // isMissing says whether a field that the adapter does not write (any more) has gone, and with it the place of an original. Its owner may
 // have removed it; but then, a new version of the kind may have another place for it. That does not happen to metadata.
@@ -196,6 +201,9 @@ func (a *Adapter) view(obj *workload.Object) *view {
 			if l.location.index < len(obj.Fields) {
 				l.field = obj.Fields[l.location.index]
 			}
+		}
+		if x := v.amountAt(l.location); x != nil {
+			l.amount, l.label = true, x.label(x.key(cmp.Or(x.name, l.entry.Element)))
 		}
 		l.state = l.stateOf()
 		v.entries[i] = l
@@ -323,6 +331,16 @@ func sameNumber(a, b string) bool {
 	}
 	if a == "" || b == "" || (a[0] == '"') == (b[0] == '"') {
 		return false
+	}
+	x, okX := quantity(a)
+	y, okY := quantity(b)
+	return okX && okY && x.Cmp(y) == 0
+}
+
+// sameValue compares two JSON texts as the API server does: amounts by what they stand for, others as sameNumber does.
+func sameValue(a, b string, amount bool) bool {
+	if !amount || sameNumber(a, b) {
+		return sameNumber(a, b)
 	}
 	x, okX := quantity(a)
 	y, okY := quantity(b)

@@ -69,6 +69,19 @@ pods: {template: .spec.template}
 target: {group: argoproj.io, kind: Application, versions: [v1alpha1]}
 suspend: [{set: [{path: .spec.syncPolicy.automated, value: null}]}]
 `
+	allocatedYAML = `
+target: {group: example.com, kind: Database, versions: [v1]}
+resources:
+- name: db
+  requests: {cpu: {path: .spec.resources.requests.cpu, default: 0}, memory: {path: .spec.resources.requests.memory, default: 0}}
+  limits: {cpu: {path: .spec.resources.limits.cpu}, memory: {path: .spec.resources.limits.memory}}
+utilisation: [{resource: cpu, percent: .spec.target.cpu, encoding: String}]
+`
+	allocatedListsYAML = `
+target: {group: example.com, kind: Pool, versions: [v1]}
+resources:
+- {each: ".spec.nodeSets[*]", nameFrom: .name, requests: {memory: {path: .count, default: 0}}}
+`
 	nestedYAML = `
 target: {group: example.com, kind: Nested, versions: [v1]}
 scale: [{name: main, replicas: .spec.pool.size.count, default: 2}]
@@ -85,6 +98,19 @@ var (
 	monday = time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
 	nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	peaks  = workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peaks"}
+)
+
+// The amounts of the kinds Database and Pool.
+var (
+	dbCPU       = workload.Amount{Kind: workload.AmountRequest, Component: "db", Resource: workload.CPU}
+	dbMemory    = workload.Amount{Kind: workload.AmountRequest, Component: "db", Resource: workload.Memory}
+	cpuTarget   = workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
+	listAmounts = []workload.Amount{
+		{Kind: workload.AmountRequest, Component: "set-1", Resource: workload.Memory},
+		{Kind: workload.AmountRequest, Component: "set-2", Resource: workload.Memory},
+		{Kind: workload.AmountRequest, Component: "set-3", Resource: workload.Memory},
+		{Kind: workload.AmountRequest, Component: "[0]", Resource: workload.Memory},
+	}
 )
 
 func specOf(t testing.TB, text string) v1alpha1.AdapterSpec {

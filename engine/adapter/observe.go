@@ -41,6 +41,7 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	if a.max != nil {
 		o.Bounds.Max, _ = v.bound(a.max)
 	}
+	o.Allocations, o.Utilisation = v.observeAmounts()
 	return o
 }
 
@@ -203,9 +204,7 @@ func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
 	}
 	n, ok := natural(raw)
 	if a.encoding == v1alpha1.EncodingString {
-		text, errText := path.NewValue(raw, "").Text()
-		parsed, err := strconv.ParseInt(text, 10, 64)
-		n, ok = parsed, errText == nil && err == nil && parsed >= 0
+		n, ok = naturalText(raw)
 	}
 	if !ok {
 		return nil, false
@@ -230,6 +229,13 @@ func natural(raw string) (int64, bool) {
 		n, err = path.NewValue(raw, "").Int64() // 3.0 and 3e0 are numbers too
 	}
 	return n, err == nil && n >= 0
+}
+
+// naturalText reads a whole number in a JSON string that is not negative.
+func naturalText(raw string) (int64, bool) {
+	text, errText := path.NewValue(raw, "").Text()
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, errText == nil && err == nil && n >= 0
 }
 
 // variantOf is the first that fits the object as its owner has it and whose fields can all be written; nil if none.

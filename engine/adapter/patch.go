@@ -248,8 +248,10 @@ type steps struct {
 func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	s := steps{made: map[string]bool{}}
 	s.add("test", "/metadata/resourceVersion", quoted(v.obj.ResourceVersion))
+	tested := map[string]bool{}
 	for _, e := range edits {
-		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" {
+		if e.element != nil && e.element.Name != "" && e.element.NamePointer != "" && !tested[e.element.NamePointer] {
+			tested[e.element.NamePointer] = true
 			s.add("test", e.element.NamePointer, quoted(e.element.Name))
 		}
 	}

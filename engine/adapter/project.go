@@ -67,18 +67,6 @@ type reading struct {
 	lists   []list
 }
 
-// list is what was met under one `each`: a count and a name for every element, in the same order.
-type list struct {
-	counts, names []member
-}
-
-// member is a count or a name of a list element.
-type member struct {
-	workload.Field
-	pointer, key string
-	index        int
-}
-
 // take keeps one match of the walk.
 func (r *reading) take(i int, m path.Match) {
 	if first := r.pr.metadataPaths; i >= first {
@@ -173,14 +161,6 @@ func (r *reading) measure(m path.Match) workload.Field {
 	return f
 }
 
-func (r *reading) member(m path.Match) member {
-	f := r.measure(m)
-	if f.Exists() {
-		f.Raw = r.raw(m.Raw)
-	}
-	return member{Field: f, pointer: r.in.String(string(m.Pointer())), key: m.ElementKey(), index: m.Element()}
-}
-
 func (r *reading) raw(b []byte) string {
 	if len(b) <= internedRaw {
 		return r.in.Bytes(b)
@@ -213,69 +193,6 @@ func (r *reading) setDepths() {
 			f.Depth = blocked // a list does not grow by position
 		}
 	}
-}
-
-// addElements joins the counts and names of each list. An element without a name of its own is known by its key in a map, or else by its
-// place. Where the ledger speaks of elements, those follow that filters leave out.
-func (r *reading) addElements(raw []byte) error {
-	for i := range r.lists {
-		if err := r.addList(raw, &r.pr.each[i], &r.lists[i], false); err != nil {
-			return err
-		}
-	}
-	if slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
-		for i := range r.pr.each {
-			if err := r.addOutside(raw, &r.pr.each[i]); err != nil {
-				return err
-			}
-		}
-	}
-	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
-	return nil
-}
-
-// addOutside adds the elements of a list that its filters leave out.
-func (r *reading) addOutside(raw []byte, each *eachPaths) error {
-	if each.all == nil {
-		return nil
-	}
-	var l list
-	err := each.all.Extract(raw, func(i int, m path.Match) {
-		if i == 0 {
-			l.counts = append(l.counts, r.member(m))
-		} else {
-			l.names = append(l.names, r.member(m))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return r.addList(raw, each, &l, true)
-}
-
-func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
-	for k, count := range l.counts {
-		e := workload.Element{Component: uint8(each.component), Index: uint16(max(count.index, 0)), Pointer: count.pointer, Outside: outside}
-		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
-			continue
-		}
-		if each.isNamed() {
-			if name, err := path.NewValue(l.names[k].Raw, l.names[k].pointer).Text(); err == nil {
-				e.Name, e.NamePointer = r.in.String(name), l.names[k].pointer
-			}
-		} else if _, isIndex := natural(count.key); !isIndex {
-			e.Name = r.in.String(count.key)
-		}
-		if !count.Exists() {
-			var err error
-			if count.Field, err = fieldAt(raw, count.pointer); err != nil {
-				return err
-			}
-		}
-		e.Field = count.Field
-		r.Object.Elements = append(r.Object.Elements, e)
-	}
-	return nil
 }
 
 // addUnwritten adds the fields that the ledger lists but the adapter no longer knows (it was edited meanwhile), so that

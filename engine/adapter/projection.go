@@ -69,18 +69,35 @@ type projection struct {
 	id            string
 }
 
-// eachPaths are the two absolute paths read under `each`.
+// eachPaths are the absolute paths read under `each`.
 type eachPaths struct {
-	component    int
-	count, named path.Path
-	// all reads the two without filters; nil where there are none.
+	component int
+	// elements is the length of the pointer of an element.
+	elements int
+	count    path.Path
+	// names are the fields that name an element, together; empty: it is known by its key or its place.
+	names []path.Path
+	// lazy is true where elements are kept only of objects whose ledger speaks of elements; own reads them then.
+	lazy bool
+	own  *path.Set
+	// all reads the paths without filters; nil where there are none.
 	all *path.Set
 }
 
-// isNamed says whether elements have a field that names them.
-func (e *eachPaths) isNamed() bool { return e.named.Len() > 0 }
+// addEach adds the values that every element of a list has at a path.
+func (c *compiler) addEach(component int, each, count path.Path, lazy bool, names ...path.Path) {
+	e := eachPaths{component: component, elements: each.Len(), count: count, names: names, lazy: lazy}
+	if lazy {
+		e.own = path.NewSet(e.paths()...)
+	}
+	e.all = e.unfiltered()
+	c.each = append(c.each, e)
+}
 
-// unfiltered compiles the two paths without their filters.
+// paths are the values and then the names.
+func (e *eachPaths) paths() []path.Path { return append([]path.Path{e.count}, e.names...) }
+
+// unfiltered compiles the paths without their filters.
 func (e *eachPaths) unfiltered() *path.Set {
 	if !slices.ContainsFunc(e.count.Steps(), func(s path.Step) bool { return s.Kind == path.Where }) {
 		return nil
@@ -94,10 +111,11 @@ func (e *eachPaths) unfiltered() *path.Set {
 		}
 		return prefixPath(steps)
 	}
-	if !e.isNamed() {
-		return path.NewSet(open(e.count))
+	var all []path.Path
+	for _, p := range e.paths() {
+		all = append(all, open(p))
 	}
-	return path.NewSet(open(e.count), open(e.named))
+	return path.NewSet(all...)
 }
 
 // drafts collects slots while an adapter compiles.
@@ -187,7 +205,7 @@ func (pr *projection) fingerprint() string {
 		line("metadata %s", p)
 	}
 	for _, e := range pr.each {
-		line("each %d %s %s", e.component, e.count, e.named)
+		line("each %d %t %s %s", e.component, e.lazy, e.count, e.names)
 	}
 	line("template %s", pr.template)
 	return hex.EncodeToString(h.Sum(nil))

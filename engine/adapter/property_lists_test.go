@@ -26,7 +26,7 @@ func (x *trial) nodeSet() map[string]any {
 }
 
 func (x *trial) isSetSomewhere(raw string) bool {
-	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameNumber(e.Set, raw) })
+	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
 // editList is an owner's change of the list as a whole. Elements without names only change places by leaving.
@@ -92,7 +92,7 @@ func (x *trial) compareUnclear() {
 	for i, owner := range sets(x.shadow) {
 		is, was := string(must(json.Marshal(real[i]["count"]))), string(must(json.Marshal(owner["count"])))
 		if is != was && !slices.ContainsFunc(left, func(e workload.Entry) bool {
-			return sameNumber(e.Set, is) && (e.Was == was || e.Was == "" && was == "null")
+			return sameValue(e.Set, is, len(x.w.amounts) > 0) && (e.Was == was || e.Was == "" && was == "null")
 		}) {
 			x.Fatalf("the original %s of element %d, which is %s, is lost: %+v", was, i, is, left)
 		}

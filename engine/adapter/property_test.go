@@ -27,6 +27,8 @@ type world struct {
 	// defaults are those of the schema (server.defaults). With them the server keeps managed fields, too, and an owner's last word counts
 	// even if it repeats Flyball's.
 	defaults map[string]string
+	// amounts are those that plans ask for.
+	amounts []workload.Amount
 	// steps is in how many writes a plan is carried out.
 	steps int
 }
@@ -96,6 +98,23 @@ var worlds = map[string]world{
 		"/spec/power/main/on":   {"", "true", "false"},
 		"/spec/power/main/more": {"", `[1]`},
 		"/spec/power/lock":      {"", `{"by":"me","at":1}`, `"no"`},
+	}},
+	"Allocated": {adapter: allocatedYAML, keys: Keys{Amounts: true}, steps: 1, amounts: []workload.Amount{dbCPU, dbMemory, cpuTarget}, fields: map[string][]string{
+		"/spec/resources/requests/cpu":    {"", `"250m"`, `"1000m"`, "2", `"much"`},
+		"/spec/resources/requests/memory": {"", `"1Gi"`, `"512Mi"`, `"1073741824"`},
+		"/spec/resources/limits/cpu":      {"", `"1"`, `"4000m"`},
+		"/spec/resources/limits/memory":   {"", `"1Gi"`, `"3Gi"`},
+		"/spec/resources/claims":          {"", `"gpu"`},
+		"/spec/target/cpu":                {"", `"70"`, `"x"`, "80"},
+	}},
+	"AllocatedAndTracked": {adapter: allocatedYAML, keys: Keys{Amounts: true}, steps: 1, amounts: []workload.Amount{dbCPU, dbMemory, cpuTarget},
+		defaults: map[string]string{}, fields: map[string][]string{
+			"/spec/resources/requests/cpu": {"", `"250m"`, `"1000m"`, "2"},
+			"/spec/resources/limits/cpu":   {"", `"1"`, `"4000m"`},
+			"/spec/target/cpu":             {"", `"70"`, `"x"`, "80"},
+		}},
+	"AllocatedLists": {adapter: allocatedListsYAML, keys: Keys{Amounts: true}, lists: true, steps: 1, amounts: listAmounts, fields: map[string][]string{
+		"/spec/version": {"", `"8"`},
 	}},
 	"Elasticsearch": {adapter: elasticYAML, lists: true, steps: 1, fields: map[string][]string{
 		"/spec/version": {"", `"8"`},
@@ -205,6 +224,15 @@ func (x *trial) drawPlan() workload.Plan {
 	if rapid.Bool().Draw(x.T, "hold") {
 		p.Hold = &workload.Claim[bool]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"), Value: true}
 	}
+	for _, key := range x.w.amounts {
+		if rapid.Bool().Draw(x.T, key.String()) {
+			if p.Amounts == nil {
+				p.Amounts = map[workload.Amount]workload.Claim[int64]{}
+			}
+			p.Amounts[key] = workload.Claim[int64]{Since: x.now, Enforce: enforce, By: by.Draw(x.T, "by"),
+				Value: rapid.SampledFrom([]int64{1, 40, 250, 1000, 1 << 29, 1 << 30}).Draw(x.T, key.String())}
+		}
+	}
 	for _, key := range x.w.keys.Set {
 		if rapid.Bool().Draw(x.T, key) {
 			if p.Annotations == nil {
@@ -288,7 +316,7 @@ func (x *trial) edit() {
 		return
 	}
 	e := x.object(x.real).Ledger.Find(pointer)
-	if same(now, value) || e != nil && (sameNumber(e.Set, value) || e.Pending && same(e.Prior, value)) {
+	if same(now, value) || e != nil && (sameValue(e.Set, value, len(x.w.amounts) > 0) || e.Pending && same(e.Prior, value)) {
 		return // no change, or one that cannot be told from Flyball's own
 	}
 	x.real.set(pointer, value)

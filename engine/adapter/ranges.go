@@ -28,11 +28,11 @@ type eachBound struct {
 // boundsEach compiles one range per element of a list.
 func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
 	each, ok := c.parse(at.Child("each"), spec.Each)
-	named := path.Path{}
+	var names []path.Path
 	if spec.NameFrom != "" {
-		var okName bool
-		named, okName = c.plain(at.Child("nameFrom"), spec.NameFrom)
+		named, okName := c.plain(at.Child("nameFrom"), spec.NameFrom)
 		ok = ok && okName
+		names = append(names, each.Join(named))
 	}
 	if !ok {
 		return
@@ -44,14 +44,13 @@ func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
 	c.use(at.Child("each"), each, false, path.Object)
 	c.lastUse().ByPosition = spec.NameFrom == ""
 	if spec.NameFrom != "" {
-		named = each.Join(named)
-		c.use(at.Child("nameFrom"), named, false, path.String)
+		c.use(at.Child("nameFrom"), names[0], false, path.String)
 	}
-	c.a.lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, named, lowEnds)
-	c.a.highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, named, highEnds)
+	c.a.lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, names, lowEnds)
+	c.a.highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, highEnds)
 }
 
-func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each, named path.Path, component int) *eachBound {
+func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path, component int) *eachBound {
 	if spec == nil {
 		return nil
 	}
@@ -67,9 +66,7 @@ func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1al
 	}
 	c.written = append(c.written, writtenPath{at.Child("path"), facetBounds, p})
 	c.use(at.Child("path"), p, true, boundType(encoding))
-	paths := eachPaths{component: component, count: p, named: named}
-	paths.all = paths.unfiltered()
-	c.each = append(c.each, paths)
+	c.addEach(component, each, p, false, names...)
 	return &eachBound{bound: bound{absent: spec.Default, minimum: spec.Minimum, unlimited: spec.Unlimited}, path: p, relative: relative.Len()}
 }
 

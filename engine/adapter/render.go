@@ -35,8 +35,8 @@ type Result struct {
 	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
 	// giving back counts.
 	Actions workload.Change
-	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max" or an
-	// annotation key.
+	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max", an amount
+	// (workload.Amount.String) or an annotation key.
 	Values map[string]string
 	// Ignored lists the JSON pointers of ledger entries that are not carried out: no adapter could have written the field, or
 	// something on the way to it is no object any more.
@@ -116,7 +116,8 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 			continue
 		}
 		isRange := l.location.kind == inElement && v.eachBoundOf(l.location.index) != nil
-		l.held = w.keepsCounts && v.componentAt(l.location) != nil || w.keepsRanges && isRange
+		l.held = l.held || w.keepsCounts && v.componentAt(l.location) != nil || w.keepsRanges && isRange ||
+			w.keepsAmounts && v.amountAt(l.location) != nil
 		d := v.decide(nil, l, plan)
 		if d.write && touchesAny(d.pointer, released) {
 			d = v.keep(l)
@@ -205,6 +206,9 @@ func (v *view) restartsPods(d *decision) bool {
 	switch d.location.kind {
 	case inSlot:
 		return v.slotRestartsPods(v.a.projection.slots[d.location.index])
+	case inElement:
+		x := v.amountAt(d.location)
+		return x != nil && x.kind == workload.AmountRequest
 	case inUnwritten:
 		t := v.a.template
 		pointer, err := t.Pointer()

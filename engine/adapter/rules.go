@@ -146,7 +146,7 @@ func (c *compiler) overrideOf(p path.Path) *override {
 	return o
 }
 
-// compileRules makes the tree: first what the adapter says, then the defaults. The paths of scale, bounds and suspend are
+// compileRules makes the tree: first what the adapter says, then the defaults. The paths of scale, bounds, utilisation and suspend are
 // scales; the template, hold and every other field are roll-outs; identity, metadata and status are nothing. Only the owners
 // are more than that: the garbage collector deletes an object whose owners do not exist.
 func (c *compiler) compileRules(template path.Path) *rule {
@@ -178,6 +178,15 @@ func (c *compiler) compileRules(template path.Path) *rule {
 		}
 		if n := root.mean(b.path, workload.ChangeScale); b.absent != nil && n.absent == "" {
 			n.absent = c.a.encode(*b.absent)
+		}
+	}
+	for i := range c.a.amounts {
+		if x := &c.a.amounts[i]; x.kind == workload.AmountUtilisation {
+			p := x.each
+			if p == nil {
+				p = &x.slot.path
+			}
+			root.mean(*p, workload.ChangeScale)
 		}
 	}
 	for _, v := range c.a.suspend {

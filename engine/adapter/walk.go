@@ -26,11 +26,12 @@ func (pr *projection) compileWalk() {
 		})
 	}
 	for i, e := range pr.each {
-		add(e.count, func(r *reading, m path.Match) { r.lists[i].counts = append(r.lists[i].counts, r.member(m)) })
-		if !e.isNamed() {
+		if e.lazy {
 			continue
 		}
-		add(e.named, func(r *reading, m path.Match) { r.lists[i].names = append(r.lists[i].names, r.member(m)) })
+		for k, p := range e.paths() {
+			add(p, func(r *reading, m path.Match) { r.lists[i].take(r, k, m) })
+		}
 	}
 	pr.set = path.NewSet(paths...)
 }

@@ -56,17 +56,20 @@ type wants struct {
 	keepsCounts bool
 	// keepsRanges says the same of bounds in list elements.
 	keepsRanges bool
+	// keepsAmounts says the same of requests, limits and utilisations.
+	keepsAmounts bool
 	// fixed says of each count that the size would change, but that must stay as it is, why; reasons, what else is not done.
 	fixed, reasons []string
 }
 
-// wantsOf turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds,
+// wantsOf turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds, amounts,
 // annotations.
 func (v *view) wantsOf(plan workload.Plan) (wants, error) {
 	var w wants
 	v.addSize(&w, plan)
 	v.addHold(&w, plan.Hold)
 	v.addBounds(&w, plan)
+	v.addAmounts(&w, plan.Amounts)
 	err := v.addAnnotations(&w, plan.Annotations)
 	return w, err
 }

@@ -264,7 +264,7 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	}
 }
 
-// Keys are the annotations that policies look at and set on objects of a kind.
+// Keys are what policies look at and set on objects of a kind beside what its adapter reads anyway.
 func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	var keys adapter.Keys
 	for _, p := range s.policies.all {
@@ -272,6 +272,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
 			keys.Match = append(keys.Match, p.Template().AnnotationKeys()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
+			keys.Amounts = keys.Amounts || slices.Contains(p.Needs, v1alpha1.CapabilityResources) || slices.Contains(p.Needs, v1alpha1.CapabilityUtilisation)
 		}
 	}
 	keys.Match = append(keys.Match, s.set.AnnotationKeys()...)

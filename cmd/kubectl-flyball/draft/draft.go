@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -55,7 +56,7 @@ func Of(crd []byte) (*Draft, error) {
 	d.Adapter.Spec.Target = v1alpha1.AdapterTarget{
 		Group: root.Get("spec.group").Str, Kind: root.Get("spec.names.kind").Str, Versions: []string{d.version.Get("name").Str},
 	}
-	for _, part := range []func(){d.counts, d.lists, d.switches, d.bounds, d.governs, d.pods, d.ready} {
+	for _, part := range []func(){d.counts, d.lists, d.switches, d.bounds, d.governs, d.pods, d.resources, d.ready} {
 		part()
 	}
 	s := &d.Adapter.Spec
@@ -228,6 +229,27 @@ func (d *drafting) pods() {
 		p.Selector = ".spec.selector"
 	}
 	d.Adapter.Spec.Pods = p
+}
+
+// resources finds what objects without a pod template request; the containers of a template need no mention.
+func (d *drafting) resources() {
+	const at = ".spec.resources"
+	if d.Adapter.Spec.Pods != nil || !d.at(at+".requests").Exists() {
+		return
+	}
+	d.guess("resources: %s, which has requests", at)
+	amounts := func(of string, absent *resource.Quantity) v1alpha1.Amounts {
+		amount := func(name string) *v1alpha1.Amount {
+			return &v1alpha1.Amount{Path: v1alpha1.Path(at + "." + of + "." + name), Default: absent}
+		}
+		return v1alpha1.Amounts{CPU: amount("cpu"), Memory: amount("memory")}
+	}
+	c := v1alpha1.ResourceComponent{Name: "main", Requests: amounts("requests", &resource.Quantity{})}
+	if d.at(at + ".limits").Exists() {
+		limits := amounts("limits", nil)
+		c.Limits = &limits
+	}
+	d.Adapter.Spec.Resources = append(d.Adapter.Spec.Resources, c)
 }
 
 // ready finds by what an object is known to have settled.

@@ -1,0 +1,232 @@
+package adapter
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// amountField is one amount of an object.
+type amountField struct {
+	part *amount
+	key  workload.Amount
+	// element is its place in Object.Elements; -1 where the amount is a plain field.
+	element int
+	// original is the owner's JSON text; empty where the amount is absent and the default stands for it.
+	original string
+	// value is what that means.
+	value int64
+	// entry is the ledger entry on it, if any.
+	entry *ledgerField
+}
+
+// amounts are the requests, limits and utilisations of the object. fault names the first that cannot be read or told from others: they
+// are a matter of all or of none.
+func (v *view) amounts() (all []amountField, fault string) {
+	names := v.nameCounts()
+	for i := range v.a.amounts {
+		x := &v.a.amounts[i]
+		if x.slot != nil {
+			if v.all(x.when, v.original) {
+				f := amountField{part: x, key: x.key(x.name), element: -1, original: v.original(x.slot), entry: v.entryAt(location{inSlot, x.slot.index})}
+				all, fault = appendAmount(all, fault, f, v.current(x.slot), x.slot.pointer)
+			}
+			continue
+		}
+		for k := range v.obj.Elements {
+			e := &v.obj.Elements[k]
+			if int(e.Component) != amountElements+i || e.Outside {
+				continue
+			}
+			f := amountField{part: x, key: x.key(elementLabel(e)), element: k, original: v.originalOf(k), entry: v.entryAt(location{inElement, k})}
+			if f.original != "" || x.absent != "" {
+				fault = cmp.Or(fault, elementName{e.Component, e.Name}.fault(names))
+			}
+			all, fault = appendAmount(all, fault, f, e.Field, e.Pointer)
+		}
+	}
+	return all, fault
+}
+
+// appendAmount adds one amount that can be read and written. There is none where nothing says what an absent one means.
+func appendAmount(all []amountField, fault string, f amountField, at workload.Field, pointer string) ([]amountField, string) {
+	if f.original == "" && f.part.absent == "" {
+		return all, fault
+	}
+	if at.Depth == blocked {
+		return all, cmp.Or(fault, f.label()+" has no place at "+pointer)
+	}
+	n, ok := f.part.read(f.original)
+	if !ok {
+		return all, cmp.Or(fault, f.label()+" is "+brief(f.original)+", which is no amount of 0 or more")
+	}
+	f.value = n
+	return append(all, f), fault
+}
+
+// key names the amount that a component or an element has.
+func (x *amount) key(name string) workload.Amount {
+	if x.kind == workload.AmountRequest {
+		return workload.Amount{Kind: x.kind, Component: name, Resource: x.resource}
+	}
+	container, of, found := strings.Cut(name, "/")
+	if !found {
+		container, of = "", name
+	}
+	return workload.Amount{Kind: x.kind, Component: container, Resource: workload.Resource(of)}
+}
+
+// label names an amount for people: web cpu request.
+func (f *amountField) label() string { return f.part.label(f.key) }
+
+func (x *amount) label(key workload.Amount) string {
+	what := "request"
+	switch {
+	case x.kind == workload.AmountUtilisation:
+		what = "utilisation"
+	case x.limit:
+		what = "limit"
+	}
+	return strings.TrimSpace(key.Component + " " + string(key.Resource) + " " + what)
+}
+
+// amountAt is the amount at a location; nil if there is none.
+func (v *view) amountAt(at location) *amount {
+	for i := range v.a.amounts {
+		x := &v.a.amounts[i]
+		if at.kind == inElement && int(v.obj.Elements[at.index].Component) == amountElements+i ||
+			at.kind == inSlot && x.slot != nil && x.slot.index == at.index {
+			return x
+		}
+	}
+	return nil
+}
+
+// observeAmounts gives what components request and the targets of an autoscaler, as their owner has them. A limit without a request is
+// the request, too, as the API server has it.
+func (v *view) observeAmounts() (allocations workload.Allocations, targets []workload.Utilisation) {
+	if !v.a.keepsAmounts {
+		return nil, nil
+	}
+	all, _ := v.amounts()
+	for i := range all {
+		switch f := &all[i]; {
+		case f.part.kind == workload.AmountUtilisation:
+			targets = append(targets, workload.Utilisation{Container: f.key.Component, Resource: f.key.Resource, Percent: f.value})
+		case f.part.limit:
+			allocations = allocations.Set(f.key.Component, true, f.key.Resource, f.value)
+		default:
+			allocations = allocations.Set(f.key.Component, false, f.key.Resource, requested(all, f))
+		}
+	}
+	return allocations, targets
+}
+
+// find gives an amount, or the limit beside a request; nil if the object has none.
+func find(all []amountField, key workload.Amount, limit bool) *amountField {
+	for i := range all {
+		if all[i].key == key && all[i].part.limit == limit {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// requested is what a request comes to.
+func requested(all []amountField, f *amountField) int64 {
+	if limit := find(all, f.key, true); f.original == "" && limit != nil {
+		return limit.value
+	}
+	return f.value
+}
+
+// addAmounts adds requests with the limits that follow them, and utilisations.
+func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[int64]) {
+	if len(amounts) == 0 {
+		return
+	}
+	all, fault := v.amounts()
+	fault = cmp.Or(fault, v.unclearEntry())
+	for _, key := range slices.SortedFunc(maps.Keys(amounts), workload.Amount.Compare) {
+		c := amounts[key]
+		w.facets = true
+		w.setFirst(c.By)
+		f := find(all, key, false)
+		switch {
+		case fault != "":
+			continue
+		case f == nil:
+			w.reasons = append(w.reasons, "there is no "+(&amount{kind: key.Kind}).label(key)+" to set")
+			continue
+		}
+		w.facetAble = true
+		n := v.wantAmount(f, c, c.Value)
+		w.setValue(key.String(), n.value)
+		w.add(n)
+		v.addLimit(w, all, f, &n, c)
+	}
+	if fault != "" {
+		w.keepsAmounts = true
+		w.reasons = append(w.reasons, fault)
+	}
+}
+
+// wantAmount is the want of a value on one amount.
+func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) want {
+	var n want
+	if f.element < 0 {
+		n = v.wantSlot(f.part.slot, "")
+	} else {
+		e := &v.obj.Elements[f.element]
+		n = want{pointer: e.Pointer, location: location{inElement, f.element}, field: e.Field, element: e, original: f.original}
+	}
+	n.label = f.label()
+	n.value = f.part.spell(value, f.original, n.field.Raw)
+	n.before = n.value
+	if f.entry != nil {
+		n.before = f.part.spell(value, f.entry.entry.Was, f.entry.entry.Set)
+	}
+	return claimedBy(n, &c)
+}
+
+// addLimit keeps the ratio of a limit to its request. While somebody else's request is respected, the limit stays as it is.
+func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
+	limit := find(all, f.key, true)
+	if f.part.kind != workload.AmountRequest || limit == nil {
+		return
+	}
+	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) && situationOf(request, l, workload.Plan{}).renewed == no {
+		if limit.entry != nil {
+			limit.entry.held = true
+		}
+		return
+	}
+	n := v.wantAmount(limit, c, inRatio(c.Value, requested(all, f), limit.value))
+	if l := limit.entry; l != nil {
+		if was, ok := limit.part.read(l.entry.Was); ok {
+			n.before = limit.part.spell(inRatio(c.Value, requested(all, f), was), l.entry.Was, l.entry.Set)
+		}
+	}
+	w.add(n)
+}
+
+// inRatio is the limit for a request that stands to it as the owner's limit stands to the owner's request, rounded up.
+func inRatio(request, ownRequest, ownLimit int64) int64 {
+	if ownRequest <= 0 {
+		return max(request, ownLimit)
+	}
+	high, low := bits.Mul64(uint64(ownLimit), uint64(request))
+	if high >= uint64(ownRequest) {
+		return math.MaxInt64
+	}
+	limit, rest := bits.Div64(high, low, uint64(ownRequest))
+	if limit += min(rest, 1); limit > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return max(int64(limit), request)
+}

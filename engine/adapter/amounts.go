@@ -1,0 +1,269 @@
+package adapter
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// amountElements is the Element.Component of the first amount; it is above those of scale and below those of ranges.
+const amountElements = 32
+
+// amount is one number besides counts and bounds that a policy can set, or one per element where each is set: a request, the limit that
+// follows it, or a target utilisation.
+type amount struct {
+	kind  workload.AmountKind
+	limit bool
+	// name is that of the component, or the resource of a utilisation; empty with each, where elements have names.
+	name string
+	// resource is what is requested or limited; of a utilisation the name tells it.
+	resource workload.Resource
+	when     []predicate
+	slot     *slot      // nil with each
+	each     *path.Path // the absolute path of the amounts
+	absent   string     // what an absent amount means, as JSON text; empty: it stays absent
+	// whole is true where a request is a JSON number of whole cores or bytes; text, where a utilisation is in a JSON string.
+	whole, text bool
+}
+
+// place is where the paths of one part of a spec are relative to.
+type place struct {
+	at   *field.Path
+	each *path.Path // nil: the object
+	// names are the absolute paths that name an element.
+	names []path.Path
+}
+
+// resources compiles what requests CPU and memory: what the spec lists, or else the containers of the pod template.
+func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if len(spec.Resources) == 0 {
+		c.containers(spec.Pods)
+		return
+	}
+	names := map[string]bool{}
+	for i, r := range spec.Resources {
+		here := at.Index(i)
+		if names[r.Name] && r.Each == "" {
+			c.errs = append(c.errs, field.Duplicate(here.Child("name"), r.Name))
+		}
+		names[r.Name] = true
+		if (r.Name == "") == (r.Each == "") {
+			c.required(here.Child("name"), "a name, or each, and not both")
+		}
+		if r.Requests.CPU == nil && r.Requests.Memory == nil {
+			c.required(here.Child("requests"), "cpu, memory or both")
+		}
+		if len(r.When) > 0 && r.Each != "" {
+			c.errs = append(c.errs, field.Forbidden(here.Child("when"), "cannot be used with each"))
+		}
+		p, ok := c.place(here, r.Each, "nameFrom", map[string]v1alpha1.Path{"nameFrom": r.NameFrom})
+		if !ok {
+			continue
+		}
+		when := c.predicates(here.Child("when"), r.When, c.d)
+		c.component(p, r.Name, when, r.Requests, false)
+		if r.Limits != nil {
+			c.component(p, r.Name, when, *r.Limits, true)
+		}
+	}
+}
+
+// containers are the default: the containers of the pod template, and those of its init containers that run beside them. Nothing is
+// added to the uses: a kind whose template is of another shape has no components, and nothing is wrong with it.
+func (c *compiler) containers(pods *v1alpha1.Pods) {
+	if pods == nil || pods.Immutable || c.a.template.Len() == 0 {
+		return
+	}
+	spec := c.a.template.Field("spec")
+	lists := []path.Path{
+		spec.Field("containers").Join(path.MustParse("[*]")),
+		spec.Field("initContainers").Join(path.MustParse(`[?(@.restartPolicy=="Always")]`)),
+	}
+	if slices.ContainsFunc(c.written, func(w writtenPath) bool {
+		return slices.ContainsFunc(lists, func(l path.Path) bool { return path.Overlap(w.path, l) })
+	}) {
+		return // the adapter writes there for another reason
+	}
+	for _, each := range lists {
+		for _, part := range []struct {
+			field  string
+			limit  bool
+			absent string
+		}{{"requests", false, "0"}, {"limits", true, ""}} {
+			for _, name := range []workload.Resource{workload.CPU, workload.Memory} {
+				count := each.Field("resources").Field(part.field).Field(string(name))
+				c.addAmount(amount{kind: workload.AmountRequest, limit: part.limit, resource: name, absent: part.absent, each: &count}, each,
+					each.Field("name"))
+			}
+		}
+	}
+}
+
+// component compiles the requests or the limits of one entry of spec.resources.
+func (c *compiler) component(p place, name string, when []predicate, amounts v1alpha1.Amounts, limit bool) {
+	at := p.at.Child("requests")
+	if limit {
+		at = p.at.Child("limits")
+	}
+	for _, part := range []struct {
+		resource workload.Resource
+		spec     *v1alpha1.Amount
+	}{{workload.CPU, amounts.CPU}, {workload.Memory, amounts.Memory}} {
+		if part.spec == nil {
+			continue
+		}
+		here := at.Child(string(part.resource))
+		oneOf(c, here.Child("encoding"), part.spec.Encoding, v1alpha1.AmountQuantity, v1alpha1.AmountInteger)
+		x := amount{kind: workload.AmountRequest, limit: limit, name: name, resource: part.resource, when: when,
+			whole: part.spec.Encoding == v1alpha1.AmountInteger}
+		if d := part.spec.Default; d != nil && d.Sign() < 0 {
+			c.invalid(here.Child("default"), d.String(), "must be 0 or more")
+		} else if d != nil {
+			x.absent = quoted(d.String())
+		}
+		types := []path.Type{path.String, path.Number}
+		if x.whole {
+			types = types[1:]
+		}
+		c.amount(p, here.Child("path"), facetResources, part.spec.Path, x, types...)
+	}
+}
+
+// utilisation compiles the target utilisations of an autoscaler.
+func (c *compiler) utilisation(at *field.Path, specs []v1alpha1.Utilisation) {
+	seen := map[string]bool{}
+	for i, u := range specs {
+		here := at.Index(i)
+		oneOf(c, here.Child("encoding"), u.Encoding, v1alpha1.EncodingInteger, v1alpha1.EncodingString)
+		oneOf(c, here.Child("resource"), u.Resource, string(workload.CPU), string(workload.Memory))
+		if (u.Resource == "") == (u.Each == "") {
+			c.required(here.Child("resource"), "a resource, or each, and not both")
+		}
+		if seen[u.Resource] && u.Each == "" {
+			c.errs = append(c.errs, field.Duplicate(here.Child("resource"), u.Resource))
+		}
+		seen[u.Resource] = true
+		p, ok := c.place(here, u.Each, "resourceFrom", map[string]v1alpha1.Path{"containerFrom": u.ContainerFrom, "resourceFrom": u.ResourceFrom})
+		if !ok {
+			continue
+		}
+		x := amount{kind: workload.AmountUtilisation, name: u.Resource, text: u.Encoding == v1alpha1.EncodingString}
+		c.amount(p, here.Child("percent"), facetUtilisation, u.Percent, x, boundType(u.Encoding))
+	}
+}
+
+// place compiles each and the paths that name its elements, in the order of their fields. One of them is required.
+func (c *compiler) place(at *field.Path, each v1alpha1.Path, required string, from map[string]v1alpha1.Path) (place, bool) {
+	p, ok := place{at: at}, true
+	if each != "" {
+		list, okEach := c.parse(at.Child("each"), each)
+		if ok = okEach; ok {
+			if last := list.Steps()[list.Len()-1].Kind; last != path.Wildcard && last != path.Where {
+				c.invalid(at.Child("each"), each, "must end in [*] or a filter, which yields the elements of a list")
+				return p, false
+			}
+			c.use(at.Child("each"), list, false, path.Object)
+			p.each = &list
+		}
+	}
+	for _, name := range []string{"containerFrom", "nameFrom", "resourceFrom"} {
+		switch text := from[name]; {
+		case text == "" && name == required && each != "":
+			c.required(at.Child(name), "the field that names an element")
+			ok = false
+		case text != "" && each == "":
+			c.invalid(at.Child(name), text, "goes together with each")
+			ok = false
+		case text != "":
+			relative, okName := c.plain(at.Child(name), text)
+			if ok = ok && okName; ok {
+				p.names = append(p.names, p.each.Join(relative))
+				c.use(at.Child(name), p.names[len(p.names)-1], false, path.String)
+			}
+		}
+	}
+	return p, ok
+}
+
+// amount compiles where an amount is. Under each the way from an element may go through filters.
+func (c *compiler) amount(p place, at *field.Path, f facet, text v1alpha1.Path, x amount, types ...path.Type) {
+	if p.each == nil {
+		if plain, ok := c.writable(at, f, text); ok {
+			x.slot = c.d.write(plain)
+			x.slot.rollout = x.slot.rollout || x.kind == workload.AmountRequest
+			c.use(at, plain, true, types...)
+			c.a.amounts = append(c.a.amounts, x)
+		}
+		return
+	}
+	relative, ok := c.parse(at, text)
+	if !ok {
+		return
+	}
+	if slices.ContainsFunc(relative.Steps(), func(s path.Step) bool { return s.Kind == path.Wildcard }) {
+		c.invalid(at, text, "must name one place in an element: no [*]")
+		return
+	}
+	all := p.each.Join(relative)
+	if why := forbidden(all.Steps()); why != "" {
+		c.invalid(at, text, "%s", why)
+		return
+	}
+	c.written = append(c.written, writtenPath{at, f, all})
+	c.use(at, all, true, types...)
+	x.each = &all
+	c.addAmount(x, *p.each, p.names...)
+}
+
+// addAmount adds an amount of list elements.
+func (c *compiler) addAmount(x amount, each path.Path, names ...path.Path) {
+	c.addEach(amountElements+len(c.a.amounts), each, *x.each, !c.keys.Amounts, names...)
+	c.a.amounts = append(c.a.amounts, x)
+}
+
+// read gives what an amount means: thousandths of a core, bytes or percent; false if it is none.
+func (x *amount) read(raw string) (int64, bool) {
+	if raw == "" {
+		raw = x.absent
+	}
+	if x.kind == workload.AmountUtilisation {
+		if x.text {
+			return naturalText(raw)
+		}
+		return natural(raw)
+	}
+	const most = 1 << 53 // cores or bytes: in thousandths they still fit
+	q, ok := quantity(raw)
+	if !ok || q.Sign() < 0 || q.CmpInt64(most) > 0 {
+		return 0, false
+	}
+	if x.resource == workload.CPU {
+		return q.MilliValue(), true // rounded up
+	}
+	return q.Value(), true
+}
+
+// spell writes an amount as the kind has it, in the spelling of the first known text that means the same.
+func (x *amount) spell(n int64, known ...string) string {
+	for _, raw := range known {
+		if has, ok := x.read(raw); ok && has == n && raw != "" {
+			return raw
+		}
+	}
+	switch {
+	case x.kind == workload.AmountUtilisation && x.text:
+		return quoted(integer(n))
+	case x.kind == workload.AmountUtilisation, x.whole && x.resource == workload.Memory:
+		return integer(n)
+	case x.whole:
+		return integer(n/1000 + min(n%1000, 1)) // whole cores, rounded up
+	case x.resource == workload.CPU:
+		return quoted(resource.NewMilliQuantity(n, resource.DecimalSI).String())
+	}
+	return quoted(resource.NewQuantity(n, resource.BinarySI).String())
+}

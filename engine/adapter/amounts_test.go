@@ -1,0 +1,236 @@
+package adapter
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var webCPU = workload.Amount{Kind: workload.AmountRequest, Component: "web", Resource: workload.CPU}
+
+// asking is a plan for one amount.
+func asking(key workload.Amount, n int64) workload.Plan {
+	return workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{key: {Value: n, By: peaks, Since: monday}}}
+}
+
+// pod is the spec of a Deployment with one container, whose resources are given.
+func pod(resources string) string {
+	return fmt.Sprintf(`{"template":{"spec":{"containers":[{"name":"web","resources":%s}]}}}`, resources)
+}
+
+func TestLimitsFollowRequests(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	for _, test := range []struct {
+		name, before string
+		ask          int64
+		after        string
+	}{
+		{"no limit, and none is made", `{"requests":{"cpu":"100m"}}`, 300, `{"requests":{"cpu":"300m"}}`},
+		{"nothing at all", `{}`, 300, `{"requests":{"cpu":"300m"}}`},
+		{"by the ratio, up", `{"requests":{"cpu":"100m"},"limits":{"cpu":"250m"}}`, 300, `{"requests":{"cpu":"300m"},"limits":{"cpu":"750m"}}`},
+		{"by the ratio, down, rounded up", `{"requests":{"cpu":"300m"},"limits":{"cpu":"1"}}`, 100, `{"requests":{"cpu":"100m"},"limits":{"cpu":"334m"}}`},
+		{"guaranteed stays guaranteed", `{"requests":{"cpu":"1"},"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
+		{"a limit is the request, too", `{"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
+		{"a request of nothing has no ratio", `{"requests":{"cpu":"0"},"limits":{"cpu":"500m"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
+		{"another spelling of the same", `{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`, 500, `{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`},
+		{"whole cores in the usual spelling", `{"requests":{"cpu":"0.5"}}`, 2000, `{"requests":{"cpu":"2"}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newServer(object(pod(test.before)))
+			s.settle(t, a, asking(webCPU, test.ask))
+			if want := pod(test.after); !path.Equal(want, s.spec()) {
+				t.Errorf("want %s, got %s", want, s.spec())
+			}
+			s.settle(t, a, workload.Plan{})
+			if want := pod(test.before); !path.Equal(want, s.spec()) {
+				t.Errorf("given back: want %s, got %s", want, s.spec())
+			}
+		})
+	}
+}
+
+func TestInRatio(t *testing.T) {
+	for _, test := range []struct{ request, ownRequest, ownLimit, want int64 }{
+		{100, 100, 200, 200},
+		{1, 3, 4, 2},
+		{50, 0, 20, 50},
+		{50, 0, 80, 80},
+		{100, 200, 100, 100}, // never below the request, whatever was there
+		{math.MaxInt64, 1, 2, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{math.MaxInt64 / 2, 1, 3, math.MaxInt64},
+	} {
+		if got := inRatio(test.request, test.ownRequest, test.ownLimit); got != test.want {
+			t.Errorf("inRatio(%d, %d, %d) = %d, want %d", test.request, test.ownRequest, test.ownLimit, got, test.want)
+		}
+	}
+}
+
+// TestWhoseRequest respects the request that somebody else has written, and the limit with it, until the next transition. The same amount
+// in another spelling is nobody else's.
+func TestWhoseRequest(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
+	set := func() *server {
+		s := newServer(object(pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`)))
+		s.settle(t, a, asking(webCPU, 1000))
+		return s
+	}
+	s := set()
+	s.set(at, `"1000m"`)
+	s.stamp()
+	if r := s.settle(t, a, asking(webCPU, 1000)); r.Patch != nil || r.State != workload.StateSet {
+		t.Errorf("another spelling: %s, %s", r.State, r.Message)
+	}
+	s.settle(t, a, workload.Plan{})
+	if want := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`); !path.Equal(want, s.spec()) {
+		t.Errorf("given back after another spelling: %s", s.spec())
+	}
+
+	s = set()
+	s.set(at, `"300m"`)
+	s.stamp()
+	if r := s.settle(t, a, asking(webCPU, 1000)); r.State != workload.StateOverridden || len(r.Changed) > 0 {
+		t.Errorf("somebody else's request: %s, %s", r.State, r.Message)
+	}
+	next := asking(webCPU, 1000)
+	claim := next.Amounts[webCPU]
+	claim.Since = monday.Add(time.Hour)
+	next.Amounts[webCPU] = claim
+	s.settle(t, a, next)
+	if want := pod(`{"requests":{"cpu":"1"},"limits":{"cpu":"1667m"}}`); !path.Equal(want, s.spec()) {
+		t.Errorf("after the next transition: %s", s.spec())
+	}
+	s.settle(t, a, workload.Plan{})
+	if want := pod(`{"requests":{"cpu":"300m"},"limits":{"cpu":"500m"}}`); !path.Equal(want, s.spec()) {
+		t.Errorf("given back after the next transition: %s", s.spec())
+	}
+}
+
+// TestAmountsAreKeptWhereTheyAreAskedFor keeps nothing of containers where no policy sets requests, and gives back all the same: containers
+// are found by their names then.
+func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
+	asked, unasked := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
+	const before = `{"template":{"spec":{"containers":[{"name":"a","resources":{}},{"name":"web","resources":{"requests":{"cpu":"250m"}}}]}}}`
+	s := newServer(object(before))
+	if n := len(projected(t, unasked, s.doc).Elements); n != 0 {
+		t.Errorf("%d elements are kept that nobody asks for", n)
+	}
+	if o := unasked.Observe(projected(t, unasked, s.doc)); o.Allocations != nil {
+		t.Errorf("observed %v", o.Allocations)
+	}
+	if asked.ProjectionID() == unasked.ProjectionID() {
+		t.Error("a watch would not restart for what policies ask for")
+	}
+	want := workload.Allocations{{Component: "a"}, {Component: "web", Requests: workload.Requests{MilliCPU: 250}}}
+	if diff := cmp.Diff(want, asked.Observe(projected(t, asked, s.doc)).Allocations); diff != "" {
+		t.Error(diff)
+	}
+	plan := asking(webCPU, 1000)
+	plan.Amounts[workload.Amount{Component: "a", Resource: workload.Memory}] = workload.Claim[int64]{Value: 1 << 20, By: peaks, Since: monday}
+	s.settle(t, asked, plan)
+	s.set("/spec/template/spec/containers", `[{"name":"web","resources":{"requests":{"cpu":"1"}}},{"name":"a","resources":{"requests":{"memory":"1Mi"}}}]`)
+	s.stamp()
+	r := s.settle(t, unasked, workload.Plan{})
+	if after := `{"template":{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"250m"}}},{"name":"a","resources":{}}]}}}`; !path.Equal(after, s.spec()) {
+		t.Errorf("given back: %s", s.spec())
+	}
+	if r.Impact != v1alpha1.ImpactRollout || r.Actions != workload.ChangeRollOut {
+		t.Errorf("giving back is %s, %v", r.Impact, r.Actions.Names())
+	}
+}
+
+func TestAmountsThatCannotBeSet(t *testing.T) {
+	keys := Keys{Amounts: true}
+	for _, test := range []struct{ name, adapter, spec, message string }{
+		{"no such container", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"other"}]}}}`, "there is no web cpu request to set"},
+		{"what is no quantity", deploymentYAML, pod(`{"requests":{"cpu":"much"}}`), `web cpu request is "much", which is no amount of 0 or more`},
+		{"a negative one", deploymentYAML, pod(`{"requests":{"cpu":"-1"}}`), `web cpu request is "-1", which is no amount of 0 or more`},
+		{"more than can be counted", deploymentYAML, pod(`{"requests":{"cpu":"9E"}}`), `web cpu request is "9E", which is no amount of 0 or more`},
+		{"no place", deploymentYAML, pod(`{"requests":"none"}`), "web cpu request has no place at /spec/template/spec/containers/0/resources/requests/cpu"},
+		{"two of a name", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, "two elements of the list have the name web"},
+		{"an immutable template", "target: {kind: Job, versions: [v1]}\npods: {template: .spec.template, immutable: true}", pod(`{}`), "there is no web cpu request to set"},
+		{"a template that the adapter writes to itself", "target: {kind: Own, versions: [v1]}\npods: {template: .spec.template}\n" +
+			"suspend: [{set: [{path: .spec.template.spec.containers, value: []}]}]", pod(`{}`), "there is no web cpu request to set"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := compiled(t, test.adapter, keys)
+			r := rendered(t, a, object(test.spec), asking(webCPU, 500))
+			if r.Patch != nil || r.State != workload.StateUnable || r.Message != test.message {
+				t.Errorf("%s: %s", r.State, r.Message)
+			}
+		})
+	}
+}
+
+// TestHeldAmounts keeps what is set, with its original, while one amount of the object cannot be read.
+func TestHeldAmounts(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	s := newServer(object(pod(`{"requests":{"cpu":"250m"}}`)))
+	s.settle(t, a, asking(webCPU, 500))
+	s.set("/spec/template/spec/containers/0/resources/requests/memory", `"much"`)
+	s.stamp()
+	if r := s.settle(t, a, asking(webCPU, 700)); r.Patch != nil || len(s.ledger(t, a)) != 1 {
+		t.Errorf("%s, ledger %v", r.Message, s.ledger(t, a))
+	}
+	s.settle(t, a, workload.Plan{})
+	if want := pod(`{"requests":{"cpu":"250m","memory":"much"}}`); !path.Equal(want, s.spec()) {
+		t.Errorf("given back: %s", s.spec())
+	}
+}
+
+func TestCompileErrorsOfAmounts(t *testing.T) {
+	const head = "target: {group: example.com, kind: Any, versions: [v1]}\n"
+	for _, test := range []struct {
+		spec string
+		want []string
+	}{
+		{"resources: [{requests: {cpu: {path: .spec.cpu}}}]", []string{"spec.resources[0].name: Required value"}},
+		{"resources: [{name: a, requests: {}}]", []string{"spec.resources[0].requests: Required value"}},
+		{"resources: [{name: a, requests: {cpu: {path: '.a[*]'}}}]", []string{`spec.resources[0].requests.cpu.path: Invalid value: ".a[*]": must name one place`}},
+		{"resources: [{name: a, requests: {cpu: {path: .status.cpu}}}]", []string{`spec.resources[0].requests.cpu.path: Invalid value: ".status.cpu": .status cannot be written`}},
+		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu, default: -1, encoding: Cores}}}]", []string{
+			`spec.resources[0].requests.cpu.encoding: Unsupported value: "Cores"`, `spec.resources[0].requests.cpu.default: Invalid value: "-1": must be 0 or more`}},
+		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu}}}, {name: a, requests: {cpu: {path: .spec.x}}}]", []string{`spec.resources[1].name: Duplicate value: "a"`}},
+		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu}}, limits: {cpu: {path: .spec.cpu}}}]", []string{
+			`spec.resources[0].limits.cpu.path: Invalid value: ".spec.cpu": overlaps with .spec.cpu of spec.resources[0].requests.cpu.path`}},
+		{"resources: [{each: '.spec.a[*]', requests: {cpu: {path: .cpu}}}]", []string{"spec.resources[0].nameFrom: Required value"}},
+		{"resources: [{each: .spec.a, nameFrom: .name, requests: {cpu: {path: .cpu}}}]", []string{`spec.resources[0].each: Invalid value: ".spec.a": must end in [*] or a filter`}},
+		{"resources: [{each: '.spec.a[*]', nameFrom: .name, requests: {cpu: {path: '.b[*].cpu'}}}]", []string{
+			`spec.resources[0].requests.cpu.path: Invalid value: ".b[*].cpu": must name one place in an element: no [*]`}},
+		{"resources: [{each: '.spec.a[*]', nameFrom: .name, when: [{path: .spec.b, op: Exists}], requests: {cpu: {path: .cpu}}}]", []string{
+			"spec.resources[0].when: Forbidden: cannot be used with each"}},
+		{"utilisation: [{percent: .spec.target}]", []string{"spec.utilisation[0].resource: Required value"}},
+		{"utilisation: [{resource: disk, percent: .spec.target}]", []string{`spec.utilisation[0].resource: Unsupported value: "disk"`}},
+		{"utilisation: [{resource: cpu, containerFrom: .c, percent: .spec.target}]", []string{
+			`spec.utilisation[0].containerFrom: Invalid value: ".c": goes together with each`}},
+		{"utilisation: [{each: '.spec.a[*]', percent: .target}]", []string{"spec.utilisation[0].resourceFrom: Required value"}},
+		{"utilisation: [{resource: cpu, percent: .spec.a}, {resource: cpu, percent: .spec.b}]", []string{`spec.utilisation[1].resource: Duplicate value: "cpu"`}},
+	} {
+		t.Run(test.spec, func(t *testing.T) {
+			a, errs := Compile("tests", specOf(t, head+test.spec), Keys{})
+			if a != nil {
+				t.Error("it compiles")
+			}
+			var got []string
+			for i, err := range errs {
+				text := err.Error()
+				if i < len(test.want) {
+					text = text[:min(len(text), len(test.want[i]))]
+				}
+				got = append(got, text)
+			}
+			if !slices.Equal(test.want, got) {
+				t.Errorf("want %q, got %q (%v)", test.want, got, errs)
+			}
+		})
+	}
+}

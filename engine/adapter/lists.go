@@ -1,0 +1,131 @@
+package adapter
+
+import (
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// list is what was met under one `each`: values, and for each field that names elements what it holds, both in the order of elements.
+type list struct {
+	counts []member
+	names  [][]member
+}
+
+// member is a value or a name of a list element.
+type member struct {
+	workload.Field
+	pointer, key string
+	index        int
+}
+
+// take keeps a match of the path at a place in eachPaths.paths.
+func (l *list) take(r *reading, i int, m path.Match) {
+	if i == 0 {
+		l.counts = append(l.counts, r.member(m))
+		return
+	}
+	for len(l.names) < i {
+		l.names = append(l.names, nil)
+	}
+	l.names[i-1] = append(l.names[i-1], r.member(m))
+}
+
+func (r *reading) member(m path.Match) member {
+	f := r.measure(m)
+	if f.Exists() {
+		f.Raw = r.raw(m.Raw)
+	}
+	return member{Field: f, pointer: r.in.String(string(m.Pointer())), key: m.ElementKey(), index: m.Element()}
+}
+
+// addElements joins the values and names of each list. An element without a name of its own is known by its key in a map, or else by
+// its place. Where the ledger speaks of elements, those that filters leave out follow, and those of lazy lists.
+func (r *reading) addElements(raw []byte) error {
+	ledger := slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() })
+	for i := range r.lists {
+		each, l := &r.pr.each[i], &r.lists[i]
+		if each.lazy && ledger {
+			if err := each.own.Extract(raw, func(k int, m path.Match) { l.take(r, k, m) }); err != nil {
+				return err
+			}
+		}
+		if err := r.addList(raw, each, l, false); err != nil {
+			return err
+		}
+	}
+	for i := range r.pr.each {
+		if each := &r.pr.each[i]; ledger && each.all != nil {
+			var l list
+			if err := each.all.Extract(raw, func(k int, m path.Match) { l.take(r, k, m) }); err != nil {
+				return err
+			}
+			if err := r.addList(raw, each, &l, true); err != nil {
+				return err
+			}
+		}
+	}
+	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
+	return nil
+}
+
+func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
+	at := make([]int, len(l.names)) // how far the names are read
+	for _, count := range l.counts {
+		e := workload.Element{Component: uint8(each.component), Index: uint16(max(count.index, 0)), Pointer: count.pointer, Outside: outside}
+		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
+			continue
+		}
+		r.name(&e, each, l, at)
+		if _, isIndex := natural(count.key); len(each.names) == 0 && !isIndex {
+			e.Name = r.in.String(count.key)
+		}
+		if !count.Exists() {
+			var err error
+			if count.Field, err = fieldAt(raw, count.pointer); err != nil {
+				return err
+			}
+		}
+		e.Field = count.Field
+		r.Object.Elements = append(r.Object.Elements, e)
+	}
+	return nil
+}
+
+// name finds the names of an element, behind those read so far: they are in the order of elements, as the values are.
+func (r *reading) name(e *workload.Element, each *eachPaths, l *list, at []int) {
+	element := leading(e.Pointer, each.elements)
+	var parts []string
+	for k, names := range l.names {
+		for at[k] < len(names) && leading(names[at[k]].pointer, each.elements) != element {
+			at[k]++
+		}
+		if at[k] == len(names) {
+			continue
+		}
+		if name, err := path.NewValue(names[at[k]].Raw, names[at[k]].pointer).Text(); err == nil {
+			parts = append(parts, name)
+			e.NamePointer = names[at[k]].pointer
+		}
+	}
+	if len(each.names) > 1 {
+		e.NamePointer = "" // no single field holds the whole name
+	}
+	e.Name = r.in.String(strings.Join(parts, "/"))
+}
+
+// leading is the pointer of the first tokens of a pointer.
+func leading(pointer string, tokens int) string {
+	for i := range len(pointer) {
+		if pointer[i] != '/' {
+			continue
+		}
+		if tokens == 0 {
+			return pointer[:i]
+		}
+		tokens--
+	}
+	return pointer
+}

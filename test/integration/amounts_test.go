@@ -1,0 +1,65 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/adapters/cases"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/workload"
+)
+
+func (c *libraryCase) asksAmounts() bool { return c.ask.Amounts.Any() }
+
+// allocate sets the amounts on the object that the API server has, compares with what the test data say, and gives them back. What the
+// adapter reads the second time has managed fields, and what defaults and canonical quantities have made of the write.
+func (c *libraryCase) allocate(shipped []v1alpha1.Adapter) {
+	GinkgoHelper()
+	a := c.compiled(shipped)
+	ask := cases.Ask{Amounts: c.ask.Amounts}
+	plan := ask.Plan()
+	c.write(a, plan)
+	c.checkAsleep()
+	Expect(c.render(a, plan).Patch).To(BeNil(), "%s: the same plan writes again", c.name)
+	c.write(a, workload.Plan{})
+	c.checkAwake()
+	Expect(c.now(Default).GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationLedger), c.name)
+}
+
+// compiled is the adapter of the case's kind, as it is while a policy sets amounts.
+func (c *libraryCase) compiled(shipped []v1alpha1.Adapter) *adapter.Adapter {
+	GinkgoHelper()
+	kind := c.before.GroupVersionKind().GroupKind()
+	for i := range shipped {
+		if target := shipped[i].Spec.Target; target.Group == kind.Group && target.Kind == kind.Kind {
+			a, errs := adapter.Compile(shipped[i].Name, shipped[i].Spec, adapter.Keys{Amounts: true})
+			Expect(errs).To(BeEmpty(), c.name)
+			return a
+		}
+	}
+	Fail("no adapter of " + kind.String())
+	return nil
+}
+
+func (c *libraryCase) render(a *adapter.Adapter, plan workload.Plan) adapter.Result {
+	GinkgoHelper()
+	raw, err := c.now(Default).MarshalJSON()
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	obj, err := a.Project(raw)
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	result, err := a.Render(obj, plan)
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	return result
+}
+
+// write makes the one write of a plan, as Flyball does; none where nothing has to change.
+func (c *libraryCase) write(a *adapter.Adapter, plan workload.Plan) {
+	GinkgoHelper()
+	p := c.render(a, plan).Patch
+	if p == nil {
+		return
+	}
+	Expect(c.lib.Client.Patch(ctx, c.now(Default), client.RawPatch(p.Type, p.Body), client.FieldOwner(workload.FieldManager))).To(Succeed(), c.name)
+}
