@@ -127,8 +127,8 @@ func (v *view) observeAmounts() (allocations workload.Allocations, targets []wor
 	return allocations, targets
 }
 
-// find gives an amount, or the limit beside a request; nil if the object has none.
-func find(all []amountField, key workload.Amount, limit bool) *amountField {
+// amountAt gives an amount, or the limit beside a request; nil if the object has none.
+func amountAt(all []amountField, key workload.Amount, limit bool) *amountField {
 	for i := range all {
 		if all[i].key == key && all[i].part.limit == limit {
 			return &all[i]
@@ -139,7 +139,7 @@ func find(all []amountField, key workload.Amount, limit bool) *amountField {
 
 // requested is what a request comes to.
 func requested(all []amountField, f *amountField) int64 {
-	if limit := find(all, f.key, true); f.original == "" && limit != nil {
+	if limit := amountAt(all, f.key, true); f.original == "" && limit != nil {
 		return limit.value
 	}
 	return f.value
@@ -156,7 +156,7 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 		c := amounts[key]
 		w.facets = true
 		w.setFirst(c.By)
-		f := find(all, key, false)
+		f := amountAt(all, key, false)
 		switch {
 		case fault != "":
 			continue
@@ -196,7 +196,7 @@ func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) 
 
 // addLimit keeps the ratio of a limit to its request. While somebody else's request is respected, the limit stays as it is.
 func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
-	limit := find(all, f.key, true)
+	limit := amountAt(all, f.key, true)
 	if f.part.kind != workload.AmountRequest || limit == nil {
 		return
 	}

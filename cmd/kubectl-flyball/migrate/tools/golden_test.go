@@ -78,7 +78,7 @@ func checkCase(t *testing.T, file string) {
 	if len(handovers.Items)+len(handovers.Left) > 0 {
 		printed += "\n=== taken over\n" + text(t, handovers)
 	}
-	golden(t, strings.TrimSuffix(file, ".yaml")+".out", printed)
+	golden(t, strings.TrimSuffix(file, ".yaml")+".txt", printed)
 }
 
 func text(t *testing.T, f report.Finding) string {
