@@ -150,6 +150,9 @@ type DeletionCostStatus struct {
 	WritesLastHour int32 `json:"writesLastHour,omitempty"`
 	// LastWriteTime is when a cost was set last.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	LastWriteTime *metav1.Time `json:"lastWriteTime,omitempty"`
 	// Spread is how uneven targets are, over the first label of spreadBy.
 	// +optional

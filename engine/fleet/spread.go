@@ -35,17 +35,20 @@ func (f *Fleet) Spread(label string, gone map[*Pod]bool) int {
 	return high - low
 }
 
-// ScaledDown gives the pods that go when the fleet is scaled down to n pods in one step at an instant, each group giving up its share.
+// ScaledDown gives the pods that go when the fleet is scaled down to n pods at an instant, each group giving up its share.
 func (f *Fleet) ScaledDown(n int, now int64) map[*Pod]bool {
-	gone, groups := map[*Pod]bool{}, f.Groups()
-	sizes := make([]int, len(groups))
-	for i, group := range groups {
-		sizes[i] = len(group)
-	}
-	for i, stay := range Shares(sizes, n) {
-		for _, p := range Victims(groups[i], f.Pods, now)[:sizes[i]-stay] {
+	gone := map[*Pod]bool{}
+	left, total := len(f.Pods)-n, len(f.Pods)
+	for _, group := range f.Groups() {
+		if total == 0 {
+			break
+		}
+		share := (left*len(group) + total/2) / total
+		share = min(share, left, len(group))
+		for _, p := range Victims(group, f.Pods, now)[:share] {
 			gone[p] = true
 		}
+		left, total = left-share, total-len(group)
 	}
 	return gone
 }

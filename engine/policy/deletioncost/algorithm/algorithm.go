@@ -131,11 +131,8 @@ func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 
 func unreadySince(p *fleet.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
-// plannable are the pods of a group whose cost may be set and is worth setting.
+// plannable are the pods of a group whose cost may be set and is worth setting: those that are on a known node. The others go
+// first whatever they cost, or are about to vanish with their node.
 func plannable(f *fleet.Fleet, group []*fleet.Pod) []*fleet.Pod {
-	return slices.DeleteFunc(slices.Clone(group), func(p *fleet.Pod) bool { return !isPlannable(f, p) })
+	return slices.DeleteFunc(slices.Clone(group), func(p *fleet.Pod) bool { return p.Node == nil || f.IsForeign(p) })
 }
-
-// isPlannable says whether the cost of a pod may be set and is worth setting: that of one on a known node. The others go first whatever they
-// cost, or are about to vanish with their node.
-func isPlannable(f *fleet.Fleet, p *fleet.Pod) bool { return p.Node != nil && !f.IsForeign(p) }

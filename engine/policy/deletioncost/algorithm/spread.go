@@ -160,14 +160,13 @@ func fillGapsIn(part []slot, pods []*fleet.Pod, under []slot, below []string) {
 	}
 }
 
-// evenOutIn swaps pods of one class so that the first further label is as even as it can be, whatever is left. What has to make room goes as
-// high as it can: there it disturbs the fewest. It leaves the slots before the index given as they are.
+// evenOutIn swaps pods of one class so that further labels are even too, give or take one pod more: each swap costs two writes. It
+// leaves the slots before the index given as they are.
 func evenOutIn(slots []slot, from int, below []string) {
 	if len(below) == 0 {
 		return
 	}
 	count, above := newCounts(below[:1]), map[string]int{}
-	in := count.of[0]
 	for _, s := range slots[:from] {
 		count.add(s.pod)
 	}
@@ -178,14 +177,14 @@ func evenOutIn(slots []slot, from int, below []string) {
 		here := count.domain(0, slots[i].pod)
 		fewest := here
 		for d, n := range above {
-			if n > 0 && (in[d] < in[fewest] || in[d] == in[fewest] && d < fewest) {
+			if n > 0 && (count.of[0][d] < count.of[0][fewest] || count.of[0][d] == count.of[0][fewest] && d < fewest) {
 				fewest = d
 			}
 		}
-		for j := len(slots) - 1; j > i && !slots[i].fixed && in[here] > in[fewest]; j-- {
-			if s := slots[j]; !s.fixed && count.domain(0, s.pod) == fewest {
+		if !slots[i].fixed && count.of[0][here] > count.of[0][fewest]+1 {
+			j := i + slices.IndexFunc(slots[i:], func(s slot) bool { return !s.fixed && count.domain(0, s.pod) == fewest })
+			if j > i {
 				slots[i].pod, slots[j].pod = slots[j].pod, slots[i].pod
-				break
 			}
 		}
 		above[count.domain(0, slots[i].pod)]--
