@@ -27,7 +27,7 @@ say "local control plane tests"
 
 say "integration tests and samples on a real API server"
 raced=$(go list ./test/integration/trigger)
-suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... | grep -vxF "$raced")
+suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... | grep -vxF "$raced")
 go test -timeout 40m $suites
 
 say "integration tests of triggers on a real API server, with the race detector"

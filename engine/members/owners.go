@@ -145,7 +145,7 @@ func (m *Members) Look(ref workload.Ref) {
 		before := b.above()
 		m.tree.relink(ref)
 		if after := b.above(); !slices.Equal(before, after) {
-			refs = append(before, after...)
+			refs = slices.Concat(before, after)
 		}
 	}
 	m.mu.Unlock()

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,7 +122,7 @@ func (s *stage) run(b block, c command) error {
 		if err != nil {
 			return fmt.Errorf("$ %s: %w", c.text, err)
 		}
-		if code != 0 && !(b.example && code == 2) { // 2 is how the plugin says that something changes, or is denied
+		if code != 0 && (!b.example || code != 2) { // 2 is how the plugin says that something changes, or is denied
 			return fmt.Errorf("$ %s\nexit code %d\n%s", c.text, code, out)
 		}
 		return nil
@@ -141,7 +142,8 @@ func (s *stage) shell(ctx context.Context, line string) (out string, code int, e
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
 	text, err := cmd.CombinedOutput()
-	if _, ended := err.(*exec.ExitError); ended {
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
 		err = nil
 	}
 	return string(text), cmd.ProcessState.ExitCode(), err

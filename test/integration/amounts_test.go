@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func (c *libraryCase) asksAmounts() bool { return c.ask.Amounts.Any() }
+func (c *libraryCase) asksAmounts() bool { return c.ask.Any() }
 
 // allocate sets the amounts on the object that the API server has, compares with what the test data say, and gives them back. What the
 // adapter reads the second time has managed fields, and what defaults and canonical quantities have made of the write.

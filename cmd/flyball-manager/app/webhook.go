@@ -64,14 +64,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 
 		OwnConfiguration: configurationName, Configurations: []string{registration.FreezeConfigurationName}, Owner: judging.owner(),
 	}
-	if opts.Webhook.URL != "" {
-		o.Endpoint.URL, o.Ledger = opts.Webhook.URL, true
-	} else {
-		o.Endpoint.Service = &admissionregistrationv1.ServiceReference{Namespace: opts.Namespace, Name: opts.Webhook.Service}
-		if port := opts.Webhook.ServicePort; port != 0 {
-			o.Endpoint.Service.Port = &port
-		}
-	}
+	o.Endpoint, o.Ledger = endpoint(opts), opts.Webhook.URL != ""
 	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(configurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
@@ -94,6 +87,18 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
 	}
 	return server, mgr.Add(server)
+}
+
+// endpoint is where API servers reach the webhook.
+func endpoint(opts Options) registration.Endpoint {
+	if opts.Webhook.URL != "" {
+		return registration.Endpoint{URL: opts.Webhook.URL}
+	}
+	service := &admissionregistrationv1.ServiceReference{Namespace: opts.Namespace, Name: opts.Webhook.Service}
+	if port := opts.Webhook.ServicePort; port != 0 {
+		service.Port = &port
+	}
+	return registration.Endpoint{Service: service}
 }
 
 // compileContext is that by which policies are checked when they are written.

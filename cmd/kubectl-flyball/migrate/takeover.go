@@ -231,7 +231,7 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	first := decide.Target(memory, w.ref, now, nil)
 	if first.Err != nil {
 		w.Left = first.Err.Error()
-		return nil, nil
+		return nil, nil //nolint:nilerr // what cannot be taken over is said of the object, and the others go on
 	}
 	after, err := w.asleepAt(memory, &first)
 	if after != nil || err != nil {

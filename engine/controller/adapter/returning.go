@@ -1,10 +1,10 @@
 package adapter
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,7 +67,7 @@ func (c *Controller) applierOf(ctx context.Context, name string) (string, error)
 	}
 	for i := range list.Items {
 		for _, m := range list.Items[i].ManagedFields {
-			if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.Raw, []byte(`"f:spec"`)) {
+			if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:spec"`) {
 				return m.Manager, nil
 			}
 		}

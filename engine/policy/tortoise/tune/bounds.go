@@ -22,7 +22,7 @@ const (
 // minimum gives the minimum of the autoscaler: what the upper bound of demand needs. In an emergency it never falls, and no pod that is
 // there goes; on the way back it falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
-	needed := t.needed(spec, o, upper, request)
+	needed := replicasFor(spec, upper, request)
 	t.say("min", "%d: demand is not above %.0fm with a chance of %g, a replica may be used up to %.0fm", needed, upper, t.quantile, spec.Profile.Headroom*float64(request))
 	current := o.Setting.Min
 	switch {
@@ -47,7 +47,8 @@ func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may
 	return needed
 }
 
-func (t *Tuner) needed(spec Spec, o Observed, upper float64, request int64) int {
+// replicasFor is how many pods of a request serve a demand.
+func replicasFor(spec Spec, upper float64, request int64) int {
 	return optimize.Replicas(upper, max(request, 1), spec.Profile, spec.Bounds)
 }
 

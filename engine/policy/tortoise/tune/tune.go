@@ -264,7 +264,7 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 		seen.Steady = o.Now.Sub(s.WellSince)
 	}
 	if t.model != nil && s.Phase == phase.BackToNormal {
-		seen.Level = o.Setting.Min <= t.needed(spec, o, t.upper(spec, o), o.Setting.Requests[spec.Scaled].CPU)
+		seen.Level = o.Setting.Min <= replicasFor(spec, t.upper(spec, o), o.Setting.Requests[spec.Scaled].CPU)
 	}
 	next, why := phase.Next(s.Phase, seen)
 	if why != "" {
