@@ -50,7 +50,7 @@ func TestEvaluate(t *testing.T) {
 	if got := flags("--set", on); !slices.Equal(got, []string{"--evaluate", "--evaluate-rate=5"}) {
 		t.Errorf("flags: %v", got)
 	}
-	if got := flags("--set", on+",evaluate.rate=0.5,evaluate.audiences={a,b}"); !slices.Equal(got, []string{"--evaluate", "--evaluate-rate=0.5", "--evaluate-audiences=a,b"}) {
+	if got := flags("--set", on, "--set-json", `evaluate.rate=0.5,evaluate.audiences=["a","b"]`); !slices.Equal(got, []string{"--evaluate", "--evaluate-rate=0.5", "--evaluate-audiences=a,b"}) {
 		t.Errorf("flags: %v", got)
 	}
 	role := rules(t, find(t, render(t, "--set", on), "ClusterRole", "flyball-evaluate"))

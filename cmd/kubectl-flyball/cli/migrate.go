@@ -320,7 +320,9 @@ func unready(lists world.Lists, id workload.Policy) string {
 			return err.Error()
 		}
 		var status struct {
-			Status struct{ Conditions []metav1.Condition }
+			Status struct {
+				Conditions []metav1.Condition `json:"conditions"`
+			} `json:"status"`
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
 			return err.Error()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -33,7 +34,9 @@ type finding struct {
 	generation int64
 	now        metav1.Time
 	compiled   *adapter.Adapter
-	served     inspect.Served
+	// form tells what was compiled apart: the adapter, and the keys that policies look at and set.
+	form   string
+	served inspect.Served
 	// failed is the first condition that does not hold.
 	failed string
 	// unsure is the first condition that could not be looked at, because the API server gave no answer.
@@ -103,9 +106,9 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	c.mu.RUnlock()
 	if known != nil && known.form == form {
 		// The keys that policies look at may be others than when it was compiled first.
-		if compiled, errs := adapter.Compile(a.Name, a.Spec, c.World.Snapshot().Keys(kindOf(a))); len(errs) == 0 {
+		if compiled, form, errs := c.compile(a); len(errs) == 0 {
 			f := c.newFinding(a)
-			f.compiled = compiled
+			f.compiled, f.form = compiled, form
 			f.recall(known)
 			return f, c.use(ctx, a, f)
 		}
@@ -173,9 +176,16 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	return f
 }
 
+// compile compiles the adapter for what policies look at and set now. form tells both apart.
+func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
+	keys := c.World.Snapshot().Keys(kindOf(a))
+	compiled, errs = adapter.Compile(a.Name, a.Spec, keys)
+	return compiled, fmt.Sprintf("%s %+v", formOf(a), keys), errs
+}
+
 // accept compiles the adapter and makes sure that it is the only one of its kind: the oldest is.
 func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
-	compiled, errs := adapter.Compile(a.Name, a.Spec, c.World.Snapshot().Keys(kindOf(a)))
+	compiled, form, errs := c.compile(a)
 	if len(errs) > 0 {
 		f.set(v1alpha1.ConditionAccepted, false, "InvalidSpec", errs.ToAggregate().Error())
 		return false
@@ -195,7 +205,7 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 			return false
 		}
 	}
-	f.compiled = compiled
+	f.compiled, f.form = compiled, form
 	f.status.Capabilities = compiled.Capabilities()
 	f.set(v1alpha1.ConditionAccepted, true, "Compiled", "every path and rule compiles")
 	return true

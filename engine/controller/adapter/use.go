@@ -76,7 +76,7 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 		})
 		return nil
 	}
-	r, err := c.ensureWatch(ctx, formOf(a), f)
+	r, err := c.ensureWatch(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -100,13 +100,13 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 
 // ensureWatch starts watching for an adapter that passed every check, or goes on as before if nothing about it has changed. A
 // changed projection starts a new watch, which takes over once it is in sync, so that there is never a time without one.
-func (c *Controller) ensureWatch(ctx context.Context, form string, f *finding) (*running, error) {
+func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, error) {
 	name, id := f.compiled.Name(), f.served.GVR.String()+" "+f.compiled.ProjectionID()
 	c.mu.RLock()
 	cur := c.running[name]
 	c.mu.RUnlock()
 	if cur == nil || cur.id != id {
-		next, err := c.startWatch(ctx, id, form, f)
+		next, err := c.startWatch(ctx, id, f)
 		if err != nil {
 			return nil, err
 		}
@@ -124,14 +124,14 @@ func (c *Controller) ensureWatch(ctx context.Context, form string, f *finding) (
 		cur = next
 	}
 	if cur.watch.HasSynced() {
-		c.putToUse(cur, form, f)
+		c.putToUse(cur, f)
 	}
 	return cur, nil
 }
 
-func (c *Controller) startWatch(ctx context.Context, id, form string, f *finding) (*running, error) {
+func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*running, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{id: id, form: form, adapter: f.compiled, live: world.NewLive(f.compiled), stop: stop}
+	r := &running{id: id, form: f.form, adapter: f.compiled, live: world.NewLive(f.compiled), stop: stop}
 	gk := f.compiled.GroupKind()
 	recovery := &watchRecovery{changed: func(err error) { c.watchChanged(f.compiled, err) }, recovered: func() { c.retry(gk) }}
 	w, err := c.watches.Ensure(ctx, watch.Source{
@@ -175,9 +175,9 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 }
 
 // putToUse puts a synced watch to use, and ends the one that it replaces.
-func (c *Controller) putToUse(r *running, form string, f *finding) {
-	if r.form != form {
-		r.form, r.adapter = form, f.compiled
+func (c *Controller) putToUse(r *running, f *finding) {
+	if r.form != f.form {
+		r.form, r.adapter = f.form, f.compiled
 		r.live.Adapt(f.compiled) // other rules over the same projection: the objects at hand serve both
 	}
 	gk := r.adapter.GroupKind()

