@@ -53,6 +53,7 @@ func (s *stage) adopt() {
 		s.Errorf("Helm is done, and these adapters are not there: %v", slices.Collect(maps.Keys(left)))
 	}
 	s.adaptersStillReady()
+	s.clock.Step(time.Minute) // the batch that the manager before this one had opened is over
 	s.replicas(0)
 	s.upgradeAdopted()
 }
