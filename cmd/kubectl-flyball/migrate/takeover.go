@@ -264,10 +264,10 @@ func (w *takeover) pointers() string {
 
 // asleepAt is the object as a verdict leaves it, if all originals are in its ledger then.
 func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
-	if v.Result.Patch == nil {
-		return nil, nil
-	}
 	raw := memory.Raw(w.ref)
+	if v.Result.Patch == nil {
+		return w.asleepAlready(raw)
+	}
 	for p := v.Result.Patch; p != nil; p = p.Next {
 		if p.Subresource != "" {
 			continue // the count is as it is already
@@ -297,6 +297,18 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	if v.Gate.Kind == decide.GateFreeze {
 		w.note("a freeze may refuse the patch: %s", v.Gate.Reason)
 	}
+	return raw, nil
+}
+
+// asleepAlready is the object as it is, if Flyball has put it to sleep in its own way beside the tool's: then only what the tool
+// did has to go. It is nil if something has still to come into the ledger.
+func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {
+		return nil, nil //nolint:nilerr // a ledger that cannot be read puts nothing to sleep
+	}
+	w.policy = workload.ParsePolicy(ledger[0].By)
+	w.By = w.policy.String()
 	return raw, nil
 }
 

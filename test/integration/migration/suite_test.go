@@ -29,7 +29,7 @@ var (
 	clock *clocktesting.FakeClock
 	inUse = []string{
 		"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling",
-		"scaledobjects.keda.sh", "applications.argoproj.io", "kustomizations.kustomize.toolkit.fluxcd.io",
+		"scaledobjects.keda.sh", "applications.argoproj.io", "kustomizations.kustomize.toolkit.fluxcd.io", "helmreleases.helm.toolkit.fluxcd.io",
 	}
 )
 
@@ -80,7 +80,7 @@ spec:
   versions: [{name: %[4]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// people are a user who may read everything and write nothing.
+// people are a user who may read everything and write nothing, and one who may patch Deployments too.
 const people = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -91,7 +91,18 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: migration-view}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: migration-view}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: migration-patch}
+rules: [{apiGroups: [apps], resources: [deployments], verbs: [patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: migration-patch}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: migration-patch}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
 `
 
 // outcome is what a command line has printed and ended with.
