@@ -106,21 +106,6 @@ func (f fleets) scaleDown() (worst int) {
 	return worst
 }
 
-// jump scales each Deployment in one step to a number of its own, and gives by how much the spread between zones is at most
-// above the best that there can be.
-func (f fleets) jump() (worst int) {
-	GinkgoHelper()
-	to := []int{27, 25, 21, 20, 18, 15, 12, 9, 5, 2}
-	f.each(func(app string) {
-		n := to[0]
-		to = to[1:]
-		start := podsOf(Default, f.namespace, app)
-		f.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
-		worst = max(worst, f.excess(app, start, n))
-	})
-	return worst
-}
-
 // excess waits until an app has n pods and gives by how much their spread is above the best that can be left of those at the start.
 func (f fleets) excess(app string, start []*corev1.Pod, n int) int {
 	GinkgoHelper()
@@ -244,23 +229,6 @@ func withSecondReplicaSet(f fleets) {
 	})
 	f.await()
 }
-
-var _ = Describe("Scaling down Deployments with two ReplicaSets in one step", func() {
-	It("leaves the zones even, wherever it ends", func() {
-		start()
-		with, without := newFleets(), newFleets()
-		Expect(env.Client.Create(ctx, newPolicy(with.namespace, "zones"))).To(Succeed())
-		withSecondReplicaSet(with)
-		withSecondReplicaSet(without)
-		with.each(func(app string) {
-			Eventually(planned(with.namespace, app)).WithTimeout(2 * time.Minute).Should(Succeed())
-		})
-		withCosts, withoutCosts := with.jump(), without.jump()
-		AddReportEntry(fmt.Sprintf("spread above the best there can be, at worst of %d steps: %d with Flyball, %d without", runs, withCosts, withoutCosts),
-			ReportEntryVisibilityAlways)
-		Expect(withCosts).To(BeNumerically("<=", 1))
-	})
-})
 
 // unready has a pod count as one that has not been ready for an hour.
 func unready(p *corev1.Pod) {
