@@ -106,8 +106,9 @@ func (m *elementMatch) holds(i, k int) bool {
 func (m *elementMatch) isAt(i, k int) bool { return m.element(k).Pointer == m.entry(i).Pointer }
 
 // byName matches entries whose name says enough: one element has it, or of several one alone holds the value, or, where
-// none does, one is in the place.
+// none does, one is in the place. What is left of several is told by those that others are about.
 func (m *elementMatch) byName() {
+	var several []int
 	for _, i := range m.entries {
 		if m.entry(i).Element == "" {
 			continue
@@ -116,6 +117,8 @@ func (m *elementMatch) byName() {
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
+		case len(named) == 1 && m.isRenamed(i, named[0]):
+			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
 			m.found(i, named[0])
 		case len(holding) == 1:
@@ -124,8 +127,30 @@ func (m *elementMatch) byName() {
 			m.found(i, placed[0])
 		case len(named) > 0 && len(holding) == 0:
 			m.at[i] = location{kind: nowhere} // whichever it was, somebody has changed it
+		case len(named) > 0:
+			several = append(several, i)
 		}
 	}
+	for again := true; again; {
+		again = false
+		several = slices.DeleteFunc(several, func(i int) bool {
+			left := pick(m.named[m.entry(i).Element], func(k int) bool { return !m.taken[k] && m.holds(i, k) })
+			if len(left) != 1 {
+				return false
+			}
+			m.found(i, left[0])
+			again = true
+			return true
+		})
+	}
+}
+
+// isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
+// was set, and is nobody else's, while the one with the name does not. Somebody has given its name away.
+func (m *elementMatch) isRenamed(i, named int) bool {
+	k, there := m.placed[m.entry(i).Pointer]
+	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBeside(k) &&
+		!slices.ContainsFunc(m.entries, func(o int) bool { return m.entry(o).Element == m.element(k).Name })
 }
 
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
