@@ -286,6 +286,9 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	for _, l := range x.a.view(old).entries {
 		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
 			x.shadow.set(l.entry.Pointer, l.entry.Was)
+			if parent := madeParent(l.entry); parent != "" && !x.real.holdsOthers(parent) {
+				x.shadow.set(parent, "")
+			}
 		}
 	}
 }

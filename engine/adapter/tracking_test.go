@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // newTrackingServer is a server that keeps managed fields and fills in defaults.
@@ -95,4 +97,23 @@ func (s *server) managedFields() []any {
 		all = append(all, map[string]any{"manager": manager, "apiVersion": "v1", "fieldsV1": fields})
 	}
 	return all
+}
+
+// madeParent is the outermost parent that an entry's writing made, if any.
+func madeParent(e workload.Entry) string {
+	if e.Made == 0 {
+		return ""
+	}
+	var parent path.Pointer
+	for _, token := range path.Pointer(e.Pointer).Tokens()[:e.Made] {
+		parent = parent.Append(token)
+	}
+	return string(parent)
+}
+
+// holdsOthers says whether somebody other than Flyball wrote a field below a parent that is still there.
+func (s *server) holdsOthers(parent string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.tracked["owner"])), func(pointer string) bool {
+		return strings.HasPrefix(pointer, parent+"/")
+	})
 }

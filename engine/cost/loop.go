@@ -32,9 +32,11 @@ type Members interface {
 	Drop()
 	// Fleet gives the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
-	// Costed lists what owns a pod with a cost of Flyball, Groups what owns pods directly below a target, and Above what owns an object; it is
-	// sure where there can be no others.
+	// Costed lists what owns a pod with a cost of Flyball, however far above it, and CostedPods such pods that an object owns directly, also
+	// those that have finished. Groups lists what owns pods directly below a target, and Above what owns an object; it is sure where there can
+	// be no others.
 	Costed() []workload.Ref
+	CostedPods(ref workload.Ref) []*fleet.Pod
 	Groups(ref workload.Ref) []workload.Ref
 	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
 	// Look finds the owner of an object again, and Refresh those of all after more kinds have come to be known.
@@ -208,7 +210,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 		return nil
 	case p == nil:
 		l.forget(ref)
-		return l.clean(ctx, ref, f)
+		return l.clean(ctx, ref)
 	}
 	if by, above := l.claimedAbove(ref); above != nil {
 		l.book.set(ref, p.ID, stat{})

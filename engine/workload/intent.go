@@ -90,6 +90,9 @@ type Intent struct {
 	Resumed bool
 	// ForGoverned passes the size on to the object that the target governs; on the target itself the intent asks nothing.
 	ForGoverned bool
+	// ForGovernors passes bounds and target utilisations on to the objects that govern the target; on the target itself the intent asks
+	// nothing.
+	ForGovernors bool
 	Size        *Size
 	Min         *int64
 	Max         *int64

@@ -165,11 +165,14 @@ func writerOf(p *corev1.Pod) string {
 	return ""
 }
 
+// planOf is what the planner would change.
+func planOf(list []*corev1.Pod) []fleet.Change {
+	return algorithm.Make(algorithm.Default, asFleet(list), algorithm.Params{SpreadBy: []string{zoneLabel}}, true, clock()).Changes
+}
+
 // planned has no error once an app's pods cost what the planner would have them cost.
 func planned(namespace, app string) func(Gomega) {
 	return func(g Gomega) {
-		f := asFleet(podsOf(g, namespace, app))
-		plan := algorithm.Make(algorithm.Default, f, algorithm.Params{SpreadBy: []string{zoneLabel}}, true, clock())
-		g.Expect(len(plan.Changes)).To(BeZero(), "pods of %s that cost something else than planned", app)
+		g.Expect(len(planOf(podsOf(g, namespace, app)))).To(BeZero(), "pods of %s that cost something else than planned", app)
 	}
 }
