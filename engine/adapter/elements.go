@@ -46,7 +46,7 @@ type elementMatch struct {
 	named  map[string][]int
 	placed map[string]int
 	taken  map[int]bool
-	// beside are the names of elements that no entry is about.
+	// beside are the names of elements that no entry is about; the empty name is that of those without one.
 	beside map[string]bool
 	// sizes are the numbers of elements, by component.
 	sizes map[int]int
@@ -156,7 +156,9 @@ func (m *elementMatch) isRenamed(i, named int) bool {
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
 func (m *elementMatch) byPlace() {
 	for _, i := range m.entries {
-		if k, there := m.placed[m.entry(i).Pointer]; there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) {
+		k, there := m.placed[m.entry(i).Pointer]
+		// One that has got a name since, and another value, may have come here from elsewhere in the list.
+		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
 			m.found(i, k)
 		}
 	}
@@ -170,7 +172,7 @@ func (m *elementMatch) byPlace() {
 		switch {
 		case !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }):
 			m.at[i] = location{kind: nowhere} // no element holds the value: it is gone, or somebody has changed it
-		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && m.holds(i, k):
+		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && !m.mayBeBeside(k) && m.holds(i, k):
 			m.at[i] = location{kind: unclear}
 			placed = append(placed, i)
 		default:
@@ -195,8 +197,11 @@ func (m *elementMatch) isPlaceKept(i int) bool {
 // isBeside says whether an element is known to be none of those that entries are about.
 func (m *elementMatch) isBeside(k int) bool {
 	name := m.element(k).Name
-	return m.beside[name] && len(m.named[name]) == 1
+	return name != "" && m.beside[name] && len(m.named[name]) == 1
 }
+
+// mayBeBeside says whether an element without a name may be one that no entry is about: there was such a one with the same value.
+func (m *elementMatch) mayBeBeside(k int) bool { return m.element(k).Name == "" && m.beside[""] }
 
 // isAmount says whether an element is a request, a limit or a utilisation.
 func isAmount(e *workload.Element) bool {
@@ -225,7 +230,7 @@ func (v *view) beside(w *want) string {
 		if e.Component == w.element.Component && !e.Outside {
 			size++
 		}
-		if e.Name != "" && e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) {
+		if e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) && (e.Name != "" || !slices.Contains(names, "")) {
 			names = append(names, e.Name)
 		}
 	}
