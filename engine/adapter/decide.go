@@ -260,6 +260,34 @@ func towards(from, to string) workload.Direction {
 	return workload.DirectionDown
 }
 
+// leaveParents has the entries that stay forget that Flyball made containers in which an owner's value is given back: whoever goes last must
+// not take them away with it. Managed fields do not tell, since from then on Flyball has written that value.
+func leaveParents(decisions []decision) {
+	for i := range decisions {
+		back := &decisions[i]
+		if !back.write || back.value == "" || back.after != nil {
+			continue
+		}
+		theirs := path.Pointer(back.pointer).Tokens()
+		for k := range decisions {
+			left := decisions[k].after
+			if left == nil || left.Made == 0 {
+				continue
+			}
+			tokens := path.Pointer(left.Pointer).Tokens()
+			common := commonTokens(tokens, theirs)
+			if common < int(left.Made) {
+				continue
+			}
+			e := *left
+			if e.Made = small(common + 1); common+1 >= len(tokens) {
+				e.Made = 0
+			}
+			decisions[k].after = &e
+		}
+	}
+}
+
 // made is, where parents of the field are missing, the number of leading tokens that exist, plus one. Parents that are
 // only there because an earlier entry made them count as missing, so that whoever goes last takes them away.
 func (v *view) made(pointer string, f workload.Field) uint8 {

@@ -78,6 +78,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return result, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
 	decisions := v.decideAll(&w, plan)
+	leaveParents(decisions)
 	result = v.summary(w.first, decisions)
 	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.failure()
 	result.State = v.state(&w, decisions, plan)
