@@ -79,8 +79,6 @@ type ledgerField struct {
 	amount bool
 	field  workload.Field
 	state  fieldState
-	// held says that the size can neither be applied nor given up now: what is set of it stays.
-	held bool
 }
 
 // fieldState says what a field holds in relation to what Flyball has written there.

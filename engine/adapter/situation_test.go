@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	allClaims  = []claim{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
+	allClaims  = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
 	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable, fieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
