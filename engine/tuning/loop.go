@@ -73,28 +73,49 @@ type Loop struct {
 	// subjects are the targets that are tuned. Only Run uses them.
 	subjects map[workload.Ref]*subject
 	book     *book
+	// news is poked when a policy has come, changed or gone.
+	news chan struct{}
 }
 
 // New makes a Loop, which works once it runs.
 func New(w *world.World, m Members, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
-	return &Loop{
+	l := &Loop{
 		opts: opts, world: w, members: m, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
-		subjects: map[workload.Ref]*subject{}, book: newBook(),
+		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
+	}
+	w.Observe(l)
+	return l
+}
+
+// Changing implements world.Observer.
+func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
+
+// Changed implements world.Observer: a policy that has come or changed does not wait for the next measurement.
+func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
+			select {
+			case l.news <- struct{}{}:
+			default:
+			}
+			return
+		}
 	}
 }
 
 // Run measures until the context ends, and keeps what was learnt then.
 func (l *Loop) Run(ctx context.Context) {
 	for {
+		l.round(ctx)
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 			l.keepAll(last)
 			cancel()
 			return
+		case <-l.news:
 		case <-time.After(l.opts.Resolution):
 		}
-		l.round(ctx)
 	}
 }
 

@@ -57,7 +57,7 @@ var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 // start runs a manager that measures every second, by a clock that stands.
 func start(clock *clocktesting.FakeClock) *harness.Manager {
 	GinkgoHelper()
-	return suite.Start(ctx, env, harness.Options{Clock: clock, UsageResolution: time.Second}, adapters...)
+	return suite.Start(ctx, env, optionsAt(clock), adapters...)
 }
 
 // deployment uses 300m of 1000m CPU and 100Mi of 1Gi memory a pod.
