@@ -88,7 +88,7 @@ func (s *scene) recorded(t *testing.T) *prometheus {
 	}))
 	t.Cleanup(endpoint.Close)
 	p := launchPrometheus(t, s.env.Cluster, fmt.Sprintf(`
-global: {scrape_interval: 1h, scrape_timeout: 1m}
+global: {scrape_interval: 15s, scrape_timeout: 15s}
 storage: {tsdb: {out_of_order_time_window: 3000d}}
 scrape_configs:
 - job_name: recorded
