@@ -36,7 +36,8 @@ var DefaultQueries = map[string]string{
 	Throttled: `sum by (container) (rate(container_cpu_cfs_throttled_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))` +
 		` / (sum by (container) (rate(container_cpu_cfs_throttled_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))` +
 		` + sum by (container) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m])))`,
-	OOMKills: `sum by (container) (increase(kube_pod_container_status_restarts_total{namespace="$namespace",pod=~"$pods"}[$step])` +
+	OOMKills: `sum by (container) (clamp_min(kube_pod_container_status_restarts_total{namespace="$namespace",pod=~"$pods"}` +
+		` - kube_pod_container_status_restarts_total{namespace="$namespace",pod=~"$pods"} offset $step, 0)` +
 		` * on (namespace, pod, container) group_left () (kube_pod_container_status_last_terminated_reason{namespace="$namespace",pod=~"$pods",reason="OOMKilled"} == 1))`,
 	MemoryLimit: `max by (container) (kube_pod_container_resource_limits{namespace="$namespace",pod=~"$pods",resource="memory"})`,
 }
@@ -72,6 +73,7 @@ func CheckQuery(name string) error {
 
 // PodsOf gives a regular expression of the names that controllers give the pods of an object.
 func PodsOf(kind, name string) string {
+	name = strings.ReplaceAll(name, ".", "[.]")
 	switch kind {
 	case "Deployment", "Rollout":
 		return name + "-[a-z0-9]+-[a-z0-9]{5}"
@@ -242,7 +244,6 @@ func (a answers) samples() []usage.Sample {
 		}
 		if v := values[MemoryLimit]; v > 0 {
 			s.MemoryLimit = v
-			// An increase is extrapolated: what is nearly one is one.
 			s.OOMKills = int(math.Round(values[OOMKills]))
 		}
 		all = append(all, s)

@@ -52,9 +52,9 @@ type Tuner struct {
 	LostSince     time.Time
 }
 
-// NewTuner gives a tuner that has seen nothing, with slots of a week.
+// NewTuner gives a tuner that has seen nothing, with slots in a time zone.
 func NewTuner(c Config, zone *time.Location) *Tuner {
-	return &Tuner{Config: c, Low: NewSlots(true, zone), Top: NewSlots(true, zone), Values: map[string]int64{}}
+	return &Tuner{Config: c, Low: NewSlots(c.Weekly, zone), Top: NewSlots(c.Weekly, zone), Values: map[string]int64{}}
 }
 
 // Decide gives what is to be set at an instant. In an emergency, and on the way back from it, recommendations stay as they are.
