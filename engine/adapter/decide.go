@@ -240,6 +240,43 @@ func (w *want) onceClaim() workload.Once {
 	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
 }
 
+// disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
+// although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
+func (v *view) disclaimContainersIn(decisions []decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after != nil || d.result() == "" || v.entryAt(d.location) == nil {
+			continue
+		}
+		tokens := path.Pointer(d.pointer).Tokens()
+		for k := range decisions {
+			e := decisions[k].after
+			if e == nil || e.Made == 0 {
+				continue
+			}
+			others := path.Pointer(e.Pointer).Tokens()
+			common := commonTokens(tokens, others)
+			if common < int(e.Made) {
+				continue
+			}
+			left := *e
+			left.Made = 0
+			if common+1 < len(others) {
+				left.Made = small(common + 1)
+			}
+			decisions[k].after = &left
+		}
+	}
+}
+
+// result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
+func (d *decision) result() string {
+	if d.write {
+		return d.value
+	}
+	return d.field.Raw
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

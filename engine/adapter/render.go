@@ -131,7 +131,9 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 			decisions = append(decisions, v.keep(l))
 		}
 	}
-	return append(decisions, released...)
+	decisions = append(decisions, released...)
+	v.disclaimContainersIn(decisions)
+	return decisions
 }
 
 // has says whether the field at a location is wanted.
