@@ -32,10 +32,10 @@ type decision struct {
 	direction             workload.Direction
 }
 
-// decide looks up in the decision table what becomes of one field, and works it out. A claimed field has w, one with a
-// ledger entry has l; the other one is nil.
-func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
-	switch outcomeOf(situationOf(w, l, plan)) {
+// decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
+// a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
+func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
+	switch outcomeOf(s) {
 	case keepEntry:
 		return v.keep(l)
 	case passOn:
@@ -45,7 +45,7 @@ func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
 	case replace:
 		return replaced(w, l)
 	case restore:
-		return v.restored(w, l, plan.Within)
+		return v.restored(w, l, within)
 	case respect:
 		return respected(w, l)
 	case correct:
@@ -100,7 +100,7 @@ func passedOn(w *want, l *ledgerField) decision {
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
-		Pointer: w.pointer, Was: v.ownersPart(w), Set: w.value, By: d.by, Since: w.since,
+		Pointer: w.pointer, Was: v.newOriginal(w), Set: w.value, By: d.by, Since: w.since,
 		Made: v.made(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
@@ -111,9 +111,9 @@ func (v *view) takenOver(w *want) decision {
 	return d
 }
 
-// ownersPart is the original of a field that has no entry or one of somebody else's value: what it holds, unless that came with a
-// container that Flyball made.
-func (v *view) ownersPart(w *want) string {
+// newOriginal is what a field holds, as the original of a new entry. It is nothing where the value came with a container that
+// Flyball made for another entry.
+func (v *view) newOriginal(w *want) string {
 	tokens := path.Pointer(w.pointer).Tokens()
 	for i := range v.entries {
 		if l := &v.entries[i]; l.state == fieldSet && l.location != w.location && l.isAround(tokens) {
@@ -238,6 +238,43 @@ func rememberedOnce(w *want, l *ledgerField) decision {
 // onceClaim is the claim of a size that is set once.
 func (w *want) onceClaim() workload.Once {
 	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
+}
+
+// disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
+// although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
+func (v *view) disclaimContainersIn(decisions []decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after != nil || d.result() == "" || v.entryAt(d.location) == nil {
+			continue
+		}
+		tokens := path.Pointer(d.pointer).Tokens()
+		for k := range decisions {
+			e := decisions[k].after
+			if e == nil || e.Made == 0 {
+				continue
+			}
+			others := path.Pointer(e.Pointer).Tokens()
+			common := commonTokens(tokens, others)
+			if common < int(e.Made) {
+				continue
+			}
+			left := *e
+			left.Made = 0
+			if common+1 < len(others) {
+				left.Made = small(common + 1)
+			}
+			decisions[k].after = &left
+		}
+	}
+}
+
+// result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
+func (d *decision) result() string {
+	if d.write {
+		return d.value
+	}
+	return d.field.Raw
 }
 
 func later(a, b time.Time) time.Time {

@@ -257,6 +257,8 @@ type Options struct {
 	Webhook app.WebhookOptions
 	// Adapters are those that the installation brings.
 	Adapters []string
+	// UsageResolution is the pause between two measurements of what pods use; zero: that of the manager.
+	UsageResolution time.Duration
 	// Health is where /healthz and /readyz are served; empty: nowhere.
 	Health string
 	// Log takes the manager's lines; nil: none are kept.
@@ -280,6 +282,7 @@ func (e *Env) Start(opts Options) *Manager {
 		m.done <- app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
+			UsageResolution: opts.UsageResolution,
 		})
 	}()
 	return m
