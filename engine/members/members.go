@@ -152,7 +152,8 @@ func (m *Members) Fleet(ref workload.Ref) (*fleet.Fleet, bool) {
 	f.Moved = b.moved
 	found := map[string]*fleet.Node{}
 	b.each(func(obj *workload.Object) {
-		if p := podOf(obj); p != nil {
+		if isCounted(obj) {
+			p := podOf(obj)
 			p.Node = m.nodeOf(textAt(obj, podNode), found)
 			f.Pods = append(f.Pods, p)
 		}
@@ -160,13 +161,14 @@ func (m *Members) Fleet(ref workload.Ref) (*fleet.Fleet, bool) {
 	return f, true
 }
 
-// podOf gives a pod that a controller counts; nil for one that has finished or is being deleted.
+// isCounted says whether a controller counts a pod: not one that has finished or is being deleted.
+func isCounted(pod *workload.Object) bool {
+	return !pod.Deleting && !unpack(textAt(pod, podFacts)).finished
+}
+
+// podOf gives a pod without its node.
 func podOf(obj *workload.Object) *fleet.Pod {
-	f := unpack(textAt(obj, podFacts))
-	if f.finished || obj.Deleting {
-		return nil
-	}
-	group := home(obj)
+	f, group := unpack(textAt(obj, podFacts)), home(obj)
 	p := &fleet.Pod{
 		Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID, Version: obj.ResourceVersion, Assigned: textAt(obj, podNode) != "",
 		Group: group.String(), Phase: f.phase, Ready: f.ready, Changed: f.changed, Created: obj.Created, Restarts: f.restarts,
@@ -233,6 +235,22 @@ func (m *Members) Costed() []workload.Ref {
 		refs = append(refs, ref)
 	}
 	return refs
+}
+
+// CostedPods gives the pods that an object owns directly and whose cost Flyball has set, without their nodes. Those that have finished are
+// among them.
+func (m *Members) CostedPods(ref workload.Ref) []*fleet.Pod {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var pods []*fleet.Pod
+	if b := m.tree.branches[ref]; b != nil {
+		for _, obj := range b.pods {
+			if m.isCosted(obj) {
+				pods = append(pods, podOf(obj))
+			}
+		}
+	}
+	return pods
 }
 
 func (m *Members) isCosted(pod *workload.Object) bool {

@@ -150,6 +150,11 @@ func (m *Memory) addObject(raw []byte) error {
 	if k == nil {
 		return nil
 	}
+	if !gjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // a manifest has none, and patches are conditional on it
+		if raw, err = nextVersion(raw); err != nil {
+			return err
+		}
+	}
 	return k.store(raw)
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -242,6 +243,7 @@ type Manager struct {
 	stop     context.CancelFunc
 	done     chan error
 	ended    sync.Once
+	stopped  atomic.Bool
 	err      error
 }
 
@@ -288,8 +290,12 @@ func (e *Env) Start(opts Options) *Manager {
 
 var setLogger sync.Once
 
+// Running is false once the manager was told to stop.
+func (m *Manager) Running() bool { return !m.stopped.Load() }
+
 // Stop stops the manager and gives the error it ended with, again if it has ended.
 func (m *Manager) Stop() error {
+	m.stopped.Store(true)
 	m.stop()
 	m.ended.Do(func() { m.err = <-m.done })
 	return m.err
