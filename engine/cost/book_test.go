@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -167,8 +168,8 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 	for _, uid := range []string{"a", "b", "c", "d"} {
 		changes = append(changes, fleet.Change{Pod: &fleet.Pod{UID: uid}})
 	}
-	w.refuse(changes[1], start)
-	w.refuse(changes[0], start.Add(time.Second))
+	w.refuse(changes[1].Pod, start, errors.New("no"))
+	w.refuse(changes[0].Pod, start.Add(time.Second), errors.New("never"))
 	order := func(now time.Time) (uids string) {
 		all := slices.Clone(changes)
 		w.sortRefusedIn(all, now)
@@ -182,5 +183,27 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 	}
 	if got := order(start.Add(patience + time.Minute)); got != "abcd" {
 		t.Errorf("much later they are tried as %s", got)
+	}
+	if got := w.refusalOf([]*fleet.Pod{changes[2].Pod, changes[0].Pod}); got != "never" {
+		t.Errorf("they are refused because of %q", got)
+	}
+	if got := w.refusalOf([]*fleet.Pod{changes[2].Pod}); got != "" {
+		t.Errorf("one that is not refused is refused because of %q", got)
+	}
+}
+
+// TestWhatIsDroppedAsItIsSetIsLeft: where the API server takes a cost and the pod is as it was, the cost does not count as set, and is not
+// tried again soon.
+func TestWhatIsDroppedAsItIsSetIsLeft(t *testing.T) {
+	w := newWritten()
+	c := fleet.Change{Pod: &fleet.Pod{UID: "a", Version: "7"}, Cost: -3}
+	w.undone(c, start)
+	f := &fleet.Fleet{Own: "flyball", Pods: []*fleet.Pod{{UID: "a", Version: "7"}}}
+	w.overlay(f, start)
+	if p := f.Pods[0]; p.Cost != 0 || p.Writer != "" {
+		t.Errorf("it counts as set: %+v", p)
+	}
+	if !w.isUndone(c, start.Add(patience)) || w.isUndone(c, start.Add(patience+time.Second)) {
+		t.Error("it is to be left for ten minutes")
 	}
 }

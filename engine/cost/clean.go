@@ -2,29 +2,25 @@ package cost
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// clean removes the costs that Flyball has set on pods of a target where nobody asks for them any more.
-func (l *Loop) clean(ctx context.Context, ref workload.Ref, f *fleet.Fleet) error {
-	costed := map[string][]*fleet.Pod{}
-	for _, p := range f.Pods {
-		if p.Writer == f.Own {
-			costed[p.Group] = append(costed[p.Group], p)
-		}
-	}
-	if len(costed) == 0 {
-		return nil
-	}
+// clean removes the costs that Flyball has set on pods of a target where nobody asks for them any more. A pod whose cost cannot be removed does
+// not keep the others theirs.
+func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
+	var failures []error
 	for _, group := range l.members.Groups(ref) {
-		pods := costed[group.String()]
+		pods := l.members.CostedPods(group)
 		if len(pods) == 0 {
 			continue
 		}
@@ -35,34 +31,89 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref, f *fleet.Fleet) erro
 		if !unclaimed || wait > 0 {
 			continue
 		}
-		for _, p := range pods {
-			if err := l.write(ctx, workload.Policy{}, p, nil); err != nil {
-				return fmt.Errorf("remove the deletion cost of %s/%s: %w", p.Namespace, p.Name, err)
-			}
-		}
+		failures = append(failures, l.cleanGroup(ctx, pods))
 	}
-	return nil
+	err := errors.Join(failures...)
+	if err != nil && !errors.Is(err, errBehind) {
+		l.log.Info("deletion costs are not removed yet", "target", ref.String(), "reason", err.Error())
+	}
+	return err
 }
 
-// isUnclaimed says that neither an object that owns pods nor any object above it has pods that are to get costs, and how long costs have to stay
-// even so. It is false where that cannot be said.
+// cleanGroup removes the costs of pods of one owner. Its error is that of the first pod at which that failed.
+func (l *Loop) cleanGroup(ctx context.Context, pods []*fleet.Pod) error {
+	changes := make([]fleet.Change, len(pods))
+	for i, p := range pods {
+		changes[i].Pod = p
+	}
+	now := l.clock.Now()
+	l.written.sortRefusedIn(changes, now)
+	var failures []error
+	for _, c := range changes {
+		err := l.write(ctx, workload.Policy{}, c.Pod, nil)
+		if err == nil {
+			continue
+		}
+		failures = append(failures, fmt.Errorf("remove the deletion cost of %s/%s: %w", c.Pod.Namespace, c.Pod.Name, err))
+		if !errors.Is(err, errBehind) {
+			l.written.refuse(c.Pod, now, err)
+		}
+		if len(failures) == failuresAtMost {
+			break
+		}
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	return failures[0]
+}
+
+// isUnclaimed says that nothing keeps the costs of the pods of an owner, and how long they have to stay even so. It is false where that
+// cannot be said.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
-	snapshot := l.world.Snapshot()
-	above, sure := l.members.Above(group)
-	if !sure || keepsCosts(snapshot, group.Namespace) {
+	s := l.stakesIn(group)
+	if len(s.keepers) > 0 || s.unknown != "" {
 		return false, 0
 	}
-	for _, ref := range append([]workload.Ref{group}, above...) {
-		if !isDecidable(snapshot, ref.GroupKind) || l.claimOn(ref) != nil {
-			return false, 0
-		}
+	for _, ref := range s.chain {
 		wait = max(wait, l.book.lingers(ref, l.clock.Now()))
 	}
 	return true, wait
 }
 
-// keepsCosts says whether there is a policy that cannot be read and may have asked for costs in a namespace: then all stay.
-func keepsCosts(s *world.Snapshot, namespace string) bool {
+// stakes says for whose sake the costs of pods stay.
+type stakes struct {
+	// chain is the owner of the pods and those above it.
+	chain []workload.Ref
+	// keepers are those of the chain for which costs are asked, as far as a policy that cannot be read may have.
+	keepers []workload.Ref
+	// undecided are those of which that cannot be said, and unknown says why; empty: of all it can.
+	undecided []workload.Ref
+	unknown   string
+}
+
+func (l *Loop) stakesIn(group workload.Ref) stakes {
+	snapshot := l.world.Snapshot()
+	above, sure := l.members.Above(group)
+	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	if !sure {
+		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
+	}
+	broken := hasBroken(snapshot, group.Namespace)
+	for _, ref := range s.chain {
+		switch {
+		case !isDecidable(snapshot, ref.GroupKind):
+			s.undecided = append(s.undecided, ref)
+			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
+		case broken && heeds(snapshot, ref.GroupKind), l.claimOn(ref) != nil:
+			s.keepers = append(s.keepers, ref)
+		}
+	}
+	return s
+}
+
+// hasBroken says whether there is a policy that cannot be read and may have asked for costs in a namespace: they stay as they are.
+func hasBroken(s *world.Snapshot, namespace string) bool {
 	for p := range s.Policies {
 		if p.PodOrderer() != nil && p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) {
 			return true
@@ -81,23 +132,47 @@ func isDecidable(s *world.Snapshot, gk schema.GroupKind) bool {
 	return !ok || !known.HeedsCosts
 }
 
-// CostedOn counts the objects of a kind that own pods with a cost of Flyball. While that is not known it is one.
+// heeds says whether costs can be asked for on objects of a kind. Nothing is asked of one whose adapter is being deleted.
+func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
+	k := s.InUse(gk)
+	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
+}
+
+// CostedOn counts the objects of a kind for whose sake alone pods have a cost of Flyball. While that is not known it is one.
 func (l *Loop) CostedOn(gk schema.GroupKind) int {
+	snapshot := l.world.Snapshot()
+	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
+		return 0
+	}
 	if _, known := l.members.Fleet(workload.Ref{}); !known {
-		for p := range l.world.Snapshot().Policies {
+		for p := range snapshot.Policies {
 			if p.PodOrderer() != nil {
 				return 1
 			}
 		}
 		return 0
 	}
-	n := 0
-	for _, ref := range l.members.Costed() {
-		if ref.GroupKind == gk {
-			n++
+	ofOthers := func(ref workload.Ref) bool { return ref.GroupKind != gk }
+	found := map[workload.Ref]struct{}{}
+	for _, group := range l.costedGroups("") {
+		s := l.stakesIn(group)
+		if slices.ContainsFunc(s.keepers, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
+			continue
+		}
+		for _, ref := range s.chain {
+			if !ofOthers(ref) {
+				found[ref] = struct{}{}
+			}
 		}
 	}
-	return n
+	return len(found)
+}
+
+// costedGroups lists the objects in a namespace, or in all of them, that own pods directly of which some have a cost of Flyball.
+func (l *Loop) costedGroups(namespace string) []workload.Ref {
+	return slices.DeleteFunc(l.members.Costed(), func(ref workload.Ref) bool {
+		return namespace != "" && ref.Namespace != namespace || len(l.members.CostedPods(ref)) == 0
+	})
 }
 
 // Leftover says why costs may still have to be removed for a policy that is being deleted; empty: none have.
@@ -111,33 +186,28 @@ func (l *Loop) Leftover(p *world.Policy) string {
 		}
 		return "the pods are not known yet"
 	}
-	groups := map[workload.Ref]bool{}
-	for _, ref := range l.members.Costed() {
-		if p.ID.Namespace == "" || p.ID.Namespace == ref.Namespace {
-			for _, group := range l.members.Groups(ref) {
-				groups[group] = true
-			}
-		}
-	}
-	left := 0
-	for group := range groups {
-		f, _ := l.members.Fleet(group)
-		n := 0
-		for _, pod := range f.Pods {
-			if pod.Writer == f.Own && pod.Group == group.String() {
-				n++
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		if unclaimed, _ := l.isUnclaimed(group); unclaimed {
+	var left []*fleet.Pod
+	unknown := ""
+	for _, group := range l.costedGroups(p.ID.Namespace) {
+		s := l.stakesIn(group)
+		switch {
+		case len(s.keepers) > 0: // for the sake of others
+		case s.unknown != "":
+			unknown = s.unknown
+		default:
 			l.queue.Add(group)
-			left += n
+			left = append(left, l.members.CostedPods(group)...)
 		}
 	}
-	if left > 0 {
-		return "the deletion costs of " + workload.Count(left, "pod") + " have still to be removed"
+	if len(left) == 0 && unknown == "" {
+		return ""
 	}
-	return ""
+	if len(left) == 0 {
+		return "there may be deletion costs to be removed: " + unknown
+	}
+	text := "the deletion costs of " + workload.Count(len(left), "pod") + " have still to be removed"
+	if why := l.written.refusalOf(left); why != "" {
+		text += ": " + why
+	}
+	return text
 }

@@ -39,13 +39,19 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 			l.written.add(c, now)
 		case errors.Is(err, errBehind): // the watch brings what it is now
 			l.queue.AddAfter(ref, calm)
+		case errors.Is(err, errUndone):
+			l.written.undone(c, now)
+			n.Undone++
 		default:
-			l.written.refuse(c, now)
+			l.written.refuse(c.Pod, now, err)
 			failures = append(failures, err)
 		}
 		if len(failures) == failuresAtMost {
 			break
 		}
+	}
+	if n.Undone > 0 {
+		l.queue.AddAfter(ref, patience)
 	}
 	if len(failures) == 0 {
 		return nil
@@ -56,8 +62,12 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// errBehind says that a pod has changed since it was read.
-var errBehind = errors.New("a pod has changed since it was read")
+var (
+	// errBehind says that a pod has changed since it was read.
+	errBehind = errors.New("a pod has changed since it was read")
+	// errUndone says that the API server took the write and the pod is as it was.
+	errUndone = errors.New("an admission webhook or policy undoes the change")
+)
 
 // write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
 func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
@@ -70,7 +80,9 @@ func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, co
 	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body)})
 	l.metrics.wrote(id, string(result))
 	switch result {
-	case apply.Applied, apply.Unchanged:
+	case apply.Unchanged:
+		return errUndone
+	case apply.Applied:
 		if l.book.wrote(id, l.clock.Now()) {
 			l.audience.Dirty(id)
 		}

@@ -19,14 +19,19 @@ const (
 type written struct {
 	mu   sync.Mutex
 	pods map[string]*writtenPod
-	// refused is when a write was refused last, by the UID of the pod.
-	refused map[string]time.Time
+	// refused are the last writes that were refused, by the UID of the pod.
+	refused map[string]refusal
 	// swept is when what is old was dropped last.
 	swept time.Time
 }
 
+type refusal struct {
+	at  time.Time
+	why string
+}
+
 type writtenPod struct {
-	// version is the one that the cost was written upon.
+	// version is the one that the cost was written upon; empty where that has changed nothing.
 	version string
 	cost    int32
 	times   int
@@ -34,20 +39,33 @@ type writtenPod struct {
 }
 
 func newWritten() *written {
-	return &written{pods: map[string]*writtenPod{}, refused: map[string]time.Time{}}
+	return &written{pods: map[string]*writtenPod{}, refused: map[string]refusal{}}
 }
 
 // add remembers a cost that was set.
 func (w *written) add(c fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	p := w.podOf(c, now)
+	p.version = c.Pod.Version
+	p.times++
+}
+
+// undone remembers a cost that was dropped as it was set: that is not tried again soon.
+func (w *written) undone(c fleet.Change, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.podOf(c, now)
+	p.version, p.times = "", tries
+}
+
+func (w *written) podOf(c fleet.Change, now time.Time) *writtenPod {
 	p := w.pods[c.Pod.UID]
 	if p == nil || p.cost != c.Cost || now.Sub(p.first) > patience {
 		p = &writtenPod{cost: c.Cost, first: now}
 		w.pods[c.Pod.UID] = p
 	}
-	p.version = c.Pod.Version
-	p.times++
+	return p
 }
 
 // overlay edits a fleet: pods that are as they were before their cost was set get it.
@@ -65,7 +83,7 @@ func (w *written) overlay(f *fleet.Fleet, now time.Time) {
 				delete(w.pods, uid)
 			}
 		}
-		maps.DeleteFunc(w.refused, func(_ string, at time.Time) bool { return now.Sub(at) > patience })
+		maps.DeleteFunc(w.refused, func(_ string, r refusal) bool { return now.Sub(r.at) > patience })
 		w.swept = now
 	}
 }
@@ -78,11 +96,23 @@ func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	return p != nil && p.cost == c.Cost && p.times >= tries && now.Sub(p.first) <= patience
 }
 
-// refuse remembers a change that was refused.
-func (w *written) refuse(c fleet.Change, now time.Time) {
+// refuse remembers that a write to a pod was refused.
+func (w *written) refuse(pod *fleet.Pod, now time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refused[c.Pod.UID] = now
+	w.refused[pod.UID] = refusal{now, err.Error()}
+}
+
+// refusalOf says why writes to one of some pods were refused; empty: they were not, lately.
+func (w *written) refusalOf(pods []*fleet.Pod) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range pods {
+		if r, refused := w.refused[pod.UID]; refused {
+			return r.why
+		}
+	}
+	return ""
 }
 
 // sortRefusedIn puts those changes last that were refused a while ago, the longest ago first: they must not keep the others from being made.
@@ -90,8 +120,8 @@ func (w *written) sortRefusedIn(changes []fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := func(c fleet.Change) time.Time {
-		if t := w.refused[c.Pod.UID]; now.Sub(t) <= patience {
-			return t
+		if r := w.refused[c.Pod.UID]; now.Sub(r.at) <= patience {
+			return r.at
 		}
 		return time.Time{}
 	}

@@ -28,7 +28,7 @@ const podJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","nam
 
 func project(t *testing.T, raw string) *workload.Object {
 	t.Helper()
-	obj, err := newPods(newIdentity(), "flyball").Project([]byte(raw))
+	obj, err := newPods(newIdentity(), "flyball", false).Project([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,15 @@ func TestPodsAreProjected(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := podOf(project(t, `{"metadata":{"name":"x","uid":"u"},"status":{"phase":"Succeeded"}}`)); got != nil {
-		t.Errorf("a pod that has finished is %+v", got)
-	}
-	if got := podOf(project(t, `{"metadata":{"name":"x","deletionTimestamp":"2026-03-02T08:00:00Z"}}`)); got != nil {
-		t.Errorf("a pod that is being deleted is %+v", got)
+	for raw, counted := range map[string]bool{
+		`{"metadata":{"name":"x"}}`:                                            true,
+		`{"metadata":{"name":"x"},"status":{"phase":"Succeeded"}}`:             false,
+		`{"metadata":{"name":"x"},"status":{"phase":"Failed"}}`:                false,
+		`{"metadata":{"name":"x","deletionTimestamp":"2026-03-02T08:00:00Z"}}`: false,
+	} {
+		if isCounted(project(t, raw)) != counted {
+			t.Errorf("%s is counted: %t", raw, !counted)
+		}
 	}
 	odd := podOf(project(t, `{"metadata":{"name":"x","namespace":"shop","creationTimestamp":7},"spec":{"nodeName":""},"status":{"phase":"Odd","conditions":7}}`))
 	if odd == nil || odd.Assigned || odd.Created != 0 || odd.Group != "Pod/shop/x" || odd.Phase != fleet.Pending {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -58,7 +59,10 @@ func Run(ctx context.Context, args []string, env Env) int {
 			return code
 		}
 	}
-	_, _ = fmt.Fprintln(env.ErrOut, "error:", err)
+	_, _ = fmt.Fprintln(env.ErrOut, "error:", report.CleanLines(err.Error()))
+	if away := (*net.OpError)(nil); errors.As(err, &away) {
+		_, _ = fmt.Fprintln(env.ErrOut, "The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files with --offline.")
+	}
 	return code
 }
 

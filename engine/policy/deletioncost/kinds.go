@@ -35,7 +35,7 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules
 		if rules.Suspend {
 			return nil
 		}
-		return []policy.Right{{Verb: "patch", Kind: schema.GroupKind{Kind: "Pod"}, Field: "spec.target", Asks: target}}
+		return []policy.Right{{Verb: "patch", Kind: schema.GroupKind{Kind: "Pod"}, Field: "spec.target", Asks: []any{target, rules}}}
 	}}
 }
 

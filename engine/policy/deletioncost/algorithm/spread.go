@@ -69,8 +69,8 @@ func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
 	return out
 }
 
-// stack gives the pods of one domain their heights, the lowest first. A pod stays at the height that it has where that fits; height
-// says which that is, 0 for none, and nil that no pod has one.
+// stack gives the pods of one domain their heights, the lowest first, so that the domains of further labels are as even in it as they can be. A
+// pod stays at the height that it has where that fits; height says which that is, 0 for none, and nil that no pod has one.
 func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet.Pod) fleet.Class, height func(*fleet.Pod) int) []slot {
 	classes := map[fleet.Class][]*fleet.Pod{}
 	for _, p := range in {
@@ -81,13 +81,22 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 	for _, c := range slices.Backward(slices.Sorted(maps.Keys(classes))) {
 		pods := classes[c]
 		slices.SortFunc(pods, stayers)
-		part := make([]slot, len(pods))
-		first := len(slots) + 1
+		part, first := make([]slot, len(pods)), len(slots)+1
 		placeForeignIn(part, f, pods, first, height)
-		keepHeightsIn(part, f, pods, first, height)
-		fillGapsIn(part, pods, slots, below)
+		var fixed, own []*fleet.Pod
+		for _, s := range slots {
+			fixed = append(fixed, s.pod)
+		}
+		for _, p := range pods {
+			if f.IsForeign(p) {
+				fixed = append(fixed, p)
+			} else {
+				own = append(own, p)
+			}
+		}
+		t := newTier(part, own, first, height)
+		t.fill(t.free(), own, fixed, below)
 		slots = append(slots, part...)
-		evenOutIn(slots, first-1, below)
 	}
 	return slots
 }
@@ -111,118 +120,4 @@ func placeForeignIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, h
 		part[at] = slot{p, true}
 		next = at + 1
 	}
-}
-
-// keepHeightsIn leaves pods where they are. Of several at one height, the one that has a cost already stays.
-func keepHeightsIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
-	if height == nil {
-		return
-	}
-	for _, written := range []bool{true, false} {
-		for _, p := range pods {
-			if f.IsForeign(p) || written != (p.Writer != "") {
-				continue
-			}
-			if i := height(p) - first; i >= 0 && i < len(part) && part[i].pod == nil {
-				part[i].pod = p
-			}
-		}
-	}
-}
-
-// fillGapsIn gives the heights that are left to the pods that have none, from the bottom up: what stays longest first, and with more labels a
-// pod from where the fewest are below. under are the heights below it.
-func fillGapsIn(part []slot, pods []*fleet.Pod, under []slot, below []string) {
-	placed := map[*fleet.Pod]bool{}
-	for _, s := range part {
-		placed[s.pod] = true
-	}
-	left := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return placed[p] })
-	count := newCounts(below)
-	for _, s := range under {
-		count.add(s.pod)
-	}
-	for i := range part {
-		if part[i].pod == nil {
-			best := 0
-			for j := range left {
-				if len(below) == 0 {
-					break
-				}
-				if count.compare(left[j], left[best]) < 0 {
-					best = j
-				}
-			}
-			part[i].pod = left[best]
-			left = slices.Delete(left, best, best+1)
-		}
-		count.add(part[i].pod)
-	}
-}
-
-// evenOutIn swaps pods of one class so that further labels are even too, give or take one pod more: each swap costs two writes. It
-// leaves the slots before the index given as they are.
-func evenOutIn(slots []slot, from int, below []string) {
-	if len(below) == 0 {
-		return
-	}
-	count, above := newCounts(below[:1]), map[string]int{}
-	for _, s := range slots[:from] {
-		count.add(s.pod)
-	}
-	for _, s := range slots[from:] {
-		above[count.domain(0, s.pod)]++
-	}
-	for i := from; i < len(slots); i++ {
-		here := count.domain(0, slots[i].pod)
-		fewest := here
-		for d, n := range above {
-			if n > 0 && (count.of[0][d] < count.of[0][fewest] || count.of[0][d] == count.of[0][fewest] && d < fewest) {
-				fewest = d
-			}
-		}
-		if !slots[i].fixed && count.of[0][here] > count.of[0][fewest]+1 {
-			j := i + slices.IndexFunc(slots[i:], func(s slot) bool { return !s.fixed && count.domain(0, s.pod) == fewest })
-			if j > i {
-				slots[i].pod, slots[j].pod = slots[j].pod, slots[i].pod
-			}
-		}
-		above[count.domain(0, slots[i].pod)]--
-		count.add(slots[i].pod)
-	}
-}
-
-// counts is how many pods are in each domain of several labels.
-type counts struct {
-	labels []string
-	of     []map[string]int
-}
-
-func newCounts(labels []string) *counts {
-	c := &counts{labels: labels, of: make([]map[string]int, len(labels))}
-	for i := range labels {
-		c.of[i] = map[string]int{}
-	}
-	return c
-}
-
-func (c *counts) domain(i int, p *fleet.Pod) string {
-	d, _ := p.Domain(c.labels[i])
-	return d
-}
-
-func (c *counts) add(p *fleet.Pod) {
-	for i := range c.labels {
-		c.of[i][c.domain(i, p)]++
-	}
-}
-
-// compare orders pods by how many are in their domains already.
-func (c *counts) compare(a, b *fleet.Pod) int {
-	for i := range c.labels {
-		if d := cmp.Compare(c.of[i][c.domain(i, a)], c.of[i][c.domain(i, b)]); d != 0 {
-			return d
-		}
-	}
-	return 0
 }

@@ -1,8 +1,10 @@
 package algorithm_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -86,11 +88,11 @@ func drawFleet(r *rapid.T, group string) []*fleet.Pod {
 
 // best gives, for each number of pods that go, the smallest spread that the classes allow: pods of a lower class go first, and in a class the
 // best is to take from where the most are left.
-func best(pods []*fleet.Pod) []int {
+func best(pods []*fleet.Pod, label string) []int {
 	left := map[string]int{}
 	classes := map[fleet.Class]map[string]int{}
 	for _, p := range pods {
-		d, _ := p.Domain(zone)
+		d, _ := p.Domain(label)
 		left[d]++
 		c := fleet.ClassOf(p)
 		if classes[c] == nil {
@@ -125,12 +127,12 @@ func spreadOf(count map[string]int) int {
 }
 
 // gone gives, for each number of pods that go, the spread that is left when the controller chooses.
-func gone(f *fleet.Fleet, victims []*fleet.Pod) []int {
-	out := []int{f.Spread(zone, nil)}
+func gone(f *fleet.Fleet, label string, victims []*fleet.Pod) []int {
+	out := []int{f.Spread(label, nil)}
 	taken := map[*fleet.Pod]bool{}
 	for _, p := range victims {
 		taken[p] = true
-		out = append(out, f.Spread(zone, taken))
+		out = append(out, f.Spread(label, taken))
 	}
 	return out
 }
@@ -141,7 +143,7 @@ func TestNoOrderIsMoreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		carryOut(spread(f))
-		if got, want := gone(f, fleet.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods); !slices.Equal(got, want) {
+		if got, want := gone(f, zone, fleet.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
 			r.Fatalf("spread as pods go one by one:\n got %v\nwant %v", got, want)
 		}
 		if again := spread(f); len(again) > 0 {
@@ -175,7 +177,7 @@ func TestTwoGroups(t *testing.T) {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
 		victimsA, victimsB := fleet.Victims(a, f.Pods, now.Unix()), fleet.Victims(b, f.Pods, now.Unix())
-		taken, want := map[*fleet.Pod]bool{}, best(f.Pods)
+		taken, want := map[*fleet.Pod]bool{}, best(f.Pods, zone)
 		for n := range len(f.Pods) {
 			if got := f.Spread(zone, taken); got > want[n] {
 				r.Fatalf("with %d gone the spread is %d, could be %d", n, got, want[n])
@@ -268,7 +270,7 @@ func TestForeignCostsAreReckonedWith(t *testing.T) {
 	pods[1].Cost, pods[1].Writer = -1_000_000, "karpenter" // one of zone b is to go first
 	f := newFleet(pods...)
 	carryOut(spread(f))
-	got := gone(f, fleet.Victims(pods, pods, now.Unix()))
+	got := gone(f, zone, fleet.Victims(pods, pods, now.Unix()))
 	for n, spread := range got {
 		want := 1 + min(1, n%3)
 		if left := 12 - n; left <= 3 {
@@ -280,42 +282,80 @@ func TestForeignCostsAreReckonedWith(t *testing.T) {
 	}
 }
 
-// TestNodesAreEvenInTheirZone: with a second label, nodes of a zone differ by at most two pods at any time if they do at the start.
-func TestNodesAreEvenInTheirZone(t *testing.T) {
+// TestFurtherLabelsAreEvenToo: with several labels each zone is as even over its racks as it can be for every number of pods left, and each
+// rack over its nodes, wherever the pods are and whatever subset is not ready; and the zones are no less even for it.
+func TestFurtherLabelsAreEvenToo(t *testing.T) {
+	const rack = "example.com/rack"
+	all := algorithm.Params{SpreadBy: []string{zone, rack, host}}
 	rapid.Check(t, func(r *rapid.T) {
-		all := nodes(2, 3)
-		var pods []*fleet.Pod
-		for i := range rapid.IntRange(0, 8).Draw(r, "rounds") * len(all) {
-			p := pod(i, "web", all[i%len(all)])
-			p.Created -= int64(rapid.IntRange(0, 500).Draw(r, "older"))
-			if rapid.Bool().Draw(r, "has a cost") {
-				p.Cost, p.Writer = int32(-rapid.IntRange(0, 300).Draw(r, "cost")), own
-			}
-			pods = append(pods, p)
+		f := newFleet(drawFleet(r, "web")...)
+		for _, p := range f.Pods {
+			name := p.Node.Name // of the form node-z-n
+			p.Node.Labels[rack] = fmt.Sprint(name[:len(name)-1], int(name[len(name)-1])%2)
 		}
-		f := newFleet(pods...)
-		both := algorithm.Params{SpreadBy: []string{zone, host}}
-		carryOut(algorithm.Make("Spread", f, both, false, now).Changes)
-		if again := algorithm.Make("Spread", f, both, false, now).Changes; len(again) > 0 {
+		carryOut(algorithm.Make("Spread", f, all, false, now).Changes)
+		if again := algorithm.Make("Spread", f, all, false, now).Changes; len(again) > 0 {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
-		taken := map[*fleet.Pod]bool{}
-		for _, p := range fleet.Victims(pods, pods, now.Unix()) {
-			taken[p] = true
-			for _, z := range []string{"zone-a", "zone-b"} {
-				count := map[string]int{}
-				for _, p := range pods {
-					if d, _ := p.Domain(zone); d == z {
-						h, _ := p.Domain(host)
-						if count[h] += 0; !taken[p] {
-							count[h]++
-						}
-					}
-				}
-				if spreadOf(count) > 2 {
-					r.Fatalf("with %d gone the nodes of %s have %v", len(taken), z, count)
+		victims := fleet.Victims(f.Pods, f.Pods, now.Unix())
+		within := func(label, domain, of string) {
+			part := newFleet()
+			for _, p := range victims {
+				if d, _ := p.Domain(label); d == domain || label == "" {
+					part.Pods = append(part.Pods, p)
 				}
 			}
+			if got, want := gone(part, of, part.Pods), best(part.Pods, of); !slices.Equal(got, want) {
+				r.Fatalf("spread by %s in %s as pods go one by one:\n got %v\nwant %v", of, domain, got, want)
+			}
+		}
+		within("", "", zone)
+		for _, p := range f.Pods {
+			z, _ := p.Domain(zone)
+			in, _ := p.Domain(rack)
+			within(zone, z, rack)
+			within(rack, in, host)
 		}
 	})
+}
+
+// TestAChangeCostsLittleWithNodes: with nodes as a second label, a pod that goes from anywhere and one that comes where the scheduler would put
+// it cost at most 3 writes each at the median.
+func TestAChangeCostsLittleWithNodes(t *testing.T) {
+	both := algorithm.Params{SpreadBy: []string{zone, host}}
+	all, dice := nodes(3, 5, 7), rand.New(rand.NewPCG(1, 2))
+	var pods []*fleet.Pod
+	// emptiest is the node in the zone with the fewest pods that has the fewest of them itself.
+	emptiest := func() *fleet.Node {
+		count := map[string]int{}
+		for _, p := range pods {
+			count[p.Node.Name]++
+			count[p.Node.Labels[zone]]++
+		}
+		return slices.MinFunc(all, func(a, b *fleet.Node) int {
+			return cmp.Or(cmp.Compare(count[a.Labels[zone]], count[b.Labels[zone]]), cmp.Compare(count[a.Name], count[b.Name]))
+		})
+	}
+	for i := range 60 {
+		pods = append(pods, pod(i, "web", emptiest()))
+	}
+	plan := func() int {
+		changes := algorithm.Make("Spread", newFleet(pods...), both, false, now).Changes
+		carryOut(changes)
+		return len(changes)
+	}
+	plan()
+	var writes []int
+	for i := range 500 {
+		at := dice.IntN(len(pods))
+		pods = slices.Delete(pods, at, at+1)
+		writes = append(writes, plan())
+		pods = append(pods, pod(1000+i, "web", emptiest()))
+		writes = append(writes, plan())
+	}
+	slices.Sort(writes)
+	if median := writes[len(writes)/2]; median > 3 {
+		t.Errorf("a change costs %d writes at the median, %d at most", median, writes[len(writes)-1])
+	}
+	t.Logf("writes a change: %d at the median, %d at most", writes[len(writes)/2], writes[len(writes)-1])
 }

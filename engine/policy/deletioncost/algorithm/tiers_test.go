@@ -225,3 +225,15 @@ func BenchmarkPlan2000(b *testing.B) {
 		algorithm.Make("Spread", newFleet(pods...), zones, false, now)
 	}
 }
+
+func BenchmarkPlan2000OverNodes(b *testing.B) {
+	all := nodes(33, 33, 34)
+	var pods []*fleet.Pod
+	for i := range 2000 {
+		pods = append(pods, pod(i, "web", all[(i*7)%100]))
+	}
+	both := algorithm.Params{SpreadBy: []string{zone, host}}
+	for b.Loop() {
+		algorithm.Make("Spread", newFleet(pods...), both, false, now)
+	}
+}

@@ -1,0 +1,112 @@
+package algorithm
+
+import (
+	"maps"
+	"slices"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// tier is the heights of the pods of one class in one domain. Some are taken by pods of others; who gets the rest is for fill to say.
+type tier struct {
+	part []slot
+	// at is the pod that has each height now, nil where none has.
+	at []*fleet.Pod
+}
+
+// newTier finds who is where. Of several pods at one height it is the first that has a cost already. The lowest height of part is first.
+func newTier(part []slot, own []*fleet.Pod, first int, height func(*fleet.Pod) int) *tier {
+	t := &tier{part, make([]*fleet.Pod, len(part))}
+	if height == nil {
+		return t
+	}
+	for _, written := range []bool{true, false} {
+		for _, p := range own {
+			if i := height(p) - first; written == (p.Writer != "") && i >= 0 && i < len(part) && t.at[i] == nil {
+				t.at[i] = p
+			}
+		}
+	}
+	return t
+}
+
+// free lists the heights that nobody has taken, from the bottom up.
+func (t *tier) free() []int {
+	var heights []int
+	for i := range t.part {
+		if t.part[i].pod == nil {
+			heights = append(heights, i)
+		}
+	}
+	return heights
+}
+
+// fill gives as many heights to pods as there are pods. With labels, the domains of the first of them are to be as even as can be whenever pods
+// have gone from the top, and in each domain those of the next. Pods that are there whatever happens to these count as lower ones.
+//
+// So each pod has a level in its domain, one upon the other, and the pods of one level are all below those of the next.
+func (t *tier) fill(heights []int, pods, under []*fleet.Pod, labels []string) {
+	if len(labels) == 0 {
+		t.seat(heights, pods)
+		return
+	}
+	in, lower := byDomain(pods, labels[0]), byDomain(under, labels[0])
+	levels := map[int][]string{}
+	for _, d := range slices.Sorted(maps.Keys(in)) {
+		for j := range in[d] {
+			level := len(lower[d]) + j
+			levels[level] = append(levels[level], d)
+		}
+	}
+	share := map[string][]int{}
+	for _, level := range slices.Sorted(maps.Keys(levels)) {
+		n := len(levels[level])
+		t.shareOut(heights[:n], levels[level], labels[0], share)
+		heights = heights[n:]
+	}
+	for d, own := range share {
+		t.fill(own, in[d], lower[d], labels[1:])
+	}
+}
+
+// shareOut gives each of some domains one of as many heights: that of a pod of its own, if there is one.
+func (t *tier) shareOut(heights []int, domains []string, label string, share map[string][]int) {
+	waiting := map[string]bool{}
+	for _, d := range domains {
+		waiting[d] = true
+	}
+	var left []int
+	for _, h := range heights {
+		if p := t.at[h]; p != nil {
+			if d, _ := p.Domain(label); waiting[d] {
+				share[d] = append(share[d], h)
+				delete(waiting, d)
+				continue
+			}
+		}
+		left = append(left, h)
+	}
+	for i, d := range slices.Sorted(maps.Keys(waiting)) {
+		share[d] = append(share[d], left[i])
+	}
+}
+
+// seat puts pods at heights: those that are there already stay, and of the others what stays longest gets the lowest.
+func (t *tier) seat(heights []int, pods []*fleet.Pod) {
+	left := map[*fleet.Pod]bool{}
+	for _, p := range pods {
+		left[p] = true
+	}
+	var empty []int
+	for _, h := range heights {
+		if p := t.at[h]; left[p] {
+			t.part[h].pod = p
+			delete(left, p)
+		} else {
+			empty = append(empty, h)
+		}
+	}
+	for i, p := range slices.SortedFunc(maps.Keys(left), stayers) {
+		t.part[empty[i]].pod = p
+	}
+}

@@ -1,0 +1,348 @@
+package deletioncost
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/integration/zones"
+)
+
+// locked is a label of pods that nobody may change any more.
+const locked = "example.com/locked"
+
+// admission makes an admission policy over changes of pods of one namespace. lift takes it away; that happens with the spec anyway.
+func admission(kind, namespace, spec string) (lift func()) {
+	GinkgoHelper()
+	const group = "admissionregistration.k8s.io/v1"
+	actions := ""
+	if kind == "ValidatingAdmissionPolicy" {
+		actions = ", validationActions: [Deny]"
+	}
+	Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: %[1]s
+kind: %[2]s
+metadata: {name: pods-%[3]s}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [pods]}]}
+  matchConditions: [{name: this, expression: "object.metadata.namespace == '%[3]s'"}]
+  %[4]s
+---
+apiVersion: %[1]s
+kind: %[2]sBinding
+metadata: {name: pods-%[3]s}
+spec: {policyName: pods-%[3]s%[5]s}
+`, group, kind, namespace, spec, actions))).To(Succeed())
+	lift = func() {
+		for _, kind := range []string{kind + "Binding", kind} {
+			obj := &unstructured.Unstructured{}
+			obj.SetAPIVersion(group)
+			obj.SetKind(kind)
+			obj.SetName("pods-" + namespace)
+			Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+		}
+	}
+	DeferCleanup(lift)
+	return lift
+}
+
+// dryRun tries a change of a pod and gives what would come of it.
+func dryRun(p *corev1.Pod, body string) (*corev1.Pod, error) {
+	p = p.DeepCopy()
+	return p, env.Client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
+}
+
+// allCosts has, by pod, the cost and who has set it, of all pods of a namespace: also those that have finished.
+func allCosts(g Gomega, namespace string) map[string]string {
+	var list corev1.PodList
+	g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+	found := map[string]string{}
+	for i := range list.Items {
+		if cost, ok := list.Items[i].Annotations[fleet.CostAnnotation]; ok {
+			found[list.Items[i].Name] = cost + " by " + zones.Writer(&list.Items[i])
+		}
+	}
+	return found
+}
+
+// costed gives a pod that has a cost.
+func costed(namespace, app string) *corev1.Pod {
+	GinkgoHelper()
+	for _, p := range podsOf(Default, namespace, app) {
+		if p.Annotations[fleet.CostAnnotation] != "" {
+			return p
+		}
+	}
+	Fail("no pod has a cost")
+	return nil
+}
+
+// message is that of a condition of a policy.
+func message(g Gomega, d *v1alpha1.DeletionCost, condition string) string {
+	c := meta.FindStatusCondition(statusOf(g, d).Conditions, condition)
+	g.Expect(c).NotTo(BeNil())
+	return c.Message
+}
+
+var _ = Describe("Pods whose cost cannot be written", func() {
+	var ns string
+	var policy *v1alpha1.DeletionCost
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		policy = newPolicy(ns, "zones")
+		newDeployment(ns, "web", 9)
+		Eventually(ready(ns, "web", 9)).Should(Succeed())
+	})
+
+	It("keep no other pod from getting its cost and from losing it, and it is said why", func() {
+		lift := admission("ValidatingAdmissionPolicy", ns, `validations: [{expression: "!has(oldObject.metadata.labels) || !('`+locked+`' in oldObject.metadata.labels)", message: "the pod is locked"}]`)
+		pods := podsOf(Default, ns, "web")
+		Expect(env.Patch(ctx, pods[0], `{"metadata":{"labels":{"`+locked+`":"yes"}}}`)).To(Succeed())
+		Eventually(func() error { _, err := dryRun(pods[0], `{"metadata":{"labels":{"a":"b"}}}`); return err }).Should(MatchError(ContainSubstring("the pod is locked")))
+		// The annotations of this one are as long as they may be: there is no room for another.
+		const most = 256 << 10
+		Expect(env.Patch(ctx, pods[1], fmt.Sprintf(`{"metadata":{"annotations":{"example.com/full":%q}}}`, strings.Repeat("x", most-len("example.com/full")-20)))).To(Succeed())
+
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		blocked := map[string]bool{pods[0].Name: true, pods[1].Name: true}
+		Eventually(func(g Gomega) {
+			plan := cluster.Plan(podsOf(g, ns, "web"))
+			for _, c := range plan {
+				g.Expect(blocked).To(HaveKey(c.Pod.Name))
+			}
+			g.Expect(statusOf(g, policy).Targets.Failed).To(BeEquivalentTo(1))
+			g.Expect(message(g, policy, v1alpha1.ConditionReady)).To(Or(ContainSubstring("the pod is locked"), ContainSubstring("Too long")))
+		}).Should(Succeed())
+
+		By("the policy goes while one of the pods that have a cost is locked")
+		last := costed(ns, "web")
+		Expect(env.Patch(ctx, last, `{"metadata":{"labels":{"`+locked+`":"yes"}}}`)).To(Succeed())
+		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(costs(g, ns, "web")).To(HaveLen(1))
+			g.Expect(costs(g, ns, "web")).To(HaveKey(last.Name))
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy)).To(Succeed())
+			c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(c.Message).To(And(ContainSubstring("the deletion costs of 1 pod have still to be removed"), ContainSubstring("the pod is locked")))
+		}).Should(Succeed())
+		lift()
+		Eventually(func() error { return suite.Vanished(ctx, env, policy) }).Should(Succeed())
+		Expect(allCosts(Default, ns)).To(BeEmpty())
+	})
+
+	It("because it is dropped on the way are left after two tries at most, and the status says so", func() {
+		admission("MutatingAdmissionPolicy", ns, `reinvocationPolicy: Never
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) && "`+fleet.CostAnnotation+`" in object.metadata.annotations ?
+    [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+fleet.CostAnnotation+`")}] : []'}}]`)
+		pod := podsOf(Default, ns, "web")[0]
+		Eventually(func(g Gomega) {
+			p, err := dryRun(pod, `{"metadata":{"annotations":{"`+fleet.CostAnnotation+`":"1"}}}`)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(p.Annotations).NotTo(HaveKey(fleet.CostAnnotation))
+		}).Should(Succeed())
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		n := len(cluster.Plan(podsOf(Default, ns, "web")))
+		Eventually(func(g Gomega) {
+			g.Expect(message(g, policy, v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("somebody keeps removing the deletion cost of %d pods", n)))
+		}).Should(Succeed())
+		// The first write may leave a trace in the managed fields, and so counts.
+		Consistently(func(g Gomega) { g.Expect(statusOf(g, policy).WritesLastHour).To(BeNumerically("<=", n)) }).WithTimeout(2 * time.Second).Should(Succeed())
+		suite.Remove(ctx, env, policy)
+	})
+})
+
+var _ = Describe("What else becomes of costs", func() {
+	var ns string
+	var policy *v1alpha1.DeletionCost
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		policy = newPolicy(ns, "zones")
+		newDeployment(ns, "web", 9)
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+	gone := func(g Gomega) { g.Expect(allCosts(g, ns)).To(BeEmpty()) }
+
+	It("those of pods that have failed go too, with the policy", func() {
+		failed := costed(ns, "web")
+		Expect(env.Client.Status().Patch(ctx, failed, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`)))).To(Succeed())
+		allPlanned(ns, "web", 9)
+		Expect(allCosts(Default, ns)).To(HaveKey(failed.Name))
+		suite.Remove(ctx, env, policy)
+		gone(Default)
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(failed), failed)).To(Succeed(), "it is still there")
+	})
+
+	It("that of a pod that leaves its ReplicaSet goes", func() {
+		left := costed(ns, "web")
+		Expect(env.Patch(ctx, left, `{"metadata":{"labels":{"app":"other"}}}`)).To(Succeed())
+		Eventually(func(g Gomega) { g.Expect(costs(g, ns, "other")).To(BeEmpty()) }).Should(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+
+	It("those that somebody else has applied as well, or instead, stay with them", func() {
+		pods := podsOf(Default, ns, "web")
+		own, other := costed(ns, "web"), pods[0]
+		if other.Name == own.Name {
+			other = pods[1]
+		}
+		apply := func(p *corev1.Pod, annotations map[string]string) {
+			GinkgoHelper()
+			u := &unstructured.Unstructured{}
+			u.SetAPIVersion("v1")
+			u.SetKind("Pod")
+			u.SetNamespace(ns)
+			u.SetName(p.Name)
+			u.SetAnnotations(annotations)
+			Expect(env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops"), client.ForceOwnership)).To(Succeed())
+		}
+		cost := own.Annotations[fleet.CostAnnotation]
+		apply(own, map[string]string{fleet.CostAnnotation: cost})
+		apply(other, map[string]string{fleet.CostAnnotation: "2147483647"})
+		Eventually(func(g Gomega) {
+			g.Expect(statusOf(g, policy).ForeignWriters).To(Equal([]v1alpha1.ForeignWriter{{Manager: "gitops", Pods: 2}}))
+		}).Should(Succeed())
+		Expect(env.Patch(ctx, policy, `{"spec":{"suspend":true}}`)).To(Succeed())
+		Eventually(func(g Gomega) {
+			found := allCosts(g, ns)
+			g.Expect(found).To(HaveLen(2))
+			g.Expect(found[own.Name]).To(HavePrefix(cost + " by "))
+			g.Expect(found).To(HaveKeyWithValue(other.Name, "2147483647 by gitops"))
+		}).Should(Succeed())
+
+		By("they apply no cost any more: what Flyball has set goes, now that it is Flyball's alone")
+		apply(own, nil)
+		apply(other, nil)
+		Eventually(gone).Should(Succeed())
+		Expect(env.Patch(ctx, policy, `{"spec":{"suspend":false}}`)).To(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+
+	It("those of a target that changes from one policy to another are the other's", func() {
+		by := func(policy string) {
+			GinkgoHelper()
+			Expect(env.Patch(ctx, newDeploymentRef(ns, "web"), fmt.Sprintf(`{"metadata":{"labels":{"by":%q}}}`, policy))).To(Succeed())
+		}
+		by("zones")
+		other := newPolicy(ns, "age")
+		other.Spec.Algorithm = "Oldest"
+		other.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"by": "age"}}
+		Expect(env.Client.Create(ctx, other)).To(Succeed())
+		Expect(env.Patch(ctx, policy, `{"spec":{"target":{"selector":{"matchLabels":{"by":"zones"}}}}}`)).To(Succeed())
+		for range 2 {
+			by("age")
+			Eventually(func(g Gomega) {
+				g.Expect(statusOf(g, other).Pods).To(BeEquivalentTo(9))
+				g.Expect(statusOf(g, policy).Pods).To(BeZero())
+			}).Should(Succeed())
+			by("zones")
+			Eventually(func(g Gomega) {
+				g.Expect(statusOf(g, policy).Pods).To(BeEquivalentTo(9))
+				g.Expect(statusOf(g, other).Pods).To(BeZero())
+			}).Should(Succeed())
+			allPlanned(ns, "web", 9)
+		}
+		suite.Remove(ctx, env, other)
+		Expect(costs(Default, ns, "web")).NotTo(BeEmpty())
+		suite.Remove(ctx, env, policy)
+		gone(Default)
+	})
+
+	It("keep no namespace from being deleted", func() {
+		suite.Remove(ctx, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	})
+})
+
+var _ = Describe("An adapter of pods with costs", func() {
+	var ns string
+	var policy *v1alpha1.DeletionCost
+	adapter := func(name string) *v1alpha1.Adapter {
+		return &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		policy = newPolicy(ns, "zones")
+		newDeployment(ns, "web", 9)
+		Expect(env.Client.Create(ctx, policy)).To(Succeed())
+		allPlanned(ns, "web", 9)
+	})
+	gone := func(g Gomega) { g.Expect(allCosts(g, ns)).To(BeEmpty()) }
+
+	It("has them removed once it says that its controller ignores them, and set again", func() {
+		ignore := func(ignores bool) {
+			GinkgoHelper()
+			Expect(env.Patch(ctx, adapter("deployments.apps"), fmt.Sprintf(`{"spec":{"pods":{"deletionCost":%t}}}`, !ignores))).To(Succeed())
+		}
+		DeferCleanup(ignore, false)
+		ignore(true)
+		Eventually(gone).Should(Succeed())
+		Eventually(func(g Gomega) { g.Expect(statusOf(g, policy).Pods).To(BeZero()) }).Should(Succeed())
+		ignore(false)
+		allPlanned(ns, "web", 9)
+	})
+
+	It("has their policy wait while it is not ready, since nobody can say who asks for the costs", func() {
+		version := func(v string) {
+			GinkgoHelper()
+			Expect(env.Patch(ctx, adapter("deployments.apps"), `{"spec":{"target":{"versions":["`+v+`"]}}}`)).To(Succeed())
+		}
+		DeferCleanup(version, "v1")
+		version("v99")
+		Eventually(func(g Gomega) {
+			a := adapter("deployments.apps")
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+			g.Expect(meta.IsStatusConditionFalse(a.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring("the adapter of Deployment.apps is not ready"))
+		}).Should(Succeed())
+		Expect(allCosts(Default, ns)).NotTo(BeEmpty())
+		version("v1")
+		Eventually(func() error { return suite.Vanished(ctx, env, policy) }).Should(Succeed())
+		gone(Default)
+	})
+
+	It("goes at once where the costs are there for the sake of another kind", func() {
+		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, "replicasets.apps")).To(Succeed()) })
+		before := allCosts(Default, ns)
+		Expect(env.Patch(ctx, adapter("replicasets.apps"), `{"metadata":{"finalizers":["`+v1alpha1.FinalizerRestore+`"]}}`)).To(Succeed())
+		suite.Remove(ctx, env, adapter("replicasets.apps"))
+		Expect(allCosts(Default, ns)).To(Equal(before))
+		allPlanned(ns, "web", 9)
+	})
+
+	It("goes, and with all the others the costs, also where the policy that asked for them cannot be read any more", func() {
+		names := []string{"deployments.apps", "replicasets.apps"}
+		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, names...)).To(Succeed()) })
+		Expect(env.Patch(ctx, policy, `{"spec":{"target":{"kinds":[{"group":"apps","kind":"StatefulSet"}]}}}`)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(message(g, policy, v1alpha1.ConditionReady)).To(ContainSubstring("StatefulSet"))
+		}).Should(Succeed())
+		Expect(allCosts(Default, ns)).NotTo(BeEmpty())
+		for _, name := range names {
+			Expect(env.Client.Delete(ctx, adapter(name))).To(Succeed())
+		}
+		for _, name := range names {
+			Eventually(func() error { return suite.Vanished(ctx, env, adapter(name)) }).Should(Succeed())
+		}
+		gone(Default)
+		suite.Remove(ctx, env, policy)
+	})
+})
