@@ -273,6 +273,18 @@ func TestOffAndLimits(t *testing.T) {
 	}
 }
 
+// TestWhatIsOffHoldsNothingUp: what the tuner would change, and may not, is no change that others wait for.
+func TestWhatIsOffHoldsNothingUp(t *testing.T) {
+	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, memory: "Off"}]}`)
+	a := live(t, mind(t, p), own(), 3*24*time.Hour).Advice
+	if cpu := a.Amounts[amountOf("app", workload.CPU)]; cpu == 0 || cpu > 600 {
+		t.Errorf("it asks for %dm after three days", cpu)
+	}
+	if _, asked := a.Amounts[amountOf("app", workload.Memory)]; asked {
+		t.Error("it asks for memory, which is Off")
+	}
+}
+
 // TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
 func TestAnEditByTheOwnerCounts(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
