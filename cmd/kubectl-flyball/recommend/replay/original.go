@@ -15,7 +15,7 @@ import (
 )
 
 // Original is the profile that has the formulas of mercari/tortoise.
-const Original = "Tortoise"
+const Original = classic.Profile
 
 // lostAfter is how long before the instant asked for the last sample may be. Gaps between samples are not taken for lost metrics: a
 // history may be coarser.
