@@ -59,6 +59,12 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 	}
 	for _, r := range rights {
 		switch named := p.Target.Kinds(); {
+		case r.Governors:
+			for kind, by := range adapters {
+				if by.CanGovern() && !a.isClusterScoped(kind) {
+					add(r, kind, false)
+				}
+			}
 		case !r.OnSelected():
 			add(r, r.Kind, true)
 		case len(named) > 0:

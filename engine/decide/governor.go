@@ -35,14 +35,33 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
-// forItself leaves out what is meant for the object that the target governs. It reuses the list given.
+// forItself leaves out what is meant for the object that the target governs, or for what governs the target. It reuses the list given.
 func forItself(intents []workload.Intent) []workload.Intent {
-	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned })
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })
 }
 
 // lasting leaves out what is set once as well. It reuses the list given.
 func lasting(intents []workload.Intent) []workload.Intent {
-	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.Once })
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
+}
+
+// fromGoverned gathers what the policies of the object that a governor governs ask of the governor, and says when that can next change.
+func (d decider) fromGoverned(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
+	if k.Releasing || obj.Deleting {
+		return nil, wake
+	}
+	tk, governed := d.governed(k, obj)
+	if governed == nil {
+		return nil, wake
+	}
+	a := d.ask(tk, governed, nil)
+	for _, in := range a.intents {
+		if in.ForGovernors {
+			in.ForGovernors = false
+			intents = append(intents, in)
+		}
+	}
+	return intents, a.wake
 }
 
 // eachGovernor yields the governors of an object that are in use, in order.
@@ -82,7 +101,8 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 	var all *workload.Bounds
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
 		a := d.ask(gk, governor, nil)
-		plan, _ := pipeline.Merge(append(forItself(a.intents), d.keepers(gk, governor)...)...)
+		tuned, _ := d.fromGoverned(gk, governor)
+		plan, _ := pipeline.Merge(slices.Concat(forItself(a.intents), tuned, d.keepers(gk, governor))...)
 		b, err := gk.Adapter.Bounds(governor, plan)
 		if err != nil || b.Min == nil && b.Max == nil {
 			return

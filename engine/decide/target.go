@@ -60,7 +60,10 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	onBehalf, wake := d.onBehalf(k, obj)
 	intents, v.Wake = append(intents, onBehalf...), Earliest(v.Wake, wake)
 
-	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(onBehalf, v.Opinions)...)
+	tuned, wake := d.fromGoverned(k, obj)
+	intents, v.Wake = append(intents, tuned...), Earliest(v.Wake, wake)
+
+	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, tuned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfThoseThatLeft(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
@@ -144,6 +147,9 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	in.Target.Ref = k.Ref(obj)
 	_, in.Target.Governs = k.Adapter.Governs(obj)
 	in.Target.Governed = len(d.w.Governors(in.Target.Ref)) > 0
+	if adviser, ok := d.w.(Adviser); ok {
+		in.Advice = adviser.Advice(in.Target.Ref)
+	}
 	return in
 }
 
@@ -160,6 +166,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *S
 		// A policy that cannot decide neither changes anything nor gives anything back.
 		d.Intents = []workload.Intent{{By: p.ID, Class: workload.ClassKeep}}
 	}
+	o.Silent = len(d.Intents) == 0
 	for _, intent := range d.Intents {
 		o.Class = intent.Class
 		if intent.ForGoverned {
@@ -248,6 +255,11 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 // Recaller is a World that remembers, of objects whose ledger cannot be read any more, the policies that it was of.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
+}
+
+// Adviser is a World in which something was found for targets from what their pods used.
+type Adviser interface {
+	Advice(workload.Ref) *workload.Advice
 }
 
 func hasOpinion(opinions []Opinion, p *Policy) bool {

@@ -19,6 +19,8 @@ type Input struct {
 	Target workload.Observed
 	// NamespaceAwakeUntil is the instant until which the target's namespace is kept awake; zero if it is not.
 	NamespaceAwakeUntil time.Time
+	// Advice is what was found for the target from what its pods used; nil: nothing is known (yet).
+	Advice *workload.Advice
 }
 
 // Decision is what a pipeline ends in.

@@ -51,6 +51,8 @@ type AdaptedKind struct {
 	Scales bool
 	// Governs is true where objects of the kind own the replicas of other objects.
 	Governs bool
+	// Requests is true where it is known what the pods of objects of the kind request.
+	Requests bool
 	// HeedsCosts is true where the controller of objects of the kind deletes pods of a lower deletion cost first.
 	HeedsCosts bool
 	// Version is the API version in use; empty: not known.
@@ -61,7 +63,8 @@ type AdaptedKind struct {
 
 // Adapted gives what an adapter says of its kind; version is the API version in use, empty if that is not known.
 func Adapted(a *adapter.Adapter, version string) AdaptedKind {
-	k := AdaptedKind{Scales: a.Can(v1alpha1.CapabilityScale), Governs: a.CanGovern(), HeedsCosts: a.Can(v1alpha1.CapabilityDeletionCost), Refers: a.Refers, Version: version}
+	k := AdaptedKind{Scales: a.Can(v1alpha1.CapabilityScale), Governs: a.CanGovern(), Requests: a.Can(v1alpha1.CapabilityResources),
+		HeedsCosts: a.Can(v1alpha1.CapabilityDeletionCost), Refers: a.Refers, Version: version}
 	k.Min, k.Max = a.Floors()
 	return k
 }

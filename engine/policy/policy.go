@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,7 +84,7 @@ type Policy struct {
 	Down, Up Limit
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
-	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker, Judge and PodOrderer. Nil: nothing more.
+	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner. Nil: nothing more.
 	Extras any
 	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.
 	Invalid field.ErrorList
@@ -173,6 +174,15 @@ func (p *Policy) Template() *Template {
 	return nil
 }
 
+// Wants says whether a capability is among those that an adapter needs.
+func (p *Policy) Wants(c v1alpha1.Capability) bool { return slices.Contains(p.Needs, c) }
+
+// Tuner gives what learns from the use of pods; nil: the policy does not.
+func (p *Policy) Tuner() Tuner {
+	t, _ := p.Extras.(Tuner)
+	return t
+}
+
 // Reporter gives the policy's own part of the status; nil: it has none.
 func (p *Policy) Reporter() Reporter {
 	r, _ := p.Extras.(Reporter)
@@ -182,7 +192,7 @@ func (p *Policy) Reporter() Reporter {
 // SetsValues says whether the policy sets values on its targets and neither puts them to sleep nor wakes them.
 func (p *Policy) SetsValues() bool {
 	r := p.Reporter()
-	return r != nil && r.AppliedLimit() > 0
+	return r != nil && r.AppliedLimit() > 0 || p.Tuner() != nil
 }
 
 // Field names what in the spec asks for a facet at an instant; empty if nothing does, or the policy cannot tell.

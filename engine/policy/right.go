@@ -15,6 +15,9 @@ type Right struct {
 	Verb string
 	// Kind is that of the objects; zero: every kind that the policy selects and whose adapter can do what it needs.
 	Kind schema.GroupKind
+	// Governors is true where the objects are the autoscalers of what the policy selects: every kind whose objects own the replicas of
+	// others.
+	Governors bool
 	// Field is where the spec asks for it, for messages.
 	Field string
 	// Asks is the part of the spec that asks for it. An edit that leaves it as it is asks for nothing new.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -43,5 +44,53 @@ func TestAPolicyThatPanicsStopsNoOther(t *testing.T) {
 	}
 	if good := find("good"); good == nil || good.IsBroken() {
 		t.Errorf("the other one is %+v", good)
+	}
+}
+
+// A calendar or an adapter whose reading panics is one that cannot be read. The others are taken over in the same transaction.
+func TestCalendarsAndAdaptersThatPanicStopNoOther(t *testing.T) {
+	const bad, good = "ovens.bakery.example.com", "stoves.bakery.example.com"
+	w := world.New(target.Scope{})
+	w.PanicOver(bad)
+	calendar := func(name string) *v1alpha1.Calendar {
+		c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.Spec.Dates = []v1alpha1.CalendarDate{{Date: "2037-12-25"}}
+		return c
+	}
+	adapter := func(name, kind string) *v1alpha1.Adapter {
+		a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		a.Spec.Target.Group, a.Spec.Target.Kind, a.Spec.Target.Versions = "bakery.example.com", kind, []string{"v1"}
+		a.Spec.Scale = []v1alpha1.ScaleComponent{{Name: "trays", Replicas: ".spec.trays"}}
+		return a
+	}
+	kind := schedule.Kinds()[0]
+	uses := func(name, calendar string) *v1alpha1.Schedule {
+		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+		s.Spec.Upscale, s.Spec.Downscale, s.Spec.Calendars = "0 8 * * *", "0 20 * * *", []v1alpha1.CalendarRef{{Name: calendar, Effect: v1alpha1.EffectAsleep}}
+		return s
+	}
+	w.Update(func(tx *world.Tx) {
+		if errs := tx.SetCalendar(calendar(bad)); len(errs) != 1 || !strings.Contains(errs.ToAggregate().Error(), "a stone in the works") {
+			t.Errorf("the calendar that panics: %v", errs)
+		}
+		if errs := tx.SetCalendar(calendar(good)); len(errs) > 0 {
+			t.Errorf("the other one: %v", errs)
+		}
+		tx.SetAdapter(adapter(bad, "Oven"), false)
+		tx.SetAdapter(adapter(good, "Stove"), false)
+		tx.SetPolicy(kind, uses("bad", bad))
+		tx.SetPolicy(kind, uses("good", good))
+	})
+	adapters := w.Snapshot().Adapters()
+	if a := adapters[schema.ParseGroupResource(bad)]; a == nil || a.Compiled != nil {
+		t.Errorf("the adapter that panics is %+v", a)
+	}
+	if a := adapters[schema.ParseGroupResource(good)]; a == nil || a.Compiled == nil {
+		t.Errorf("the other one is %+v", a)
+	}
+	for name, broken := range map[string]bool{"bad": true, "good": false} {
+		if p := w.Snapshot().Find(workload.Policy{Kind: kind.Name, Namespace: "shop", Name: name}); p == nil || p.IsBroken() != broken {
+			t.Errorf("the policy that uses the %s calendar is %+v", name, p)
+		}
 	}
 }

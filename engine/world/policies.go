@@ -158,9 +158,16 @@ func (e *policyEditor) remove(id workload.Policy) {
 	e.count(old, -1)
 }
 
+// amountsKey stands for requests and target utilisations among the annotation keys that are counted. No key has a space in it.
+const amountsKey = "requests and utilisation"
+
 // count adds to the counts of the annotation keys of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
-	for _, keys := range [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations} {
+	all := [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations}
+	if looksAtAmounts(p.Policy.Policy) {
+		all = append(all, []string{amountsKey})
+	}
+	for _, keys := range all {
 		for _, key := range keys {
 			if e.keys[key] += by; e.keys[key] == 0 {
 				delete(e.keys, key)

@@ -29,6 +29,8 @@ type Snapshot struct {
 	namespaces Objects
 	set        *freeze.Set
 	loaded     bool
+	// advice is what was found for targets; all snapshots share it.
+	advice *advice
 }
 
 // calendar is a Calendar object.
@@ -58,7 +60,7 @@ type Adapter struct {
 func emptySnapshot() *Snapshot {
 	return &Snapshot{
 		policies: newPolicyIndex(), calendars: map[string]calendar{}, kinds: map[schema.GroupKind]*Kind{},
-		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{},
+		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{},
 	}
 }
 
@@ -272,8 +274,8 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
 			keys.Match = append(keys.Match, p.Template().AnnotationKeys()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
-			keys.Amounts = keys.Amounts || slices.Contains(p.Needs, v1alpha1.CapabilityResources) || slices.Contains(p.Needs, v1alpha1.CapabilityUtilisation)
 		}
+		keys.Amounts = keys.Amounts || s.keepsAmounts(gk, p)
 	}
 	keys.Match = append(keys.Match, s.set.AnnotationKeys()...)
 	slices.Sort(keys.Match)

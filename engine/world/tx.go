@@ -16,7 +16,6 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -46,6 +45,7 @@ type PolicyChange struct {
 // Tx is a transaction. It must not be used once Update has returned.
 type Tx struct {
 	scope        target.Scope
+	read         readers
 	authorsAsked bool
 	before       *Snapshot
 	next         Snapshot
@@ -61,9 +61,15 @@ type Tx struct {
 	gone       sets.Set[workload.Policy]
 }
 
-func newTx(scope target.Scope, before *Snapshot) *Tx {
+// readers make something of the specs of objects that are no policies. Tests have others.
+type readers struct {
+	calendar func(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList)
+	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
+}
+
+func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 	return &Tx{
-		scope: scope, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
+		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
 		rules: map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
 	}
 }
@@ -240,7 +246,7 @@ func (tx *Tx) recompile(pick func(*Policy) bool) {
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	var days timeline.Timeline
 	var errs field.ErrorList
-	if fault := safely(func() { days, errs = when.Calendar(c.Name, c.Spec, field.NewPath("spec")) }); fault != nil {
+	if fault := safely(func() { days, errs = tx.read.calendar(c.Name, c.Spec, field.NewPath("spec")) }); fault != nil {
 		errs = field.ErrorList{fault}
 	}
 	revision := revisionOf(c.UID, c.Generation)
@@ -289,7 +295,7 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
 	}
 	var compiled *adapter.Adapter
 	var errs field.ErrorList
-	fault := safely(func() { compiled, errs = adapter.Compile(a.Name, a.Spec, adapter.Keys{}) })
+	fault := safely(func() { compiled, errs = tx.read.adapter(a.Name, a.Spec, adapter.Keys{}) })
 	if fault == nil && len(errs) == 0 { // else its controller says why
 		next.Compiled = compiled
 	}

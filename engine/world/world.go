@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,6 +37,7 @@ type World struct {
 	scope   target.Scope
 	current atomic.Pointer[Snapshot]
 	loaded  chan struct{}
+	read    readers
 	// authorsAsked is that of policy.Context.
 	authorsAsked bool
 
@@ -48,7 +50,7 @@ type World struct {
 
 // New makes an empty World. scope is what compiling a selection needs to know of the cluster; see the function Scope.
 func New(scope target.Scope) *World {
-	w := &World{scope: scope, loaded: make(chan struct{})}
+	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
 	w.current.Store(emptySnapshot())
 	return w
 }
@@ -84,7 +86,7 @@ func (w *World) Update(run func(*Tx)) *Change {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	before := w.current.Load()
-	tx := newTx(w.scope, before)
+	tx := newTx(w.scope, w.read, before)
 	tx.authorsAsked = w.authorsAsked
 	run(tx)
 	next, change := tx.commit()

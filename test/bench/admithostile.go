@@ -80,7 +80,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := overTLS(gate.Bound(judge, logr.Discard()))
+	server := overTLS(gate.Bound(judge, nil, logr.Discard()))
 	defer server.Close()
 	quiet := func() (times, error) { return b.ask(ctx, server, body) }
 	hostile := 0

@@ -1,8 +1,11 @@
 package court
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +16,13 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
+
+// What one list, and all lists of an object together, may hold where they are merged by the keys of their elements. That takes more than the
+// square of the length: a hundred kilobytes of containers took minutes.
+const maxListed, maxListedInAll = 250, 2000
+
+// errListed is why a manifest, the object or the last applied manifest is not merged.
+var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists, takes too long to compare: ask about an action instead", maxListed, maxListedInAll)
 
 // applied is an object once a manifest is applied to it, as kubectl apply works it out: what the manifest says is laid over the
 // object, and what the last applied manifest said and this one does not is taken away. Fields that nobody speaks of stay.
@@ -34,6 +44,11 @@ func applied(live, manifest []byte) ([]byte, error) {
 		}
 		return jsonpatch.MergePatch(live, patch)
 	}
+	for _, document := range [][]byte{live, manifest, last} {
+		if err := checkLists(document); err != nil {
+			return nil, fmt.Errorf("apply a manifest: %w", err)
+		}
+	}
 	schemaOf, err := strategicpatch.NewPatchMetaFromStruct(typed)
 	if err != nil {
 		return nil, fmt.Errorf("apply a manifest: %w", err)
@@ -43,4 +58,39 @@ func applied(live, manifest []byte) ([]byte, error) {
 		return nil, fmt.Errorf("apply a manifest: %w", err)
 	}
 	return strategicpatch.StrategicMergePatchUsingLookupPatchMeta(live, patch, schemaOf)
+}
+
+// checkLists refuses JSON whose lists are too long to be merged.
+func checkLists(document []byte) error {
+	tokens := json.NewDecoder(bytes.NewReader(document))
+	tokens.UseNumber()
+	const object = -1
+	var open []int // for each bracket that is open, an object or how many elements the list has so far
+	all := 0
+	for {
+		token, err := tokens.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		closes := token == json.Delim('}') || token == json.Delim(']')
+		if closes {
+			open = open[:len(open)-1]
+			continue
+		}
+		if n := len(open); n > 0 && open[n-1] != object {
+			open[n-1]++
+			if all++; open[n-1] > maxListed || all > maxListedInAll {
+				return errListed
+			}
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, object)
+		case json.Delim('['):
+			open = append(open, 0)
+		}
+	}
 }

@@ -55,17 +55,24 @@ type api struct {
 	limits  *limits
 	// bounded reads the body within bounds, and answers.
 	bounded http.Handler
+	// comparing has whose manifest is compared with the live object: one at a time, so that it takes no more than one core.
+	comparing chan struct{}
 }
 
 // New makes the handler of Path.
 func New(o Options) http.Handler {
-	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), limits: newLimits(o.Rate, o.Pace)}
+	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), limits: newLimits(o.Rate, o.Pace), comparing: make(chan struct{}, 1)}
 	a.Rights = admit.NewReviews(o.Rights, o.Pace)
-	a.bounded = gate.Bound(http.HandlerFunc(a.answer), o.Log)
+	a.bounded = gate.Bound(http.HandlerFunc(a.answer), func(req *http.Request) string { return callerOf(req.Context()).Username }, o.Log)
 	return a
 }
 
 type callerKey struct{}
+
+// callerOf is who asks, once that is known.
+func callerOf(ctx context.Context) *authenticationv1.UserInfo {
+	return ctx.Value(callerKey{}).(*authenticationv1.UserInfo)
+}
 
 // ServeHTTP implements http.Handler. Who asks is known before anything of the body is read.
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -114,7 +121,7 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 
 // review reads a review and gives it back with its answer.
 func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Review, error) {
-	caller := ctx.Value(callerKey{}).(*authenticationv1.UserInfo)
+	caller := callerOf(ctx)
 	r, err := decode(body)
 	if err != nil {
 		return nil, faultf(http.StatusBadRequest, "%v", err)
@@ -135,6 +142,14 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 	if a.Ready != nil {
 		if err := a.Ready(req); err != nil {
 			return nil, &fault{http.StatusServiceUnavailable, err.Error(), time.Second}
+		}
+	}
+	if q.Manifest != nil {
+		select {
+		case a.comparing <- struct{}{}:
+			defer func() { <-a.comparing }()
+		case <-ctx.Done():
+			return nil, &fault{http.StatusTooManyRequests, "too many manifests at once", time.Second}
 		}
 	}
 	answer, err := a.Court.Answer(ctx, q)

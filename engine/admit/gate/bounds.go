@@ -116,19 +116,24 @@ func checkDepth(body []byte) error {
 type Bounds struct {
 	small, large *places
 	slotTime     time.Duration
+	asker        Asker
 	log          logr.Logger
 	// logged is when an overload was logged last, in nanoseconds.
 	logged atomic.Int64
 }
 
-// NewBounds makes bounds in which nobody is yet.
+// NewBounds makes bounds of admission reviews in which nobody is yet.
 func NewBounds(log logr.Logger) *Bounds {
-	return &Bounds{small: newPlaces(smallPlaces), large: newPlaces(largePlaces), slotTime: slotTime, log: log}
+	return &Bounds{small: newPlaces(smallPlaces), large: newPlaces(largePlaces), slotTime: slotTime, asker: askerOf, log: log}
 }
 
-// Bound serves a handler of reviews within the same bounds as a Server does, to anybody, as a webhook that fails closed.
-func Bound(handler http.Handler, log logr.Logger) http.Handler {
+// Bound serves a handler within bounds of its own that are as wide as those of a Server, to anybody, as a webhook that fails closed. user
+// says whose a request is; nil: an admission review says so itself.
+func Bound(handler http.Handler, user func(*http.Request) string, log logr.Logger) http.Handler {
 	b := NewBounds(log)
+	if user != nil {
+		b.asker = func(req *http.Request, _ []byte) string { return shareOf(user(req)) }
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { b.serve(handler, w, req, false) })
 }
 
@@ -156,7 +161,7 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 		b.refuse(w, req, open, body, err)
 		return
 	}
-	release, ok := among.share(askerOf(body))
+	release, ok := among.share(b.asker(req, body))
 	if !ok {
 		b.refuse(w, req, open, body, b.tooMany(req))
 		return

@@ -19,9 +19,11 @@ import (
 const (
 	// OpenSuffix ends the path of a webhook that fails open.
 	OpenSuffix = "/open"
-	// newcomerTime is how long a connection may stay over which nobody has shown that they know the path.
-	newcomerTime = 10 * time.Second
-	// maxNewcomers is how many such connections there may be; then the oldest is closed. Those of API servers take milliseconds.
+	// NewcomerTime is how long a connection may stay over which nobody has shown that they know the path. It is over the 90 s for which an
+	// API server keeps a connection that it does not use: API servers dial ahead, and use one that they had not needed at once later. If the
+	// server ended it just then, the request would be lost, and API servers do not repeat it.
+	NewcomerTime = 100 * time.Second
+	// maxNewcomers is how many such connections there may be; then the oldest is closed.
 	maxNewcomers = 256
 )
 
@@ -99,7 +101,7 @@ func (n *Newcomers) Context(ctx context.Context, conn net.Conn) context.Context 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c.at = n.all.PushBack(c)
-	c.timer = time.AfterFunc(newcomerTime, c.close)
+	c.timer = time.AfterFunc(NewcomerTime, c.close)
 	if n.all.Len() > maxNewcomers {
 		go n.all.Front().Value.(*newcomer).close()
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 
@@ -40,10 +41,18 @@ func (p *places) share(who string) (release func(), ok bool) {
 
 const accounts = "system:serviceaccount:"
 
-// askerOf says who asks by a review. Service accounts of one namespace are one: who may make one there may make many. A review that
-// does not say is nobody's, and nobody is one too.
-func askerOf(body []byte) string {
-	user := gjson.GetBytes(body, "request.userInfo.username").String()
+// Asker says who asks by a request with a body, as places are shared out.
+type Asker func(req *http.Request, body []byte) string
+
+// askerOf says who asks by an admission review: the API server has written it there. A review that does not say is nobody's, and nobody
+// is one too.
+func askerOf(_ *http.Request, body []byte) string {
+	return shareOf(gjson.GetBytes(body, "request.userInfo.username").String())
+}
+
+// shareOf says whose share the requests of a user are of. Service accounts of one namespace are one: who may make one there may make
+// many.
+func shareOf(user string) string {
 	if rest, ok := strings.CutPrefix(user, accounts); ok {
 		namespace, _, _ := strings.Cut(rest, ":")
 		return accounts + namespace

@@ -3,15 +3,54 @@ package gate
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-logr/logr/testr"
 )
 
 // by is a review of a user, padded to a size in bytes.
 func by(user string, size int) string {
 	return fmt.Sprintf(`{"request":{"uid":"u-1","userInfo":{"username":%q},"object":"%s"}}`, user, strings.Repeat("a", size))
+}
+
+// Who asks by anything else than an admission review is who the handler knows them to be: the body has no say.
+func TestPlacesOfKnownUsersAreShared(t *testing.T) {
+	inside, release := make(chan struct{}, smallPlaces), make(chan struct{})
+	bounded := Bound(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Slow") != "" {
+			inside <- struct{}{}
+			<-release
+		}
+	}), func(req *http.Request) string { return req.Header.Get("User") }, testr.New(t))
+	ask := func(user, slow string) int {
+		req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(by("bob", 10)))
+		req.Header.Set("User", user)
+		req.Header.Set("Slow", slow)
+		w := httptest.NewRecorder()
+		bounded.ServeHTTP(w, req)
+		return w.Code
+	}
+	var hanging sync.WaitGroup
+	for range smallPlaces / 2 {
+		hanging.Go(func() { ask("mallory", "1") })
+	}
+	for range smallPlaces / 2 {
+		<-inside
+	}
+	if code := ask("mallory", ""); code != http.StatusTooManyRequests {
+		t.Errorf("whoever has half of the places gets %d", code)
+	}
+	for _, user := range []string{"alice", "bob"} {
+		if code := ask(user, ""); code != http.StatusOK {
+			t.Errorf("%s gets %d", user, code)
+		}
+	}
+	close(release)
+	hanging.Wait()
 }
 
 // One user, a few of them, or all service accounts of a namespace, leave places for others, however many reviews they send and however

@@ -23,10 +23,9 @@ const (
 	// idleTimeout is well over the 90 s for which an API server keeps a connection that it does not use, so that it is the API
 	// server that ends it: a request that crosses with the end of its connection is lost, and API servers do not repeat it.
 	idleTimeout = 5 * time.Minute
-	// maxHeader is the size of the largest header in bytes, headerTime how long it may take, and answerTime how long an answer may
-	// take from there on.
+	// maxHeader is the size of the largest header in bytes, and answerTime how long an answer may take from there on. A header may take as
+	// long as a connection may stay unused: net/http counts the time of the first one from the connection's begin.
 	maxHeader  = 64 << 10
-	headerTime = 5 * time.Second
 	answerTime = 30 * time.Second
 	// lastRequests is how long requests under way may take at the end: twice as long as API servers wait for an answer.
 	lastRequests = 2 * registration.Timeout * time.Second
@@ -65,14 +64,8 @@ func (s *Server) serve(ctx context.Context) error {
 	guarded := &gate.Gate{
 		Tokens: s.certs.tokens, Inner: s.web.WebhookMux(), Bounds: gate.NewBounds(s.options.Log), Public: s.public, Certified: s.options.ClientCA != "",
 	}
-	server := &http.Server{
-		Handler:     s.closeWhenDraining(guarded),
-		TLSConfig:   secured,
-		ConnContext: new(gate.Newcomers).Context,
-		// Faults of clients are not logged: anybody could fill the log.
-		ErrorLog:       log.New(io.Discard, "", 0),
-		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + gate.BodyTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
-	}
+	server := over(s.closeWhenDraining(guarded))
+	server.TLSConfig = secured
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -90,6 +83,17 @@ func (s *Server) serve(ctx context.Context) error {
 		_ = server.Close()
 	}
 	return nil
+}
+
+// over serves a handler within the bounds of time and size that hold for connections. That of a body is the handler's.
+func over(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:     handler,
+		ConnContext: new(gate.Newcomers).Context,
+		// Faults of clients are not logged: anybody could fill the log.
+		ErrorLog:       log.New(io.Discard, "", 0),
+		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: gate.NewcomerTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
+	}
 }
 
 // closeWhenDraining ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the

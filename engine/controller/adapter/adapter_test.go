@@ -3,10 +3,40 @@ package adapter
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// faulty is a client that panics over one adapter, and knows none else.
+type faulty struct{ client.Client }
+
+func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	if key.Name == "bad" {
+		panic("a stone in the works")
+	}
+	return errors.New("not now")
+}
+
+// TestAFaultDoesNotKeepTheManagerFromStarting: nobody recovers from what panics before the controller runs.
+func TestAFaultDoesNotKeepTheManagerFromStarting(t *testing.T) {
+	var logged strings.Builder
+	c := &Controller{Options: Options{Client: faulty{}, Log: funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})}}
+	for _, name := range []string{"bad", "other"} {
+		if err := c.settle(t.Context(), name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, want := range []string{`"adapter"="bad"`, "a stone in the works", `"adapter"="other"`, "not now"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("%s is not in the log: %s", want, logged.String())
+		}
+	}
+}
 
 // TestAdaptersSettleTogether has each one wait for all others: one after the other they would wait for ever.
 func TestAdaptersSettleTogether(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 // The API server keeps whatever the schema lets through. What this program cannot decode makes every list of the kind fail, so
 // that one object takes all policies of its kind out of use. So each value that the schema of a field accepts must decode.
 func TestWhateverTheSchemaAcceptsDecodes(t *testing.T) {
-	resources := map[string]string{"Adapter": "adapters", "Calendar": "calendars"}
+	resources := map[string]string{"Adapter": "adapters", "Calendar": "calendars", "Recommendation": "recommendations"}
 	for _, kind := range kinds.All() {
 		resources[kind.Name] = kind.Resource
 	}

@@ -9,11 +9,12 @@ import (
 	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/trigger"
 )
 
 var (
-	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds())
+	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds(), tortoise.Kinds())
 	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.Acts() })
 	byName = index(all)
 )

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -138,6 +141,38 @@ var _ = Describe("The evaluate API", func() {
 		Expect(slow.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnprocessableEntity), "another user has not asked yet")
 	})
 
+	It("shares its places out by caller", func() {
+		ns := suite.Namespace(ctx, env)
+		var asked atomic.Int32
+		release := make(chan struct{})
+		hanging := served(evaluate.Options{Rate: 1000, KindOf: func(gk schema.GroupKind) (court.Kind, bool) {
+			if gk.Kind == "Slow" {
+				asked.Add(1)
+				<-release
+			}
+			return court.Kind{}, false
+		}})
+		greedy, modest := *hanging, *hanging
+		greedy.token, modest.token = pipelines.of(ns, "greedy").token, pipelines.of(suite.Namespace(ctx, env), "modest").token
+		question := func(kind string) []byte {
+			return fmt.Appendf(nil, `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{"action":"Scale","object":{"kind":%q,"namespace":%q,"name":"a"}}}`, kind, ns)
+		}
+		var all sync.WaitGroup
+		DeferCleanup(func() { close(release); all.Wait() })
+		var refused atomic.Int32
+		for range 100 {
+			all.Go(func() {
+				defer GinkgoRecover()
+				if greedy.post(http.MethodPost, evaluate.Path, question("Slow")).Code == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
+			})
+		}
+		Eventually(func() int32 { return asked.Load() + refused.Load() }).Should(BeEquivalentTo(100))
+		Expect(asked.Load()).To(And(BeNumerically(">", 0), BeNumerically("<=", 64)), "at most half of the places")
+		Expect(modest.post(http.MethodPost, evaluate.Path, question("Quick")).Code).To(Equal(http.StatusUnprocessableEntity), "another caller gets an answer")
+	})
+
 	It("has a step for pipelines that fails closed", func() {
 		text, err := os.ReadFile(filepath.Join(env.Root, "docs", "evaluate.md"))
 		Expect(err).NotTo(HaveOccurred())
@@ -186,7 +221,9 @@ var _ = Describe("The evaluate API", func() {
 // served is the API without a manager, which knows the API server and no adapters.
 func served(o evaluate.Options) *pipeline {
 	GinkgoHelper()
-	o.KindOf = func(schema.GroupKind) (court.Kind, bool) { return court.Kind{}, false }
+	if o.KindOf == nil {
+		o.KindOf = func(schema.GroupKind) (court.Kind, bool) { return court.Kind{}, false }
+	}
 	o.Tokens, o.Rights = clients().AuthenticationV1().TokenReviews(), clients().AuthorizationV1().SubjectAccessReviews()
 	o.Clock, o.Pace = realclock.RealClock{}, realclock.RealClock{}
 	server := httptest.NewServer(evaluate.New(o))

@@ -2,12 +2,12 @@
 
 {{/* All kinds of policies. */}}
 {{- define "flyball.policies" -}}
-changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertriggers, deletioncosts, freezeexceptions, maintenancewindows, schedules, triggers
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers, deletioncosts, freezeexceptions, maintenancewindows, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* Those that act on targets: Flyball keeps a finalizer on them. */}}
 {{- define "flyball.policies.acting" -}}
-changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusterschedules, clustertriggers, deletioncosts, maintenancewindows, schedules, triggers
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers, deletioncosts, maintenancewindows, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* All others. */}}
@@ -22,7 +22,7 @@ changefreezes, clusterchangefreezes, clustermaintenancewindows, maintenancewindo
 
 {{/* Those in namespaces that the role edit gives the right to write. */}}
 {{- define "flyball.policies.edit" -}}
-deletioncosts, schedules, triggers
+deletioncosts, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* Those in namespaces that it takes the role admin to write. */}}

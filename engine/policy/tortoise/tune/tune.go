@@ -69,6 +69,8 @@ func (s Spec) limits(name string) Limits {
 type Observed struct {
 	Now     time.Time
 	Setting Setting
+	// Since is since when there could have been samples; zero: always. Before that, silence says nothing.
+	Since time.Time
 	// Replicas are those wanted now, Ready those that are ready.
 	Replicas, Ready int
 	// Stuck says that the autoscaler cannot read its metrics.
@@ -245,6 +247,9 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 	s := &t.State
 	seen := phase.Seen{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.model != nil && seasonal(t.model)}
 	if newest := t.Usage.Newest(); !newest.IsZero() {
+		if o.Since.After(newest) {
+			newest = o.Since
+		}
 		seen.Silent = max(o.Now.Sub(newest), 0)
 	}
 	if !o.Stuck {

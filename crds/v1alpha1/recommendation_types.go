@@ -1,0 +1,212 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TunedTarget names the object that something was learnt of, and the policy that asked for it.
+type TunedTarget struct {
+	// Group of the object; empty for the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Kind of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Name of the object, in the same namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// RecommendationSpec says what a Recommendation is about. Flyball writes it.
+type RecommendationSpec struct {
+	// Target is the object that the numbers are for.
+	Target TunedTarget `json:"target"`
+	// Policy is the one that recommends, as Kind/namespace/name or Kind/name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=600
+	Policy string `json:"policy"`
+}
+
+// RecommendedRequest is one request.
+type RecommendedRequest struct {
+	// Own is what the owner of the target asks for; absent where that is nothing.
+	// +optional
+	Own *resource.Quantity `json:"own,omitempty"`
+	// Recommended is what should be asked for.
+	Recommended resource.Quantity `json:"recommended"`
+	// Applied is true where the target has the recommended value.
+	Applied bool `json:"applied"`
+	// Reason says why it is that.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// RecommendedContainer has the requests of one container.
+type RecommendedContainer struct {
+	// Name of the container, or of another component that requests resources.
+	Name string `json:"name"`
+	// CPU in cores.
+	// +optional
+	CPU *RecommendedRequest `json:"cpu,omitempty"`
+	// Memory in bytes.
+	// +optional
+	Memory *RecommendedRequest `json:"memory,omitempty"`
+}
+
+// RecommendedNumber is one number of an autoscaler.
+type RecommendedNumber struct {
+	// Own is what the owner of the autoscaler asks for; absent where that is nothing.
+	// +optional
+	Own *int32 `json:"own,omitempty"`
+	// Recommended is what should be asked for.
+	Recommended int32 `json:"recommended"`
+	// Applied is true where the autoscaler has the recommended value.
+	Applied bool `json:"applied"`
+	// Reason says why it is that.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// RecommendedAutoscaler has the numbers of the autoscaler that governs the target.
+type RecommendedAutoscaler struct {
+	// Kind and group of the autoscaler, for example HorizontalPodAutoscaler.autoscaling; empty: there is none.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Name of the autoscaler, in the same namespace; empty: there is none.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Min is the minimum now.
+	Min RecommendedNumber `json:"min"`
+	// Max is the maximum.
+	Max RecommendedNumber `json:"max"`
+	// MinByHour are the minima of the next 24 hours as far as they can be told, from the current hour on.
+	// +optional
+	// +kubebuilder:validation:MaxItems=24
+	// +listType=atomic
+	MinByHour []int32 `json:"minByHour,omitempty"`
+	// Utilisation is the target for CPU, in percent of the request.
+	// +optional
+	Utilisation *RecommendedNumber `json:"utilisation,omitempty"`
+}
+
+// RecommendedDemand is what the numbers are for: the CPU demand over all pods of the container that is scaled by replicas.
+type RecommendedDemand struct {
+	// Container that is scaled.
+	Container string `json:"container"`
+	// Expected demand now.
+	Expected resource.Quantity `json:"expected"`
+	// Upper is what demand is not above until a pod that starts now serves.
+	Upper resource.Quantity `json:"upper"`
+	// Loss is how far the forecast misses, in thousandths (the mean pinball loss of logarithms): the lower, the surer.
+	Loss int64 `json:"lossPerMille"`
+}
+
+// RecommendationStatus has the numbers. Those that were not found yet are absent.
+type RecommendationStatus struct {
+	// Phase of the target: Initializing, GatheringData, PartlyWorking, Working, Emergency or BackToNormal.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// PhaseReason says what led there, or what is waited for.
+	// +optional
+	PhaseReason string `json:"phaseReason,omitempty"`
+	// Mode of the policy: with Off nothing is applied.
+	// +optional
+	Mode TortoiseMode `json:"mode,omitempty"`
+	// DecidedTime is when the numbers became what they are.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	DecidedTime *metav1.Time `json:"decidedTime,omitempty"`
+	// Containers have the requests.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Containers []RecommendedContainer `json:"containers,omitempty"`
+	// Autoscaler has bounds and target utilisation. Without an autoscaler they are what one would be given, and nothing is applied.
+	// +optional
+	Autoscaler *RecommendedAutoscaler `json:"autoscaler,omitempty"`
+	// Demand is what the numbers are for.
+	// +optional
+	Demand *RecommendedDemand `json:"demand,omitempty"`
+	// Reasons are all lines of the last decision that changed something.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Recommendation has what was found for one target. It goes with the target.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=frec,categories=flyball
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.status.mode`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.containers[0].cpu.recommended`
+// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.containers[0].memory.recommended`
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.status.autoscaler.min.recommended`
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.status.autoscaler.max.recommended`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Recommendation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec RecommendationSpec `json:"spec"`
+	// +optional
+	Status RecommendationStatus `json:"status,omitempty"`
+}
+
+// RecommendationList is a list of Recommendations.
+// +kubebuilder:object:root=true
+type RecommendationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Recommendation `json:"items"`
+}
+
+// UsageCheckpointSpec is what was learnt of one target.
+type UsageCheckpointSpec struct {
+	// Target is the object that it was learnt of.
+	Target TunedTarget `json:"target"`
+	// Policy is the one that it was learnt for, as Kind/namespace/name or Kind/name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=600
+	Policy string `json:"policy"`
+	// TargetUID is that of the target: an object that was made anew under the same name is another one.
+	// +kubebuilder:validation:MaxLength=128
+	TargetUID string `json:"targetUID"`
+	// Data is what was learnt, compressed, in base 64: 64 KiB at most before that.
+	// +kubebuilder:validation:MaxLength=87384
+	Data string `json:"data"`
+}
+
+// UsageCheckpoint keeps what was learnt of one target over restarts. It goes with the target. Nobody but Flyball writes it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fuc,categories=flyball
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type UsageCheckpoint struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec UsageCheckpointSpec `json:"spec"`
+}
+
+// UsageCheckpointList is a list of UsageCheckpoints.
+// +kubebuilder:object:root=true
+type UsageCheckpointList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []UsageCheckpoint `json:"items"`
+}

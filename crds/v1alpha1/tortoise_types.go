@@ -1,0 +1,283 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TortoiseMode says what becomes of what is recommended.
+// +kubebuilder:validation:Enum=Off;Auto;Emergency
+type TortoiseMode string
+
+// Modes of a Tortoise.
+const (
+	// TortoiseOff recommends and changes nothing.
+	TortoiseOff TortoiseMode = "Off"
+	// TortoiseAuto carries out what is recommended.
+	TortoiseAuto TortoiseMode = "Auto"
+	// TortoiseEmergency is Auto in which capacity never falls, until somebody takes it back.
+	TortoiseEmergency TortoiseMode = "Emergency"
+)
+
+// ScalingPolicy says how a container gets more of a resource.
+// +kubebuilder:validation:Enum=Horizontal;Vertical;Off
+type ScalingPolicy string
+
+// Scaling policies.
+const (
+	// ScaleHorizontal: by more replicas. The request is chosen together with them.
+	ScaleHorizontal ScalingPolicy = "Horizontal"
+	// ScaleVertical: by a larger request.
+	ScaleVertical ScalingPolicy = "Vertical"
+	// ScaleOff: the request stays as its owner has it.
+	ScaleOff ScalingPolicy = "Off"
+)
+
+// MemoryPolicy says how a container gets more memory: Vertical, by a larger request, or Off.
+// +kubebuilder:validation:Enum=Vertical;Off
+type MemoryPolicy string
+
+// TortoiseProfile says how much risk is worth how much money.
+// +kubebuilder:validation:Enum=Lean;Balanced;Safe
+type TortoiseProfile string
+
+// Profiles of a Tortoise.
+const (
+	ProfileLean     TortoiseProfile = "Lean"
+	ProfileBalanced TortoiseProfile = "Balanced"
+	ProfileSafe     TortoiseProfile = "Safe"
+)
+
+// Percentage is a whole number of percent as text, for example 20%.
+// +kubebuilder:validation:MaxLength=5
+// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,3})%$`
+type Percentage string
+
+// Quantities are an amount of CPU, of memory, or of both.
+type Quantities struct {
+	// CPU in cores.
+	// +optional
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// Memory in bytes.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+}
+
+// TunedResources says how the requests of a container are tuned.
+type TunedResources struct {
+	// Container by its name. "*" is every container that has no entry of its own.
+	// +optional
+	// +kubebuilder:default="*"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Container string `json:"container,omitempty"`
+	// CPU: Horizontal, Vertical or Off. One container of a target is scaled by Horizontal: the one that an attached autoscaler looks at,
+	// else the one that requests most. CPU of all others is Vertical. Default: Horizontal for the one, Vertical for all others.
+	// +optional
+	CPU ScalingPolicy `json:"cpu,omitempty"`
+	// Memory: Vertical or Off. Default: Vertical.
+	// +optional
+	Memory MemoryPolicy `json:"memory,omitempty"`
+	// Min is the least that may be requested. Default: 10m and 50Mi; for the container that is scaled by Horizontal, 50m.
+	// +optional
+	Min *Quantities `json:"min,omitempty"`
+	// Max is the most that may be requested. Default: 10 cores and 10Gi, or what the owner requests where that is more.
+	// +optional
+	Max *Quantities `json:"max,omitempty"`
+}
+
+// TunedReplicas bounds the bounds of autoscalers.
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="replicas.min must not be above replicas.max"
+// +kubebuilder:validation:XValidation:rule="!has(self.preferredMax) || !has(self.max) || self.preferredMax <= self.max",message="replicas.preferredMax must not be above replicas.max"
+type TunedReplicas struct {
+	// Min is the lowest minimum that an autoscaler gets. Default: 3, or what its owner has where that is less.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Min *int32 `json:"min,omitempty"`
+	// Max is the maximum that an autoscaler gets. Default: what its owner has.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Max *int32 `json:"max,omitempty"`
+	// PreferredMax is how many replicas there should not be more of: larger requests are preferred to that. Default: 30, and at most max.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	PreferredMax *int32 `json:"preferredMax,omitempty"`
+}
+
+// TunedHistory says where usage comes from.
+type TunedHistory struct {
+	// Source is Metrics: the metrics API (metrics.k8s.io), from now on.
+	// +optional
+	// +kubebuilder:default=Metrics
+	// +kubebuilder:validation:Enum=Metrics
+	Source string `json:"source,omitempty"`
+}
+
+// TunedVertical says how requests change.
+type TunedVertical struct {
+	// Apply is RollOut: requests change in the pod template, so that every change of them is a roll-out.
+	// +optional
+	// +kubebuilder:default=RollOut
+	// +kubebuilder:validation:Enum=RollOut
+	Apply string `json:"apply,omitempty"`
+	// Cooldown is the least time between two changes of requests, up or down. What is short of memory does not wait. Default: 1h.
+	// +optional
+	// +kubebuilder:default="1h"
+	Cooldown Duration `json:"cooldown,omitempty"`
+	// MaxStepDown is the most that one change takes away from a request.
+	// +optional
+	// +kubebuilder:default="20%"
+	MaxStepDown Percentage `json:"maxStepDown,omitempty"`
+	// MaxStepUp is the most that one change adds to a request.
+	// +optional
+	// +kubebuilder:default="100%"
+	MaxStepUp Percentage `json:"maxStepUp,omitempty"`
+}
+
+// TortoiseRules are what a Tortoise and a ClusterTortoise share.
+type TortoiseRules struct {
+	// Mode: Off recommends only, Auto carries out, Emergency carries out and lowers nothing.
+	// +optional
+	// +kubebuilder:default=Off
+	Mode TortoiseMode `json:"mode,omitempty"`
+	// Resources says what is tuned of which container. Default: CPU and memory of all.
+	// +optional
+	// +kubebuilder:default={{container: "*"}}
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=container
+	Resources []TunedResources `json:"resources,omitempty"`
+	// Replicas bounds the bounds of the autoscaler that governs a target. A target without one keeps its replicas.
+	// +optional
+	// +kubebuilder:default={}
+	Replicas TunedReplicas `json:"replicas,omitempty"`
+	// History says where usage comes from.
+	// +optional
+	// +kubebuilder:default={}
+	History TunedHistory `json:"history,omitempty"`
+	// Vertical says how requests change.
+	// +optional
+	// +kubebuilder:default={}
+	Vertical TunedVertical `json:"vertical,omitempty"`
+	// Profile: Lean saves most, Safe risks least.
+	// +optional
+	// +kubebuilder:default=Balanced
+	Profile TortoiseProfile `json:"profile,omitempty"`
+	// Priority decides between policies that set the same: the higher wins, and at equal priority more capacity. The default is below that of
+	// schedules and triggers.
+	// +optional
+	// +kubebuilder:default=-100
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// TortoiseSpec tunes selected objects of its own namespace.
+type TortoiseSpec struct {
+	// Target selects the objects whose pods are tuned. Autoscalers are not targets: the one that governs a target is found by itself.
+	// +optional
+	// +kubebuilder:default={}
+	Target        TargetSelector `json:"target,omitempty"`
+	TortoiseRules `json:",inline"`
+}
+
+// ClusterTortoiseSpec tunes selected objects of many namespaces.
+type ClusterTortoiseSpec struct {
+	// Target selects the objects whose pods are tuned; it names namespaces or a namespace selector.
+	Target        ClusterTargetSelector `json:"target"`
+	TortoiseRules `json:",inline"`
+}
+
+// PhaseCount is how many targets are in a phase.
+type PhaseCount struct {
+	// Phase of the targets.
+	Phase string `json:"phase"`
+	// Targets in it.
+	Targets int32 `json:"targets"`
+}
+
+// TortoiseStatus is what a Tortoise reports.
+type TortoiseStatus struct {
+	PolicyStatus `json:",inline"`
+	// Phase is that of all targets, or the phases with how many targets are in each.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// Phases counts the targets by phase.
+	// +optional
+	// +listType=map
+	// +listMapKey=phase
+	Phases []PhaseCount `json:"phases,omitempty"`
+	// Saved is what targets request less by what is recommended, pods included; with mode Off it is what they would. What they request
+	// more is taken off.
+	// +optional
+	Saved *Quantities `json:"saved,omitempty"`
+	// NextChangeTime is when the next change of a request is due that is known of.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	NextChangeTime *metav1.Time `json:"nextChangeTime,omitempty"`
+}
+
+// Tortoise tunes requests, bounds and target utilisation of objects of its own namespace, together, from what they used.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ftt,categories=flyball
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
+// +kubebuilder:printcolumn:name="Saved CPU",type=string,JSONPath=`.status.saved.cpu`
+// +kubebuilder:printcolumn:name="Saved memory",type=string,JSONPath=`.status.saved.memory`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextChangeTime`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Tortoise struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec TortoiseSpec `json:"spec"`
+	// +optional
+	Status TortoiseStatus `json:"status,omitempty"`
+}
+
+// TortoiseList is a list of Tortoises.
+// +kubebuilder:object:root=true
+type TortoiseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Tortoise `json:"items"`
+}
+
+// ClusterTortoise is a Tortoise over many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fctt,categories=flyball
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
+// +kubebuilder:printcolumn:name="Saved CPU",type=string,JSONPath=`.status.saved.cpu`
+// +kubebuilder:printcolumn:name="Saved memory",type=string,JSONPath=`.status.saved.memory`
+// +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextChangeTime`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterTortoise struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterTortoiseSpec `json:"spec"`
+	// +optional
+	Status TortoiseStatus `json:"status,omitempty"`
+}
+
+// ClusterTortoiseList is a list of ClusterTortoises.
+// +kubebuilder:object:root=true
+type ClusterTortoiseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterTortoise `json:"items"`
+}

@@ -1,0 +1,65 @@
+package controller_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"flyball.dev/flyball/engine/controller"
+)
+
+// TestAPanicStaysThatObjectsOwn: a reconciler that panics over one object looks at the others, and again at that one.
+func TestAPanicStaysThatObjectsOwn(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var once sync.Once
+	enough := make(chan struct{})
+	opts := controller.Options(1, controller.Retry{Min: time.Millisecond, Max: time.Millisecond})
+	opts.Reconciler = reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[req.Name]++; seen["bad"] >= 3 && seen["good"] > 0 {
+			once.Do(func() { close(enough) })
+		}
+		if req.Name == "bad" {
+			panic("a stone in the works")
+		}
+		return reconcile.Result{}, nil
+	})
+	running, err := ctrlcontroller.NewUnmanaged("test", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests controller.Requests
+	if err := running.Watch(requests.Source()); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- running.Start(ctx) }()
+	for _, name := range []string{"bad", "good"} {
+		for added := false; !added; { // what is asked for before the controller runs is dropped
+			requests.Add("", name)
+			mu.Lock()
+			added = seen[name] > 0
+			mu.Unlock()
+			if ctx.Err() != nil {
+				t.Fatalf("%s was never looked at", name)
+			}
+		}
+	}
+	select {
+	case <-enough:
+	case <-ctx.Done():
+		t.Errorf("looked at %v", seen)
+	}
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}

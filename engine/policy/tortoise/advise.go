@@ -1,0 +1,200 @@
+package tortoise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// advise makes of a setting what is asked of the target and its autoscaler. Nil: too little was seen, so what was set stays.
+func (m *mind) advise(seen policy.Seen, now phase.Phase) *workload.Advice {
+	if now == phase.Initializing || now == phase.GatheringData {
+		return nil
+	}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}}
+	for name, r := range m.Setting.Requests {
+		if m.tunes(name, workload.CPU) {
+			a.Amounts[request(name, workload.CPU)] = r.CPU
+		}
+		if m.tunes(name, workload.Memory) {
+			a.Amounts[request(name, workload.Memory)] = r.Memory
+		}
+	}
+	if m.horizontal(seen) {
+		m.adviseGovernor(a, seen.Governor)
+	}
+	if last := m.last(); m.AmountsSince.IsZero() || !last.SameAmounts(a) {
+		m.AmountsSince = seen.Now
+	}
+	if last := m.last(); m.BoundsSince.IsZero() || !last.SameBounds(a) {
+		m.BoundsSince = seen.Now
+	}
+	m.Asked = asked{Amounts: listed(a.Amounts), Min: a.Min, Max: a.Max, Targets: listed(a.Targets)}
+	a.AmountsSince, a.BoundsSince = m.AmountsSince, m.BoundsSince
+	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
+		a.Lines = append(a.Lines, of+": "+m.Reasons[of])
+	}
+	return a
+}
+
+// adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.
+func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor) {
+	if g.Bounds.Min == nil || *g.Bounds.Min > 0 {
+		a.Min = ptr.To(int64(m.Setting.Min))
+	}
+	a.Max = ptr.To(int64(m.Setting.Max))
+	for _, u := range g.Utilisation {
+		if u.Resource == workload.CPU && (u.Container == "" || u.Container == m.Scaled) && m.Setting.Utilisation > 0 {
+			if a.Targets == nil {
+				a.Targets = map[workload.Amount]int64{}
+			}
+			a.Targets[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}] = int64(m.Setting.Utilisation)
+		}
+	}
+}
+
+func request(name string, of workload.Resource) workload.Amount {
+	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
+}
+
+// report tells people of what was found.
+func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
+	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"], Mode: m.rules.modeOr()}
+	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
+		return st
+	}
+	decided := m.AmountsSince
+	if m.BoundsSince.After(decided) {
+		decided = m.BoundsSince
+	}
+	st.DecidedTime = &metav1.Time{Time: decided.Truncate(time.Second)}
+	for _, name := range slices.Sorted(maps.Keys(m.Setting.Requests)) {
+		st.Containers = append(st.Containers, m.reportContainer(name))
+	}
+	st.Autoscaler = m.reportGovernor(seen, spec)
+	for _, n := range m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU) {
+		st.Autoscaler.MinByHour = append(st.Autoscaler.MinByHour, int32(n))
+	}
+	st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)), Loss: int64(1000 * r.Loss)}
+	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
+		st.Reasons = append(st.Reasons, of+": "+m.Reasons[of])
+	}
+	if len(st.Reasons) > maxReasons {
+		st.Reasons = st.Reasons[:maxReasons]
+	}
+	return st
+}
+
+// maxReasons is how many lines a Recommendation has at most.
+const maxReasons = 64
+
+func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
+	own, now := m.Own[name], m.Setting.Requests[name]
+	c := v1alpha1.RecommendedContainer{Name: name}
+	cpuReason := m.Reasons[name+" cpu"]
+	if name == m.Scaled {
+		cpuReason = m.Reasons["request"]
+	}
+	if own.CPU > 0 {
+		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, cpuReason)}
+	}
+	if own.Memory > 0 {
+		c.Memory = &v1alpha1.RecommendedRequest{Own: ptr.To(inBytes(own.Memory)), Recommended: inBytes(now.Memory),
+			Reason: m.why(name, workload.Memory, m.Reasons[name+" memory"])}
+	}
+	return c
+}
+
+// why is the reason for a request.
+func (m *mind) why(name string, of workload.Resource, reason string) string {
+	switch {
+	case !m.tunes(name, of):
+		return "spec.resources says Off"
+	case reason == "":
+		return "as its owner has it: too little is known yet"
+	}
+	return reason
+}
+
+func (m *mind) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.RecommendedAutoscaler {
+	a := &v1alpha1.RecommendedAutoscaler{
+		Min: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Min), Reason: m.Reasons["min"]},
+		Max: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Max), Reason: "spec.replicas.max"},
+	}
+	if m.rules.max == nil {
+		a.Max.Reason = "what the owner has"
+	}
+	if m.Setting.Utilisation > 0 {
+		a.Utilisation = &v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Utilisation), Reason: m.Reasons["utilisation"]}
+	}
+	g := seen.Governor
+	switch {
+	case g == nil:
+		a.Min.Reason = fmt.Sprintf("no autoscaler governs it: its %s stay", workload.Count(spec.Bounds.Min, "replica"))
+		a.Max.Reason = a.Min.Reason
+		return a
+	case !m.horizontal(seen):
+		a.Min.Reason = fmt.Sprintf("the CPU of %s is %s: bounds stay", m.Scaled, m.rules.of(m.Scaled).cpu)
+		a.Max.Reason = a.Min.Reason
+	}
+	a.Kind, a.Name = g.GroupKind.String(), g.Name
+	a.Min.Own, a.Max.Own = number(g.Bounds.Min), number(g.Bounds.Max)
+	if u := utilisationOf(g, m.Scaled); u > 0 && a.Utilisation != nil {
+		a.Utilisation.Own = ptr.To(int32(u))
+	} else {
+		a.Utilisation = nil
+	}
+	return a
+}
+
+func number(n *int64) *int32 {
+	if n == nil {
+		return nil
+	}
+	return ptr.To(int32(min(*n, maxReplicas)))
+}
+
+func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }
+
+func inBytes(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
+
+// saved is what is requested less than its owner does, over all pods.
+func (m *mind) saved(seen policy.Seen) workload.Requests {
+	var s workload.Requests
+	for name, own := range m.Own {
+		now := m.Setting.Requests[name]
+		s.MilliCPU += (own.CPU - now.CPU) * int64(seen.Replicas)
+		s.MemoryBytes += (own.Memory - now.Memory) * int64(seen.Replicas)
+	}
+	return s
+}
+
+// next is when the next step of the request is due that is known of.
+func (m *mind) next() time.Time {
+	s := &m.tuner.State
+	if s.Wanted == 0 || s.Resized.IsZero() {
+		return time.Time{}
+	}
+	if _, more := m.rules.guard.Step(m.Setting.Requests[m.Scaled].CPU, s.Wanted, false); !more {
+		return time.Time{}
+	}
+	return s.Resized.Add(m.rules.cooldown)
+}
+
+func (r *rules) modeOr() v1alpha1.TortoiseMode {
+	if r.mode == "" {
+		return v1alpha1.TortoiseOff
+	}
+	return r.mode
+}

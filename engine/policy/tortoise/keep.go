@@ -1,0 +1,132 @@
+package tortoise
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// maxKept is how many bytes are kept of a target at most.
+const maxKept = 64 << 10
+
+// keptVersion is the form of kept. Another one is refused: the history begins anew.
+const keptVersion = 1
+
+// kept is what is kept of a mind.
+type kept struct {
+	Version int
+	Memory  memory
+	State   tune.State
+	Usage   []byte
+}
+
+// asked is what the last advice asked for, in a form that can be kept.
+type asked struct {
+	Amounts, Targets []amount
+	Min, Max         *int64
+}
+
+// amount is one value that was asked for.
+type amount struct {
+	workload.Amount
+	Value int64
+}
+
+func listed(m map[workload.Amount]int64) []amount {
+	var all []amount
+	for _, key := range workload.SortedAmounts(m) {
+		all = append(all, amount{key, m[key]})
+	}
+	return all
+}
+
+func mapped(all []amount) map[workload.Amount]int64 {
+	m := map[workload.Amount]int64{}
+	for _, a := range all {
+		m[a.Amount] = a.Value
+	}
+	return m
+}
+
+// last is the last advice.
+func (m *memory) last() *workload.Advice {
+	return &workload.Advice{Amounts: mapped(m.Asked.Amounts), Min: m.Asked.Min, Max: m.Asked.Max, Targets: mapped(m.Asked.Targets)}
+}
+
+// Keep implements policy.Mind. Where all that was learnt is too much, containers that are not scaled are left out, the last one first.
+func (m *mind) Keep() []byte {
+	history := m.tuner.Usage
+	for drop := len(history.Containers()) - 1; ; drop-- {
+		out := m.pack(history)
+		if len(out) <= maxKept || drop < 0 {
+			return out
+		}
+		if smaller, err := usage.Unmarshal(history.Marshal()); err == nil {
+			if name := smaller.Containers()[drop]; name != m.Scaled {
+				smaller.Reset(name)
+			}
+			history = smaller
+		}
+	}
+}
+
+func (m *mind) pack(history *usage.Target) []byte {
+	text, err := json.Marshal(kept{Version: keptVersion, Memory: m.memory, State: m.tuner.State, Usage: history.Marshal()})
+	if err != nil {
+		return nil // a number that is none: nothing of it is worth keeping
+	}
+	var out bytes.Buffer
+	w, _ := flate.NewWriter(&out, flate.BestCompression) // the level exists
+	_, _ = w.Write(text)                                 // to memory
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// newMind makes a mind from what was kept; from nothing, one that knows nothing.
+func newMind(r *rules, from []byte) (*mind, error) {
+	m := &mind{rules: r, tuner: tune.New()}
+	if len(from) == 0 {
+		return m, nil
+	}
+	const most = 16 << 20 // nobody has written more than that
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
+	if err != nil {
+		return nil, fmt.Errorf("unpack what was learnt: %w", err)
+	}
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		return nil, fmt.Errorf("read what was learnt: %w", err)
+	}
+	if k.Version != keptVersion {
+		return nil, fmt.Errorf("what was learnt has the form %d, and %d is known", k.Version, keptVersion)
+	}
+	if m.tuner.Usage, err = usage.Unmarshal(k.Usage); err != nil {
+		return nil, fmt.Errorf("read what was learnt: %w", err)
+	}
+	m.memory, m.tuner.State = k.Memory, k.State
+	return m, nil
+}
+
+var _ policy.Tuner = (*tortoise)(nil)
+
+// Precedence implements policy.Tuner.
+func (t *tortoise) Precedence() int32 { return t.rules.priority }
+
+// NewMind implements policy.Tuner.
+func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
+
+// Adopt implements policy.Tuner.
+func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
+	if m, ok := old.(*mind); ok {
+		m.rules = &t.rules
+		return m
+	}
+	return old
+}

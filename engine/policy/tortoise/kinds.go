@@ -1,0 +1,41 @@
+package tortoise
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+)
+
+// Kinds are the rows of tortoises in the table of policy kinds.
+func Kinds() []policy.Kind {
+	return policy.Pair(KindName, "tortoises",
+		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Parts {
+			return parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
+		}),
+		policy.NewKind[v1alpha1.ClusterTortoise, v1alpha1.ClusterTortoiseList](CompileCluster, func(t *v1alpha1.ClusterTortoise) policy.Parts {
+			return parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
+		}))
+}
+
+// parts lists the kinds of the target: whether a policy is valid can depend on them. One that only recommends takes no right. One that
+// carries out takes that to change what it selects, and the autoscalers of that.
+func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Parts {
+	kinds := make([]schema.GroupKind, len(refs))
+	for i, ref := range refs {
+		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
+	}
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: func() []policy.Right {
+		if isOff(rules.Mode) {
+			return nil
+		}
+		asks := []any{target, rules.Resources, rules.Replicas, rules.Profile}
+		return []policy.Right{
+			{Verb: "patch", Field: "spec.target.kinds", Asks: asks},
+			{Verb: "patch", Governors: true, Field: "spec.mode", Asks: asks},
+		}
+	}}
+}
+
+// isOff says whether a mode changes nothing.
+func isOff(mode v1alpha1.TortoiseMode) bool { return mode == "" || mode == v1alpha1.TortoiseOff }

@@ -1,0 +1,231 @@
+package tortoise
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// mind learns of one target and decides for it.
+type mind struct {
+	rules *rules
+	tuner *tune.Tuner
+	memory
+}
+
+// memory is what a mind remembers besides what the tuner does.
+type memory struct {
+	// Own are the requests as their owner had them when they were last looked at, Setting what was last recommended.
+	Own     map[string]tune.Request
+	Setting tune.Setting
+	// Scaled is the container whose CPU is scaled by replicas.
+	Scaled string
+	// AmountsSince and BoundsSince are since when requests, and the numbers of the autoscaler, are what they are.
+	AmountsSince, BoundsSince time.Time
+	// Asked is what the last advice asked for.
+	Asked asked
+	// Reasons are the newest ones, by what they are of.
+	Reasons map[string]string
+}
+
+var _ policy.Mind = (*mind)(nil)
+
+// Observe implements policy.Mind.
+func (m *mind) Observe(samples ...policy.Sample) {
+	for _, s := range samples {
+		m.tuner.Observe(usage.Sample(s))
+	}
+}
+
+// Decide implements policy.Mind.
+func (m *mind) Decide(seen policy.Seen) policy.Found {
+	m.follow(seen)
+	if m.Scaled == "" {
+		return policy.Found{Trouble: "no container requests CPU, so there is nothing to tune", Report: v1alpha1.RecommendationStatus{
+			Phase: string(phase.Initializing), PhaseReason: "no container requests CPU", Mode: m.rules.modeOr(),
+		}}
+	}
+	spec := m.spec(seen)
+	r := m.tuner.Decide(spec, tune.Observed{Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: seen.Ready})
+	for _, why := range r.Reasons {
+		m.Reasons[why.Of] = why.Text
+	}
+	m.pin(&r.Setting, seen.Own)
+	m.Setting = r.Setting
+	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: m.next()}
+	found.Advice = m.advise(seen, r.Phase)
+	found.Report = m.report(seen, spec, r)
+	return found
+}
+
+// follow takes over what the owner asks for. Where that has changed, what was recommended begins anew from there.
+func (m *mind) follow(seen policy.Seen) {
+	if m.Reasons == nil {
+		m.Reasons = map[string]string{}
+	}
+	own := map[string]tune.Request{}
+	for _, a := range seen.Own {
+		if a.Requests != (workload.Requests{}) {
+			own[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
+		}
+	}
+	if m.Setting.Requests == nil {
+		m.Setting.Requests = map[string]tune.Request{}
+	}
+	for name, now := range own {
+		if before, known := m.Own[name]; !known || before != now {
+			m.Setting.Requests[name] = now
+			if known {
+				m.tuner.State.Resized = seen.Now
+			}
+		}
+	}
+	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
+	m.Own = own
+	m.Scaled = m.scaledAmong(seen)
+	if g := seen.Governor; g == nil {
+		m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = seen.Replicas, seen.Replicas, 0
+	} else if m.BoundsSince.IsZero() {
+		m.Setting.Min, m.Setting.Max = ownBounds(g, seen.Replicas)
+		m.Setting.Utilisation = utilisationOf(g, m.Scaled)
+	}
+}
+
+// scaledAmong is the container that is scaled by replicas: the one that the spec says, the one that the autoscaler looks at, the one that it
+// was, or the one that requests most.
+func (m *mind) scaledAmong(seen policy.Seen) string {
+	for _, c := range m.rules.containers {
+		if c.cpu == v1alpha1.ScaleHorizontal && c.name != allContainers && m.Own[c.name].CPU > 0 {
+			return c.name
+		}
+	}
+	if g := seen.Governor; g != nil {
+		for _, u := range g.Utilisation {
+			if u.Resource == workload.CPU && u.Container != "" && m.Own[u.Container].CPU > 0 {
+				return u.Container
+			}
+		}
+	}
+	if m.Own[m.Scaled].CPU > 0 {
+		return m.Scaled
+	}
+	most := ""
+	for _, name := range slices.Sorted(maps.Keys(m.Own)) {
+		if m.Own[name].CPU > m.Own[most].CPU {
+			most = name
+		}
+	}
+	return most
+}
+
+// horizontal says whether replicas are tuned: something governs them, and the spec does not say otherwise.
+func (m *mind) horizontal(seen policy.Seen) bool {
+	how := m.rules.of(m.Scaled).cpu
+	return seen.Governor != nil && (how == "" || how == v1alpha1.ScaleHorizontal)
+}
+
+// spec is what the tuner is asked for.
+func (m *mind) spec(seen policy.Seen) tune.Spec {
+	r := m.rules
+	spec := tune.Defaults(r.profile, m.Scaled)
+	spec.Guard, spec.Cooldown, spec.Manual = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency
+	if m.horizontal(seen) {
+		least, greatest := ownBounds(seen.Governor, seen.Replicas)
+		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = r.replicaBounds(least, greatest)
+	} else {
+		n := max(seen.Replicas, 1)
+		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = n, n, n
+	}
+	spec.Limits = map[string]tune.Limits{}
+	for name, own := range m.Own {
+		rule := r.of(name)
+		l := rule.limits
+		if !rule.given.maxCPU {
+			l.Max.CPU = max(l.Max.CPU, own.CPU)
+		}
+		if !rule.given.maxMemory {
+			l.Max.Memory = max(l.Max.Memory, own.Memory)
+		}
+		if name == m.Scaled {
+			if rule.given.minCPU {
+				spec.Bounds.MinRequest = l.Min.CPU
+			}
+			spec.Bounds.MaxRequest = l.Max.CPU
+			spec.Bounds.MinRequest = min(spec.Bounds.MinRequest, spec.Bounds.MaxRequest)
+			if rule.cpu == v1alpha1.ScaleOff {
+				spec.Bounds.MinRequest, spec.Bounds.MaxRequest = own.CPU, own.CPU
+			}
+		}
+		spec.Limits[name] = l
+	}
+	return spec
+}
+
+// pin leaves what is not tuned as its owner has it.
+func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
+	for _, a := range own {
+		r, known := s.Requests[a.Component]
+		if !known {
+			continue
+		}
+		if !m.tunes(a.Component, workload.CPU) {
+			r.CPU = a.Requests.MilliCPU
+		}
+		if !m.tunes(a.Component, workload.Memory) {
+			r.Memory = a.Requests.MemoryBytes
+		}
+		s.Requests[a.Component] = r
+	}
+}
+
+// tunes says whether a request is tuned: its owner has one, and the spec does not say Off.
+func (m *mind) tunes(name string, of workload.Resource) bool {
+	rule, own := m.rules.of(name), m.Own[name]
+	if of == workload.CPU {
+		return own.CPU > 0 && rule.cpu != v1alpha1.ScaleOff
+	}
+	return own.Memory > 0 && rule.memory != "Off"
+}
+
+// ownBounds are the bounds that the owner gave an autoscaler, of a target that has so many replicas.
+func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
+	least, greatest = 1, max(replicas, 1)
+	if g.Bounds.Min != nil {
+		least = int(*g.Bounds.Min)
+	}
+	if g.Bounds.Max != nil {
+		greatest = int(*g.Bounds.Max)
+	}
+	return least, greatest
+}
+
+// utilisationOf is the target for the CPU of a container, or of whole pods; 0: there is none.
+func utilisationOf(g *policy.SeenGovernor, container string) int {
+	for _, u := range g.Utilisation {
+		if u.Resource == workload.CPU && (u.Container == container || u.Container == "") {
+			return int(u.Percent)
+		}
+	}
+	return 0
+}
+
+// trouble names what in the spec does not fit the target.
+func (m *mind) trouble(seen policy.Seen) string {
+	for _, c := range m.rules.containers {
+		has := slices.ContainsFunc(seen.Own, func(a workload.Allocation) bool { return a.Component == c.name })
+		if c.name != allContainers && !has {
+			return "spec.resources names the container " + c.name + ", which it does not have"
+		}
+	}
+	if len(seen.Own) > usage.MaxContainers {
+		return "it has more containers than are learnt of"
+	}
+	return ""
+}

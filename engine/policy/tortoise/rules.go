@@ -1,0 +1,241 @@
+package tortoise
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// Defaults where an object was not completed by its schema.
+const (
+	defaultMin, defaultPreferred = 3, 30
+	defaultCooldown              = time.Hour
+	allContainers                = "*"
+	// maxReplicas is the most replicas that may be asked for.
+	maxReplicas = 100_000
+)
+
+// rules are compiled rules, with all defaults.
+type rules struct {
+	mode       v1alpha1.TortoiseMode
+	profile    optimize.Profile
+	guard      optimize.Guard
+	cooldown   time.Duration
+	priority   int32
+	containers []containerRule
+	// min, max and preferredMax are nil where they were not given.
+	min, max, preferredMax *int
+}
+
+// containerRule says what is tuned of a container.
+type containerRule struct {
+	name   string // allContainers: every one that has no entry
+	cpu    v1alpha1.ScalingPolicy
+	memory v1alpha1.MemoryPolicy
+	limits tune.Limits
+	// given says which ends of the limits were given.
+	given struct{ minCPU, maxCPU, maxMemory bool }
+}
+
+// of gives the rule for a container.
+func (r *rules) of(name string) containerRule {
+	all := containerRule{name: allContainers, limits: tune.DefaultLimits}
+	for _, c := range r.containers {
+		switch c.name {
+		case name:
+			return c
+		case allContainers:
+			all = c
+		}
+	}
+	return all
+}
+
+func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.ErrorList) {
+	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: optimize.DefaultGuard()}
+	var errs field.ErrorList
+	switch in.Mode {
+	case "", v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency:
+	default:
+		errs = append(errs, field.NotSupported(at.Child("mode"), in.Mode, []v1alpha1.TortoiseMode{v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency}))
+	}
+	name := in.Profile
+	if name == "" {
+		name = v1alpha1.ProfileBalanced
+	}
+	profile, ok := optimize.Profiles[string(name)]
+	if !ok {
+		errs = append(errs, field.NotSupported(at.Child("profile"), name, []v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe}))
+	}
+	out.profile = profile
+	if s := in.History.Source; s != "" && s != "Metrics" {
+		errs = append(errs, field.NotSupported(at.Child("history", "source"), s, []string{"Metrics"}))
+	}
+	errs = append(errs, out.compileReplicas(in.Replicas, at.Child("replicas"))...)
+	errs = append(errs, out.compileVertical(in.Vertical, at.Child("vertical"))...)
+	errs = append(errs, out.compileContainers(in.Resources, at.Child("resources"))...)
+	return out, errs
+}
+
+func (r *rules) compileReplicas(in v1alpha1.TunedReplicas, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, n := range []struct {
+		name string
+		in   *int32
+		out  **int
+	}{{"min", in.Min, &r.min}, {"max", in.Max, &r.max}, {"preferredMax", in.PreferredMax, &r.preferredMax}} {
+		if n.in == nil {
+			continue
+		}
+		if *n.in < 1 || *n.in > maxReplicas {
+			errs = append(errs, field.Invalid(at.Child(n.name), *n.in, fmt.Sprintf("must be from 1 to %d", maxReplicas)))
+		}
+		value := int(*n.in)
+		*n.out = &value
+	}
+	for _, n := range []struct {
+		name  string
+		value *int
+	}{{"min", r.min}, {"preferredMax", r.preferredMax}} {
+		if n.value != nil && r.max != nil && *n.value > *r.max {
+			errs = append(errs, field.Invalid(at.Child(n.name), *n.value, fmt.Sprintf("must not be above max, which is %d", *r.max)))
+		}
+	}
+	return errs
+}
+
+// replicaBounds are the bounds of the bounds of an autoscaler that its owner gave some of its own.
+func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred int) {
+	least, greatest, preferred = min(defaultMin, ownMin), ownMax, defaultPreferred
+	if r.min != nil {
+		least = *r.min
+	}
+	if r.max != nil {
+		greatest = *r.max
+	}
+	if r.preferredMax != nil {
+		preferred = *r.preferredMax
+	}
+	least = max(least, 1)
+	greatest = max(greatest, least)
+	return least, greatest, min(preferred, greatest)
+}
+
+func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if in.Apply != "" && in.Apply != "RollOut" {
+		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply, []string{"RollOut"}))
+	}
+	if in.Cooldown != "" {
+		d, err := timeline.ParseDuration(string(in.Cooldown))
+		if err != nil {
+			errs = append(errs, field.Invalid(at.Child("cooldown"), in.Cooldown, err.Error()))
+		}
+		r.cooldown = d
+	}
+	for _, p := range []struct {
+		name  string
+		text  v1alpha1.Percentage
+		most  int
+		share *float64
+	}{{"maxStepDown", in.MaxStepDown, 90, &r.guard.Down}, {"maxStepUp", in.MaxStepUp, 1000, &r.guard.Up}} {
+		if p.text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(string(p.text), "%"))
+		if err != nil || n < 1 || n > p.most || !strings.HasSuffix(string(p.text), "%") {
+			errs = append(errs, field.Invalid(at.Child(p.name), p.text, fmt.Sprintf("must be from 1%% to %d%%", p.most)))
+			continue
+		}
+		*p.share = float64(n) / 100
+	}
+	return errs
+}
+
+func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen, horizontal := map[string]bool{}, ""
+	for i, c := range in {
+		here := at.Index(i)
+		rule := containerRule{name: c.Container, cpu: c.CPU, memory: c.Memory, limits: tune.DefaultLimits}
+		if rule.name == "" {
+			rule.name = allContainers
+		}
+		if seen[rule.name] {
+			errs = append(errs, field.Duplicate(here.Child("container"), rule.name))
+		}
+		seen[rule.name] = true
+		switch c.CPU {
+		case "", v1alpha1.ScaleVertical, v1alpha1.ScaleOff:
+		case v1alpha1.ScaleHorizontal:
+			if rule.name != allContainers && horizontal != "" {
+				errs = append(errs, field.Invalid(here.Child("cpu"), c.CPU, fmt.Sprintf("container %s is Horizontal already: one can be", horizontal)))
+			}
+			if rule.name != allContainers {
+				horizontal = rule.name
+			}
+		default:
+			errs = append(errs, field.NotSupported(here.Child("cpu"), c.CPU, []v1alpha1.ScalingPolicy{v1alpha1.ScaleHorizontal, v1alpha1.ScaleVertical, v1alpha1.ScaleOff}))
+		}
+		if c.Memory != "" && c.Memory != "Vertical" && c.Memory != "Off" {
+			errs = append(errs, field.NotSupported(here.Child("memory"), c.Memory, []string{"Vertical", "Off"}))
+		}
+		rule.given.minCPU = c.Min != nil && c.Min.CPU != nil
+		rule.given.maxCPU, rule.given.maxMemory = c.Max != nil && c.Max.CPU != nil, c.Max != nil && c.Max.Memory != nil
+		errs = append(errs, compileLimits(&rule.limits, c, here)...)
+		r.containers = append(r.containers, rule)
+	}
+	return errs
+}
+
+// compileLimits reads the least and the most that may be requested.
+func compileLimits(l *tune.Limits, c v1alpha1.TunedResources, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, end := range []struct {
+		name string
+		in   *v1alpha1.Quantities
+		out  *tune.Request
+	}{{"min", c.Min, &l.Min}, {"max", c.Max, &l.Max}} {
+		if end.in == nil {
+			continue
+		}
+		here := at.Child(end.name)
+		if q := end.in.CPU; q != nil {
+			errs = append(errs, positive(q, here.Child("cpu"))...)
+			end.out.CPU = q.MilliValue()
+		}
+		if q := end.in.Memory; q != nil {
+			errs = append(errs, positive(q, here.Child("memory"))...)
+			end.out.Memory = q.Value()
+		}
+	}
+	if l.Min.CPU > l.Max.CPU {
+		errs = append(errs, field.Invalid(at.Child("min", "cpu"), fmt.Sprintf("%dm", l.Min.CPU), fmt.Sprintf("must not be above max.cpu, which is %dm", l.Max.CPU)))
+	}
+	if l.Min.Memory > l.Max.Memory {
+		errs = append(errs, field.Invalid(at.Child("min", "memory"), l.Min.Memory, fmt.Sprintf("must not be above max.memory, which is %d", l.Max.Memory)))
+	}
+	return errs
+}
+
+// most is what no request is above: a million cores, or a pebibyte.
+const most = 1 << 50
+
+func positive(q *resource.Quantity, at *field.Path) field.ErrorList {
+	if q.Sign() <= 0 {
+		return field.ErrorList{field.Invalid(at, q.String(), "must be above 0")}
+	}
+	if q.CmpInt64(most) > 0 {
+		return field.ErrorList{field.Invalid(at, q.String(), "is more than any node has")}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+// Package tortoise compiles a Tortoise or ClusterTortoise: it tunes what its targets request, and bounds and target utilisation of their
+// autoscalers, from what their pods used. The packages below it decide. What they found for a target comes to the pipeline as advice;
+// the pipeline only turns that into what is asked of the target and of what governs it.
+package tortoise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Kinds of policies, as ledger entries and messages name them.
+const (
+	KindName        = "Tortoise"
+	ClusterKindName = "ClusterTortoise"
+)
+
+// Context is what a policy needs to know besides its spec.
+type Context = policy.Context
+
+// Compile compiles a Tortoise. With errors, the policy returned is policy.Broken.
+func Compile(t *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
+	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	return compile(id, selector, errs, t.Spec.TortoiseRules, ctx)
+}
+
+// CompileCluster compiles a ClusterTortoise. With errors, the policy returned is policy.Broken.
+func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, field.ErrorList) {
+	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
+	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	return compile(id, selector, errs, t.Spec.TortoiseRules, ctx)
+}
+
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, ctx Context) (*policy.Policy, field.ErrorList) {
+	at := field.NewPath("spec")
+	r, es := compileRules(rules, at)
+	errs = append(errs, es...)
+	errs = append(errs, validateKinds(selector, ctx, at.Child("target", "kinds"))...)
+	t := &tortoise{id: id, rules: r}
+	if len(errs) > 0 {
+		broken := policy.Broken(id, errs)
+		broken.Extras = t
+		return broken, errs
+	}
+	return &policy.Policy{
+		ID:     id,
+		Target: selector,
+		Needs:  []v1alpha1.Capability{v1alpha1.CapabilityResources},
+		Pipeline: pipeline.Pipeline{
+			pipeline.Func("mode", t.mode),
+			pipeline.Func("known", t.known),
+			pipeline.Func("requests", t.requests),
+			pipeline.Func("autoscaler", t.autoscaler),
+		},
+		State:  t.state,
+		Extras: t,
+	}, nil
+}
+
+// validateKinds refuses kinds of which nobody knows what they request.
+func validateKinds(selector *target.Selector, ctx Context, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, gk := range selector.Kinds() {
+		if known, ok := ctx.Kind(gk); ok && !known.Requests {
+			errs = append(errs, field.Invalid(at, gk.String(), "its adapter does not say where requests are: see resources in the adapter"))
+		}
+	}
+	return errs
+}
+
+// tortoise is a compiled policy.
+type tortoise struct {
+	id    workload.Policy
+	rules rules
+}
+
+var _ policy.Reporter = (*tortoise)(nil)
+
+func (t *tortoise) mode(f *pipeline.Frame) error {
+	if isOff(t.rules.mode) {
+		f.Sayf("Off: nothing is changed")
+		f.Done = true
+	}
+	return nil
+}
+
+// known ends the run where nothing was found yet: what was set stays, on the target and on what governs it. Where another policy tunes the
+// target, this one asks for nothing.
+func (t *tortoise) known(f *pipeline.Frame) error {
+	switch a := f.Input.Advice; {
+	case a == nil:
+		f.Sayf("too little is known yet: what was set stays")
+		f.Decision.Intents = []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
+	case a.By != t.id:
+		f.Sayf("%s tunes it", a.By)
+	default:
+		if f.Tracing() {
+			f.Sayf("%s", strings.Join(a.Lines, "; "))
+		}
+		return nil
+	}
+	f.Done = true
+	return nil
+}
+
+// requests asks for what was found for the target itself. What somebody else has changed since is respected.
+func (t *tortoise) requests(f *pipeline.Frame) error {
+	a := f.Input.Advice
+	f.Sayf("%s", amountsText(a.Amounts))
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: a.Amounts, Reason: "tuned",
+	})
+	return nil
+}
+
+// autoscaler asks for what was found for what governs the target. It is enforced: in an emergency nobody is to take capacity away unseen.
+func (t *tortoise) autoscaler(f *pipeline.Frame) error {
+	a := f.Input.Advice
+	if a.Min == nil && a.Max == nil && len(a.Targets) == 0 {
+		f.Sayf("none governs it, or it is left alone")
+		return nil
+	}
+	f.Sayf("min %s, max %s, %s", numberText(a.Min), numberText(a.Max), amountsText(a.Targets))
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.BoundsSince, Enforce: true, ForGovernors: true,
+		Min: a.Min, Max: a.Max, Amounts: a.Targets, Reason: "tuned",
+	})
+	return nil
+}
+
+func numberText(n *int64) string {
+	if n == nil {
+		return "as it is"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// amountsText lists amounts in words.
+func amountsText(m map[workload.Amount]int64) string {
+	if len(m) == 0 {
+		return "no amounts"
+	}
+	var parts []string
+	for _, key := range workload.SortedAmounts(m) {
+		text := fmt.Sprintf("%d%%", m[key])
+		if key.Kind == workload.AmountRequest {
+			q := inBytes(m[key])
+			if key.Resource == workload.CPU {
+				q = milli(m[key])
+			}
+			text = q.String()
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", key, text))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// state is what status and printed columns show.
+func (t *tortoise) state(time.Time) policy.State {
+	if isOff(t.rules.mode) {
+		return policy.State{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}
+	}
+	return policy.State{Name: string(t.rules.mode), Active: string(t.rules.mode), Message: fmt.Sprintf("spec.mode is %s: what is recommended is carried out", t.rules.mode)}
+}
+
+// Condition implements policy.Reporter.
+func (t *tortoise) Condition() string { return v1alpha1.ConditionActive }
+
+// AppliedLimit implements policy.Reporter.
+func (t *tortoise) AppliedLimit() int { return 0 }
+
+// FillTuned implements policy.Tuner.
+func (t *tortoise) FillTuned(obj policy.Object, s policy.TunedSummary) {
+	var st *v1alpha1.TortoiseStatus
+	switch o := obj.(type) {
+	case *v1alpha1.Tortoise:
+		st = &o.Status
+	case *v1alpha1.ClusterTortoise:
+		st = &o.Status
+	default:
+		return
+	}
+	st.Phases, st.Phase, st.Saved, st.NextChangeTime = nil, "", nil, nil
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.Phases)) {
+		st.Phases = append(st.Phases, v1alpha1.PhaseCount{Phase: name, Targets: int32(s.Phases[name])})
+		parts = append(parts, fmt.Sprintf("%s %d", name, s.Phases[name]))
+	}
+	if len(st.Phases) == 1 {
+		parts = []string{st.Phases[0].Phase}
+	}
+	st.Phase = strings.Join(parts, ", ")
+	if len(st.Phases) > 0 {
+		cpu, memory := milli(s.Saved.MilliCPU), inBytes(s.Saved.MemoryBytes)
+		st.Saved = &v1alpha1.Quantities{CPU: &cpu, Memory: &memory}
+	}
+	if !s.Next.IsZero() {
+		st.NextChangeTime = &metav1.Time{Time: s.Next.Truncate(time.Second)}
+	}
+}
+
+// FillStatus implements policy.Reporter.
+func (t *tortoise) FillStatus(policy.Object, policy.State, []policy.Applied) (activeBefore string) {
+	if isOff(t.rules.mode) {
+		return ""
+	}
+	return string(t.rules.mode)
+}

@@ -1,0 +1,93 @@
+package policy
+
+import (
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Tuner is an extra of policies that learn from what the pods of their targets use. The engine measures, and keeps a Mind for each target;
+// what a Mind finds comes to the pipeline as advice.
+type Tuner interface {
+	// Precedence orders the policies that select one target: it is tuned by the one with the highest, or of several the one whose name
+	// sorts first.
+	Precedence() int32
+	// NewMind makes what learns of one target, from what an earlier one kept; nothing: it begins anew. With an error what was kept cannot
+	// be read.
+	NewMind(kept []byte) (Mind, error)
+	// Adopt gives a Mind of an earlier form of the policy, which goes on with what it has learnt.
+	Adopt(Mind) Mind
+	// FillTuned edits the status of an object of the policy's kind: the part that tells what was found.
+	FillTuned(obj Object, s TunedSummary)
+}
+
+// Mind learns of one target and decides for it. It calls no clock, so that the same history gives the same numbers.
+type Mind interface {
+	// Observe learns from what the containers of a target used.
+	Observe(samples ...Sample)
+	// Decide says what is to be asked for at an instant.
+	Decide(Seen) Found
+	// Keep gives all that an equal Mind can be made of, of a limited size.
+	Keep() []byte
+}
+
+// Sample is what one container of a target used at an instant, over all its pods that are ready and past their start.
+type Sample struct {
+	At        time.Time
+	Container string
+	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative: not known.
+	CPU, Memory float64
+	// Replicas are the pods that were ready.
+	Replicas int
+	// Throttled is the share of the CPU demand that limits kept from being served, 0 to 1.
+	Throttled float64
+	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
+	OOMKills    int
+	MemoryLimit float64
+	// Starting says that pods are younger than the time they need to settle.
+	Starting bool
+}
+
+// Seen is what a Mind looks at besides samples.
+type Seen struct {
+	Now time.Time
+	// Since is since when there could have been samples: there are pods, and somebody looks.
+	Since time.Time
+	// Own are the requests and limits as their owner has them.
+	Own workload.Allocations
+	// Replicas are those wanted now, Ready those that are ready.
+	Replicas, Ready int
+	// Governor is what governs the target; nil: nothing does.
+	Governor *SeenGovernor
+}
+
+// SeenGovernor is an autoscaler as its owner has it.
+type SeenGovernor struct {
+	workload.Ref
+	Bounds      workload.Bounds
+	Utilisation []workload.Utilisation
+}
+
+// Found is what a Mind has found.
+type Found struct {
+	// Advice is what is to be asked for; its By is empty. Nil: nothing is (yet).
+	Advice *workload.Advice
+	// Report has the same for people. What is applied is not filled in.
+	Report v1alpha1.RecommendationStatus
+	// Trouble says what in the spec does not fit the target; empty: nothing.
+	Trouble string
+	// Saved is what is requested less by what was found, over all pods.
+	Saved workload.Requests
+	// Next is when the next change is due that is known of; zero: none is.
+	Next time.Time
+}
+
+// TunedSummary is what has been found for all targets of a policy.
+type TunedSummary struct {
+	// Phases counts the targets by phase.
+	Phases map[string]int
+	Saved  workload.Requests
+	// Next is when the next change is due that is known of; zero: none is.
+	Next time.Time
+}

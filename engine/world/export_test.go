@@ -1,0 +1,26 @@
+package world
+
+import (
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/timeline"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// PanicOver has every Calendar and Adapter of a name panic when it is read.
+func (w *World) PanicOver(name string) {
+	read := w.read
+	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {
+		if n == name {
+			panic("a stone in the works")
+		}
+		return read.calendar(n, spec, at)
+	}
+	w.read.adapter = func(n string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList) {
+		if n == name {
+			panic("a stone in the works")
+		}
+		return read.adapter(n, spec, keys)
+	}
+}
