@@ -127,8 +127,8 @@ func (v *view) observeAmounts() (allocations workload.Allocations, targets []wor
 	return allocations, targets
 }
 
-// amountAt gives an amount, or the limit beside a request; nil if the object has none.
-func amountAt(all []amountField, key workload.Amount, limit bool) *amountField {
+// findAmount gives an amount, or the limit beside a request; nil if the object has none.
+func findAmount(all []amountField, key workload.Amount, limit bool) *amountField {
 	for i := range all {
 		if all[i].key == key && all[i].part.limit == limit {
 			return &all[i]
@@ -139,7 +139,7 @@ func amountAt(all []amountField, key workload.Amount, limit bool) *amountField {
 
 // requested is what a request comes to.
 func requested(all []amountField, f *amountField) int64 {
-	if limit := amountAt(all, f.key, true); f.original == "" && limit != nil {
+	if limit := findAmount(all, f.key, true); f.original == "" && limit != nil {
 		return limit.value
 	}
 	return f.value
@@ -151,12 +151,12 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 		return
 	}
 	all, fault := v.amounts()
-	fault = cmp.Or(fault, v.unclearEntry())
+	fault = cmp.Or(fault, v.unclearFault())
 	for _, key := range slices.SortedFunc(maps.Keys(amounts), workload.Amount.Compare) {
 		c := amounts[key]
-		w.facets = true
+		w.asksOther = true
 		w.setFirst(c.By)
-		f := amountAt(all, key, false)
+		f := findAmount(all, key, false)
 		switch {
 		case fault != "":
 			continue
@@ -164,15 +164,14 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 			w.reasons = append(w.reasons, "there is no "+(&amount{kind: key.Kind}).label(key)+" to set")
 			continue
 		}
-		w.facetAble = true
+		w.canOther = true
 		n := v.wantAmount(f, c, c.Value)
 		w.setValue(key.String(), n.value)
 		w.add(n)
 		v.addLimit(w, all, f, &n, c)
 	}
 	if fault != "" {
-		w.keepsAmounts = true
-		w.reasons = append(w.reasons, fault)
+		w.keepEntries(fault, func(at location) bool { return v.amountAt(at) != nil })
 	}
 }
 
@@ -187,39 +186,37 @@ func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) 
 	}
 	n.label = f.label()
 	n.value = f.part.spell(value, f.original, n.field.Raw)
-	n.before = n.value
+	n.valueForWas = n.value
 	if f.entry != nil {
-		n.before = f.part.spell(value, f.entry.entry.Was, f.entry.entry.Set)
+		n.valueForWas = f.part.spell(value, f.entry.entry.Was, f.entry.entry.Set)
 	}
 	return claimedBy(n, &c)
 }
 
 // addLimit keeps the ratio of a limit to its request. While somebody else's request is respected, the limit stays as it is.
 func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
-	limit := amountAt(all, f.key, true)
+	limit := findAmount(all, f.key, true)
 	if f.part.kind != workload.AmountRequest || limit == nil {
 		return
 	}
 	own := requested(all, f)
-	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) {
-		switch s := situationOf(request, l, workload.Plan{}); {
-		case s.renewed == yes: // what is there becomes the original
-		case s.enforced == no:
+	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) && !request.renews(l) {
+		if !request.enforce {
 			if limit.entry != nil {
-				limit.entry.held = true
+				w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
 			}
 			return
-		default: // it is written over, and the original stays what it was
-			own = limit.value
-			if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
-				own = was
-			}
+		}
+		// It is written over, and the original stays what it was.
+		own = limit.value
+		if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
+			own = was
 		}
 	}
 	n := v.wantAmount(limit, c, inRatio(c.Value, own, limit.value))
 	if l := limit.entry; l != nil {
 		if was, ok := limit.part.read(l.entry.Was); ok {
-			n.before = limit.part.spell(inRatio(c.Value, own, was), l.entry.Was, l.entry.Set)
+			n.valueForWas = limit.part.spell(inRatio(c.Value, own, was), l.entry.Was, l.entry.Set)
 		}
 	}
 	w.add(n)

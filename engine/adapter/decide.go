@@ -32,10 +32,10 @@ type decision struct {
 	direction             workload.Direction
 }
 
-// decide looks up in the decision table what becomes of one field, and works it out. A claimed field has w, one with a
-// ledger entry has l; the other one is nil.
-func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
-	switch outcomeOf(situationOf(w, l, plan)) {
+// decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
+// a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
+func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
+	switch outcomeOf(s) {
 	case keepEntry:
 		return v.keep(l)
 	case passOn:
@@ -45,7 +45,7 @@ func (v *view) decide(w *want, l *ledgerField, plan workload.Plan) decision {
 	case replace:
 		return replaced(w, l)
 	case restore:
-		return v.restored(w, l, plan.Within)
+		return v.restored(w, l, within)
 	case respect:
 		return respected(w, l)
 	case correct:
@@ -100,7 +100,7 @@ func passedOn(w *want, l *ledgerField) decision {
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
-		Pointer: w.pointer, Was: v.ownersPart(w), Set: w.value, By: d.by, Since: w.since,
+		Pointer: w.pointer, Was: v.newOriginal(w), Set: w.value, By: d.by, Since: w.since,
 		Made: v.made(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
@@ -111,9 +111,9 @@ func (v *view) takenOver(w *want) decision {
 	return d
 }
 
-// ownersPart is the original of a field that has no entry or one of somebody else's value: what it holds, unless that came with a
-// container that Flyball made.
-func (v *view) ownersPart(w *want) string {
+// newOriginal is what a field holds, as the original of a new entry. It is nothing where the value came with a container that
+// Flyball made for another entry.
+func (v *view) newOriginal(w *want) string {
 	tokens := path.Pointer(w.pointer).Tokens()
 	for i := range v.entries {
 		if l := &v.entries[i]; l.state == fieldSet && l.location != w.location && l.isAround(tokens) {

@@ -8,8 +8,8 @@
 // # How one field is decided
 //
 // Every field that a plan claims or that the ledger lists is decided on its own. ledgerField.stateOf says what the field
-// holds in relation to what Flyball has written there, situationOf adds who claims it and what is wanted, and the decision
-// table (situation.go) has one row for every situation. Each outcome of the table is one function (decide.go).
+// holds in relation to what Flyball has written there, claimedSituation and releasedSituation add who claims it and what is
+// wanted, and the decision table (situation.go) has one row for every situation. Each outcome of the table is one function (decide.go).
 //
 // # Who has written a field
 //

@@ -279,8 +279,9 @@ func (n elementName) fault(counts map[elementName]int) string {
 	return ""
 }
 
-// unclearEntry says of the first entry whose element cannot be told any more what is to be done; empty if there is none.
-func (v *view) unclearEntry() string {
+// unclearFault says what is wrong with the first entry whose field cannot be told any more, and what a person has to do; empty if
+// there is none.
+func (v *view) unclearFault() string {
 	for i := range v.entries {
 		l := &v.entries[i]
 		if l.state != fieldUnclear {

@@ -80,88 +80,12 @@ type ledgerField struct {
 	amount bool
 	field  workload.Field
 	state  fieldState
-	// held says that the size can neither be applied nor given up now: what is set of it stays.
-	held bool
-}
-
-// fieldState says what a field holds in relation to what Flyball has written there.
-type fieldState uint16
-
-const (
-	fieldUntouched  fieldState = 1 << iota // there is no entry, and the value is the owner's
-	fieldSet                               // Flyball's value, or the one before it if the write to /scale did not come; an original is to be given back
-	fieldSetOnce                           // it was set once and left to others; nothing is to be given back
-	fieldUnfinished                        // none of these, while a write to /scale is not known to be through
-	fieldChanged                           // somebody else has changed what Flyball had set
-	fieldAdopted                           // what Flyball had set, and somebody else has written it since
-	fieldUnclear                           // its list element may be any of several, or it went where nobody can tell
-	fieldUnwritable                        // no adapter could have written it (somebody edited the ledger), or a container on the way is none any more
-	fieldGone                              // its list element is not there any more
-)
-
-// stateOf tells the states of a field with an entry apart. The first line that holds counts.
-func (l *ledgerField) stateOf() fieldState {
-	switch {
-	case l.location.kind == nowhere:
-		return fieldGone
-	case l.location.kind == unclear, l.isMissing():
-		return fieldUnclear
-	case l.field.Depth == blocked || l.isForeign():
-		return fieldUnwritable
-	case l.holdsPrior():
-		return fieldSet
-	case l.entry.Once != "":
-		return fieldSetOnce
-	case l.entry.Adopted, l.holdsSet() && l.author.Other:
-		if l.holdsSet() {
-			return fieldAdopted
-		}
-		return fieldChanged
-	case l.holdsSet():
-		return fieldSet
-	case l.entry.Pending:
-		return fieldUnfinished
-	}
-	return fieldChanged
-}
-
-// holdsSet says whether the field holds what Flyball has set, be it in another spelling of the number.
-func (l *ledgerField) holdsSet() bool { return sameValue(l.field.Raw, l.entry.Set, l.amount) }
-
-// isMissing says whether a field that the adapter does not write (any more) has gone, and with it the place of an original. Its owner may
-// have removed it; but then, a new version of the kind may have another place for it. That does not happen to metadata.
-func (l *ledgerField) isMissing() bool {
-	e := &l.entry
-	return l.location.kind == inUnwritten && !l.isForeign() && !l.field.Exists() && e.Set != "" && e.Was != "" && e.Once == "" &&
-		!path.Pointer("/metadata").IsPrefixOf(path.Pointer(e.Pointer))
-}
-
-// isForeign says whether an entry speaks of a field that no adapter could have written.
-func (l *ledgerField) isForeign() bool {
-	if l.location.kind != inUnwritten {
-		return false
-	}
-	var steps []path.Step
-	for _, t := range path.Pointer(l.entry.Pointer).Tokens() {
-		steps = append(steps, path.Step{Kind: path.Field, Name: t})
-	}
-	return len(steps) < 2 || forbidden(steps) != ""
-}
-
-// holdsPrior says whether the field still holds what Flyball had set before: the write to /scale did not come.
-func (l *ledgerField) holdsPrior() bool {
-	return l.entry.Pending && l.entry.Prior != "" && same(l.field.Raw, l.entry.Prior)
-}
-
-// isLost says of a size that is set once that its own write to /scale did not come: the field holds what was there before.
-func (l *ledgerField) isLost() bool {
-	return l.holdsPrior() || l.entry.Pending && same(l.field.Raw, l.entry.Was) && !same(l.entry.Was, l.entry.Set)
 }
 
 // settled is the entry without its second write to /scale: where that did not come, as if it had never been meant.
 func (l *ledgerField) settled() workload.Entry {
 	e := l.entry
-	if l.holdsPrior() {
+	if l.isBehind() {
 		e.Set, e.Once, e.Interrupted = e.Prior, "", ""
 	}
 	e.Prior, e.Pending = "", false

@@ -76,7 +76,7 @@ func (x *trial) editList() {
 }
 
 // isUnclear says whether the real object waits for a person to tell its list elements apart.
-func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearEntry() != "" }
+func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearFault() != "" }
 
 // compareUnclear checks that of every count that is not its owner's the original is in the ledger still.
 func (x *trial) compareUnclear() {

@@ -123,14 +123,13 @@ func (v *view) addRanges(w *wants, plan workload.Plan) {
 		return
 	}
 	ranges, fault := v.ranges()
-	if fault = cmp.Or(fault, v.unclearEntry()); fault != "" {
-		w.keepsRanges = true
-		w.reasons = append(w.reasons, fault)
+	if fault = cmp.Or(fault, v.unclearFault()); fault != "" {
+		w.keepEntries(fault, func(at location) bool { return at.kind == inElement && v.eachBoundOf(at.index) != nil })
 		return
 	}
 	for _, r := range ranges {
-		lo, hi := v.endOf(r.low, plan.Min), v.endOf(r.high, plan.Max)
-		lo, hi = agreed(lo, hi, boundIn(v.a.lows), boundIn(v.a.highs))
+		lo, hi := v.endOfElement(r.low, plan.Min), v.endOfElement(r.high, plan.Max)
+		lo, hi = inOrder(lo, hi, boundIn(v.a.lows), boundIn(v.a.highs))
 		v.addRangeEnd(w, "min", r.low, lo, plan.Min)
 		v.addRangeEnd(w, "max", r.high, hi, plan.Max)
 	}
@@ -143,8 +142,8 @@ func boundIn(b *eachBound) *bound {
 	return &b.bound
 }
 
-// endOf is one end of a range in an element, if it has one.
-func (v *view) endOf(k int, c *workload.Claim[int64]) end {
+// endOfElement is one end of the range of a list element, which has its bound at k; none where k is -1.
+func (v *view) endOfElement(k int, c *workload.Claim[int64]) end {
 	if k < 0 {
 		return end{}
 	}
@@ -157,15 +156,15 @@ func (v *view) addRangeEnd(w *wants, facet string, k int, e end, c *workload.Cla
 	if !e.claimed {
 		return
 	}
-	w.facetAble = true
+	w.canOther = true
 	w.setValue(facet, integer(e.value))
 	element, b := &v.obj.Elements[k], &v.eachBoundOf(k).bound
 	original := v.originalOf(k)
 	n := want{label: elementLabel(element) + " " + path.Pointer(element.Pointer).Last(), pointer: element.Pointer, location: location{inElement, k},
 		field: element.Field, element: element, original: original, value: v.a.boundText(b, e.value, original)}
-	n.before = n.value
+	n.valueForWas = n.value
 	if l := v.entryAt(n.location); l != nil {
-		n.before = v.a.boundText(b, e.value, l.entry.Was)
+		n.valueForWas = v.a.boundText(b, e.value, l.entry.Was)
 	}
 	w.add(claimedBy(n, c))
 }

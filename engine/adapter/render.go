@@ -100,7 +100,7 @@ func (v *view) failure() string {
 		return fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one only. "+
 			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
 	}
-	return v.unclearEntry()
+	return v.unclearFault()
 }
 
 func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
@@ -116,10 +116,7 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 		if w.has(l.location) {
 			continue
 		}
-		isRange := l.location.kind == inElement && v.eachBoundOf(l.location.index) != nil
-		l.held = l.held || w.keepsCounts && v.componentAt(l.location) != nil || w.keepsRanges && isRange ||
-			w.keepsAmounts && v.amountAt(l.location) != nil
-		d := v.decide(nil, l, plan)
+		d := v.decide(releasedSituation(l, plan, w.keeps(l.location)), nil, l, plan.Within)
 		if d.write && touchesAny(d.pointer, released) {
 			d = v.keep(l)
 		}
@@ -130,7 +127,7 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 		n := &w.list[i]
 		switch l := v.entryAt(n.location); {
 		case !touchesAny(n.pointer, released):
-			decisions = append(decisions, v.decide(n, l, plan))
+			decisions = append(decisions, v.decide(claimedSituation(n, l), n, l, plan.Within))
 		case l != nil:
 			decisions = append(decisions, v.keep(l))
 		}
@@ -237,19 +234,19 @@ func (v *view) slotRestartsPods(s *slot) bool {
 func (v *view) state(w *wants, decisions []decision, plan workload.Plan) workload.State {
 	overridden := slices.ContainsFunc(decisions, func(d decision) bool { return d.overridden })
 	switch {
-	case w.sized && !w.sizeAble:
+	case w.asksSize && !w.canSize:
 		return workload.StateUnable
-	case !w.sized && w.facets && !w.facetAble:
+	case !w.asksSize && w.asksOther && !w.canOther:
 		return workload.StateUnable
 	case overridden:
 		return workload.StateOverridden
-	case w.sized && !plan.Asleep():
+	case w.asksSize && !plan.Asleep():
 		return workload.StateSet
-	case w.sized && w.leavesSize():
+	case w.asksSize && w.leavesSize():
 		return workload.StateAlreadyAsleep
-	case w.sized:
+	case w.asksSize:
 		return workload.StateAsleep
-	case w.facets:
+	case w.asksOther:
 		return workload.StateSet
 	}
 	return v.stateKept(decisions)

@@ -5,7 +5,7 @@ import "flyball.dev/flyball/engine/workload"
 // situation is everything that the outcome for one field depends on. Its parts are bits, so that one row of the decision
 // table can stand for several situations.
 type situation struct {
-	claim  claim
+	claim  claimKind
 	state  fieldState
 	wanted wanted
 	// renewed says whether the claim is a new transition or another wish; enforced, whether it corrects others; honoured,
@@ -13,15 +13,15 @@ type situation struct {
 	renewed, enforced, honoured answer
 }
 
-// claim says who asks for a value of the field.
-type claim uint8
+// claimKind says who asks for a value of the field.
+type claimKind uint8
 
 const (
-	claimNone     claim = 1 << iota // nobody
-	claimKept                       // nobody, and the policy of the entry keeps what it has set
-	claimOrphaned                   // nobody, and the policy of the entry leaves what it has set to the owner
-	claimLasting                    // a policy, for as long as its claim lasts
-	claimOnce                       // a policy, which sets the field once and then leaves it to others
+	claimNone     claimKind = 1 << iota // nobody
+	claimKept                           // nobody, and what is set stays for now: the policy of the entry says so, or another value cannot be set
+	claimOrphaned                       // nobody, and the policy of the entry leaves what it has set to the owner
+	claimLasting                        // a policy, for as long as its claim lasts
+	claimOnce                           // a policy, which sets the field once and then leaves it to others
 )
 
 // wanted compares the value wanted with those known. Where nobody claims the field, the original is wanted.
@@ -68,7 +68,7 @@ const (
 
 // row is one line of the decision table. A part that is zero stands for every value.
 type row struct {
-	claim                       claim
+	claim                       claimKind
 	state                       fieldState
 	wanted                      wanted
 	renewed, enforced, honoured answer
@@ -130,34 +130,36 @@ func outcomeOf(s situation) outcome {
 	panic("the decision table has no row for a situation") // a test walks all of them
 }
 
-// situationOf finds the situation of a field that is claimed (w), in the ledger (l), or both.
-func situationOf(w *want, l *ledgerField, plan workload.Plan) situation {
-	s := situation{claim: claimNone, state: fieldUntouched, wanted: wantedOther, renewed: no, enforced: no, honoured: no}
-	if l != nil {
-		s.state = l.state
+// releasedSituation is the situation of a field that has an entry and that nobody claims. kept says that its entry
+// stays, unless its policy leaves what it has set to the owner.
+func releasedSituation(l *ledgerField, plan workload.Plan, kept bool) situation {
+	s := situation{claim: claimNone, state: l.state, renewed: no, enforced: no, honoured: no}
+	switch by := workload.ParsePolicy(l.entry.By); {
+	case plan.Orphan[by]:
+		s.claim = claimOrphaned
+	case plan.Keep[by], kept:
+		s.claim = claimKept
 	}
-	if w == nil {
-		by := workload.ParsePolicy(l.entry.By)
-		switch {
-		case plan.Orphan[by]:
-			s.claim = claimOrphaned
-		case plan.Keep[by], l.held:
-			s.claim = claimKept
-		}
-		s.wanted = compareWanted(l.entry.Was, l.field.Raw, l)
-		return s
-	}
-	s.claim = claimLasting
+	s.wanted = compareWanted(l.entry.Was, l.field.Raw, l)
+	return s
+}
+
+// claimedSituation is the situation of a field that is claimed; l is nil where it has no entry.
+func claimedSituation(w *want, l *ledgerField) situation {
+	s := situation{claim: claimLasting, state: fieldUntouched, renewed: no, enforced: answerOf(w.enforce), honoured: no}
 	if w.once != "" {
 		s.claim = claimOnce
 	}
 	s.wanted = compareWanted(w.value, w.field.Raw, l)
-	s.enforced = answerOf(w.enforce)
 	if l != nil {
-		s.renewed = answerOf(w.since.After(l.entry.Since) || !same(w.before, l.entry.Set))
-		s.honoured = answerOf(w.isHonoured(l))
+		s.state, s.renewed, s.honoured = l.state, answerOf(w.renews(l)), answerOf(w.isHonoured(l))
 	}
 	return s
+}
+
+// renews says whether a claim asks for something new: it began after the entry was made, or wants another value than the entry has set.
+func (w *want) renews(l *ledgerField) bool {
+	return w.since.After(l.entry.Since) || !same(w.valueForWas, l.entry.Set)
 }
 
 func compareWanted(value, current string, l *ledgerField) wanted {
@@ -170,8 +172,8 @@ func compareWanted(value, current string, l *ledgerField) wanted {
 	return wantedOther
 }
 
-// isHonoured says whether a size that is set once needs no setting: it was set for this claim before. A write to /scale that
-// was lost counts for others only, who came in between.
+// isHonoured says whether a size that is set once needs no setting: it was set for this claim before. Where the write to /scale
+// of the entry did not come, the entry's own policy has not had its size yet; those that the entry remembers beside it have.
 func (w *want) isHonoured(l *ledgerField) bool {
 	claim := w.onceClaim()
 	return w.resumed || l.entry.WasSet(claim) && (!l.isLost() || l.entry.By != claim.By)

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	allClaims  = []claim{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
+	allClaims  = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
 	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable, fieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
@@ -51,6 +51,41 @@ func TestDecisionTableHasOneRowForEverySituation(t *testing.T) {
 	for i, n := range used {
 		if n == 0 {
 			t.Errorf("row %d stands for no situation: %+v", i, decisionTable[i])
+		}
+	}
+}
+
+// TestStateTableHasOneRowForEveryEvidence walks each combination of the inputs of the state table.
+func TestStateTableHasOneRowForEveryEvidence(t *testing.T) {
+	used := make([]int, len(stateTable))
+	check := func(e evidence) {
+		var rows []int
+		for i := range stateTable {
+			if stateTable[i].covers(e) {
+				rows = append(rows, i)
+				used[i]++
+			}
+		}
+		if len(rows) != 1 {
+			t.Errorf("%+v: rows %v, want one", e, rows)
+		} else if got := stateFor(e); got != stateTable[rows[0]].state {
+			t.Errorf("%+v: state %d, its row says %d", e, got, stateTable[rows[0]].state)
+		}
+	}
+	for _, place := range []fieldPlace{placeKnown, placeGone, placeUnclear, placeUnwritable} {
+		for _, in := range []content{contentPrior, contentSet, contentOther} {
+			for _, writer := range []lastWriter{writerFlyball, writerOther, writerAdopted} {
+				for _, once := range allAnswers {
+					for _, pending := range allAnswers {
+						check(evidence{place, in, writer, once, pending})
+					}
+				}
+			}
+		}
+	}
+	for i, n := range used {
+		if n == 0 {
+			t.Errorf("row %d stands for no evidence: %+v", i, stateTable[i])
 		}
 	}
 }

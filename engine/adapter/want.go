@@ -29,9 +29,9 @@ type want struct {
 
 	// value is the JSON text wanted; empty: none. original is the owner's.
 	value, original string
-	// before is what the same claim wanted of the original that the ledger has; it differs from value when somebody
-	// else's value has become the original.
-	before string
+	// valueForWas is the value that the claim wants where the original is the entry's Was. It is another one than value where
+	// somebody else has changed the original since.
+	valueForWas string
 
 	by      workload.Policy
 	since   time.Time
@@ -47,17 +47,13 @@ type wants struct {
 	list []want
 	// values are the values asked for by facet, for status.
 	values map[string]string
-	// sized says whether a size is asked for, sizeAble whether the object can do it; the others say so of all other facets.
-	sized, sizeAble   bool
-	facets, facetAble bool
-	// first is who asks first: for size, else for the first facet.
+	// asksSize says whether a size is asked for, canSize whether the object can do it; the others say so of all other facets.
+	asksSize, canSize   bool
+	asksOther, canOther bool
+	// first is who asks first: for size, else for the first other facet.
 	first workload.Policy
-	// keepsCounts says that the size cannot be applied to all counts, so that none is changed.
-	keepsCounts bool
-	// keepsRanges says the same of bounds in list elements.
-	keepsRanges bool
-	// keepsAmounts says the same of requests, limits and utilisations.
-	keepsAmounts bool
+	// kept says of the fields whose entries stay as they are, although nobody claims them: what is asked cannot be done now.
+	kept []func(location) bool
 	// fixed says of each count that the size would change, but that must stay as it is, why; reasons, what else is not done.
 	fixed, reasons []string
 }
@@ -89,6 +85,16 @@ func (w *wants) setValue(facet, value string) {
 	w.values[facet] = value
 }
 
+// keepEntries has the entries stay on the fields that at holds for, for a reason that status tells.
+func (w *wants) keepEntries(why string, at func(location) bool) {
+	w.kept, w.reasons = append(w.kept, at), append(w.reasons, why)
+}
+
+// keeps says whether the entry on the field at a location stays.
+func (w *wants) keeps(at location) bool {
+	return slices.ContainsFunc(w.kept, func(kept func(location) bool) bool { return kept(at) })
+}
+
 // add adds a field, unless it is there already.
 func (w *wants) add(n want) {
 	if !slices.ContainsFunc(w.list, func(o want) bool { return o.pointer == n.pointer }) {
@@ -100,7 +106,7 @@ func (w *wants) add(n want) {
 func (v *view) wantSlot(s *slot, value string) want {
 	return want{
 		label: s.tokens[len(s.tokens)-1], pointer: s.pointer, location: location{inSlot, s.index}, field: v.current(s),
-		viaScale: s.viaScale, value: value, before: value, original: v.original(s),
+		viaScale: s.viaScale, value: value, valueForWas: value, original: v.original(s),
 	}
 }
 
@@ -115,15 +121,15 @@ func (v *view) addSize(w *wants, plan workload.Plan) {
 	if plan.Size == nil || plan.Size.Value.Mode == workload.SizeOwn {
 		return
 	}
-	w.sized = true
+	w.asksSize = true
 	w.setFirst(plan.Size.By)
 	suspend := v.variantOf(v.a.suspend)
 	if suspend != nil && plan.Asleep() && v.isSet(suspend) {
-		w.sizeAble = true // the owner has it suspended: left alone
+		w.canSize = true // the owner has it suspended: left alone
 		return
 	}
 	if suspend != nil && plan.Size.Value.Mode == workload.SizeSleep {
-		w.sizeAble = true
+		w.canSize = true
 		w.setValue("suspend", "true")
 		for _, set := range suspend.set {
 			n := claimedBy(v.wantSlot(set.slot, set.value), plan.Size)
@@ -142,9 +148,8 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 		once, size = integer(size.Replicas), clamped(size, plan.Within)
 	}
 	counts, fault := v.counts()
-	if fault = cmp.Or(fault, v.unclearEntry()); fault != "" {
-		w.keepsCounts = true
-		w.reasons = append(w.reasons, fault)
+	if fault = cmp.Or(fault, v.unclearFault()); fault != "" {
+		w.keepEntries(fault, func(at location) bool { return v.componentAt(at) != nil })
 		return
 	}
 	scaled := 0
@@ -165,7 +170,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 		w.add(n)
 		w.setValue("replicas/"+counts[i].Name, integer(size.Of(counts[i].Component)))
 	}
-	w.sizeAble = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
+	w.canSize = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
 }
 
 // addFixed passes over a count that must stay as it is, and adds the reason if the size would change it.
@@ -201,9 +206,9 @@ func (v *view) wantCount(c *count, size workload.Size) want {
 	n.sized = true
 	n.value = c.part.text(size, c.original)
 	n.viaScale = n.viaScale && n.value != "" // /scale cannot remove
-	n.before = n.value
+	n.valueForWas = n.value
 	if c.entry != nil {
-		n.before = c.part.text(size, c.entry.entry.Was)
+		n.valueForWas = c.part.text(size, c.entry.entry.Was)
 	}
 	return n
 }
@@ -223,21 +228,21 @@ func (c *component) text(size workload.Size, own string) string {
 
 // addBounds adds the two ends of a range. It keeps the lower end at or below the upper one: an end that nobody claims is the owner's and limits the other.
 func (v *view) addBounds(w *wants, plan workload.Plan) {
-	lo, hi := v.end(v.a.min, plan.Min), v.end(v.a.max, plan.Max)
+	lo, hi := v.endOfObject(v.a.min, plan.Min), v.endOfObject(v.a.max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {
 		if c != nil {
-			w.facets = true
+			w.asksOther = true
 			w.setFirst(c.By)
 		}
 	}
-	lo, hi = agreed(lo, hi, v.a.min, v.a.max)
+	lo, hi = inOrder(lo, hi, v.a.min, v.a.max)
 	v.addBound(w, "min", v.a.min, lo, plan.Min)
 	v.addBound(w, "max", v.a.max, hi, plan.Max)
 	v.addRanges(w, plan)
 }
 
-// agreed keeps the lower end of a range at or below the upper one.
-func agreed(lo, hi end, low, high *bound) (end, end) {
+// inOrder gives the two ends with the lower one at or below the upper one.
+func inOrder(lo, hi end, low, high *bound) (end, end) {
 	switch {
 	case lo.claimed && hi.claimed:
 		hi.value = max(hi.value, lo.value)
@@ -262,8 +267,8 @@ type end struct {
 	claimed, known bool
 }
 
-// end finds one end of the range.
-func (v *view) end(b *bound, c *workload.Claim[int64]) end {
+// endOfObject is one end of the object's own range, if the kind has it.
+func (v *view) endOfObject(b *bound, c *workload.Claim[int64]) end {
 	if b == nil {
 		return end{}
 	}
@@ -287,11 +292,11 @@ func (v *view) addBound(w *wants, facet string, b *bound, e end, c *workload.Cla
 	if !e.claimed {
 		return
 	}
-	w.facetAble = true
+	w.canOther = true
 	w.setValue(facet, integer(e.value))
 	n := claimedBy(v.wantSlot(b.slot, v.a.boundText(b, e.value, v.original(b.slot))), c)
 	if l := v.entryAt(n.location); l != nil {
-		n.before = v.a.boundText(b, e.value, l.entry.Was)
+		n.valueForWas = v.a.boundText(b, e.value, l.entry.Was)
 	}
 	w.add(n)
 }
@@ -309,13 +314,13 @@ func (v *view) addHold(w *wants, c *workload.Claim[bool]) {
 	if c == nil || !c.Value {
 		return
 	}
-	w.facets = true
+	w.asksOther = true
 	w.setFirst(c.By)
 	hold := v.holdVariant()
 	if hold == nil {
 		return
 	}
-	w.facetAble = true
+	w.canOther = true
 	w.setValue("hold", "true")
 	if len(hold.already) > 0 && v.isSet(hold) {
 		return // the owner holds it: left alone
@@ -336,12 +341,12 @@ func (v *view) addAnnotations(w *wants, annotations map[string]workload.Claim[st
 		if s == nil {
 			return fmt.Errorf("annotation %s, which %s sets, is not part of the projection of adapter %s", key, c.By, v.a.name)
 		}
-		w.facets = true
+		w.asksOther = true
 		w.setFirst(c.By)
 		if v.current(s).Depth == blocked {
 			continue
 		}
-		w.facetAble = true
+		w.canOther = true
 		w.setValue(key, c.Value)
 		w.add(claimedBy(v.wantSlot(s, quoted(c.Value)), &c))
 	}

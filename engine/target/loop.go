@@ -21,6 +21,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -56,6 +57,12 @@ type Pods interface {
 	Decided(ref workload.Ref, claimed bool)
 	// Note is what has become of the pods of a target.
 	Note(ref workload.Ref) cost.Note
+}
+
+// Tuned are the targets that policies tune.
+type Tuned interface {
+	// Note is what is to be said of a target.
+	Note(ref workload.Ref) tuning.Note
 }
 
 // Keeper keeps an adapter from being deleted, and knows its rights.
@@ -109,6 +116,7 @@ type Loop struct {
 	templates Templates
 	keeper    Keeper
 	pods      Pods
+	tuned     Tuned
 	metrics   *Metrics
 
 	timer *timer
@@ -139,6 +147,9 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 
 // FollowPods says who orders the pods of targets. It must be called before Run.
 func (l *Loop) FollowPods(p Pods) { l.pods = p }
+
+// FollowTuned says who tunes targets. It must be called before Run.
+func (l *Loop) FollowTuned(t Tuned) { l.tuned = t }
 
 // CountFault counts a target that could not be worked on because of a fault in Flyball.
 func (l *Loop) CountFault() { l.metrics.panics.Inc() }
