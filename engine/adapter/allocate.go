@@ -200,17 +200,19 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 		return
 	}
 	own := requested(all, f)
-	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) && !request.renews(l) {
-		if !request.enforce {
+	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) {
+		switch {
+		case request.renews(l): // what is there becomes the original
+		case !request.enforce:
 			if limit.entry != nil {
 				w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
 			}
 			return
-		}
-		// It is written over, and the original stays what it was.
-		own = limit.value
-		if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
-			own = was
+		default: // it is written over, and the original stays what it was
+			own = limit.value
+			if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
+				own = was
+			}
 		}
 	}
 	n := v.wantAmount(limit, c, inRatio(c.Value, own, limit.value))

@@ -240,6 +240,43 @@ func (w *want) onceClaim() workload.Once {
 	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
 }
 
+// disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
+// although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
+func (v *view) disclaimContainersIn(decisions []decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after != nil || d.result() == "" || v.entryAt(d.location) == nil {
+			continue
+		}
+		tokens := path.Pointer(d.pointer).Tokens()
+		for k := range decisions {
+			e := decisions[k].after
+			if e == nil || e.Made == 0 {
+				continue
+			}
+			others := path.Pointer(e.Pointer).Tokens()
+			common := commonTokens(tokens, others)
+			if common < int(e.Made) {
+				continue
+			}
+			left := *e
+			left.Made = 0
+			if common+1 < len(others) {
+				left.Made = small(common + 1)
+			}
+			decisions[k].after = &left
+		}
+	}
+}
+
+// result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
+func (d *decision) result() string {
+	if d.write {
+		return d.value
+	}
+	return d.field.Raw
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -258,34 +295,6 @@ func towards(from, to string) workload.Direction {
 		return workload.DirectionUp
 	}
 	return workload.DirectionDown
-}
-
-// leaveParents has the entries that stay forget that Flyball made containers in which an owner's value is given back: whoever goes last must
-// not take them away with it. Managed fields do not tell, since from then on Flyball has written that value.
-func leaveParents(decisions []decision) {
-	for i := range decisions {
-		back := &decisions[i]
-		if !back.write || back.value == "" || back.after != nil {
-			continue
-		}
-		theirs := path.Pointer(back.pointer).Tokens()
-		for k := range decisions {
-			left := decisions[k].after
-			if left == nil || left.Made == 0 {
-				continue
-			}
-			tokens := path.Pointer(left.Pointer).Tokens()
-			common := commonTokens(tokens, theirs)
-			if common < int(left.Made) {
-				continue
-			}
-			e := *left
-			if e.Made = small(common + 1); common+1 >= len(tokens) {
-				e.Made = 0
-			}
-			decisions[k].after = &e
-		}
-	}
 }
 
 // made is, where parents of the field are missing, the number of leading tokens that exist, plus one. Parents that are

@@ -178,13 +178,13 @@ func (r *reading) setDepths() {
 		if !slot.written || f.Exists() {
 			continue
 		}
-		for level := int(f.Depth); level > 0; level-- {
-			first := r.parents[slot.parents[level-1].id]
+		for depth := int(f.Depth); depth > 0; depth-- {
+			first := r.parents[slot.parents[depth-1].id]
 			if first == 'n' {
-				f.Depth = uint8(level - 1)
+				f.Depth = uint8(depth - 1)
 				continue
 			}
-			if first != '{' && first != '[' || (first == '[') != (slot.steps[level].Kind == path.Index) {
+			if first != '{' && first != '[' || (first == '[') != (slot.steps[depth].Kind == path.Index) {
 				f.Depth = blocked
 			}
 			break
@@ -223,8 +223,8 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 			pointer = obj.Elements[at.index].Pointer
 		}
 		tokens := path.Pointer(pointer).Tokens()
-		for level := int(obj.Ledger[i].Made); level > 0 && level < len(tokens); level++ {
-			container := pointerOf(tokens[:level])
+		for depth := int(obj.Ledger[i].Made); depth > 0 && depth < len(tokens); depth++ {
+			container := pointerOf(tokens[:depth])
 			found, err := path.Probe(raw, path.Pointer(container))
 			if err != nil {
 				return err

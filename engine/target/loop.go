@@ -6,8 +6,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -168,11 +167,15 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Go(func() { l.timer.Run(ctx, l.fire) })
 	wg.Go(func() { l.status.Run(ctx) })
 	wg.Go(func() { l.followFreezes(ctx) })
-	for range l.opts.Workers {
-		wg.Go(func() { l.work(ctx) })
-	}
-	<-ctx.Done()
-	l.queue.ShutDownWithDrain()
+	workers.Loop{
+		Queue: l.queue, Settle: l.handleResult, Log: l.opts.Log,
+		// A write that is under way is finished.
+		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },
+		Fault: func(ref workload.Ref, err error) {
+			l.CountFault()
+			l.noteFault(ref, err)
+		},
+	}.Run(ctx, l.opts.Workers)
 	wg.Wait()
 }
 
@@ -184,34 +187,6 @@ func (l *Loop) Queue(refs ...workload.Ref) {
 	for _, ref := range refs {
 		l.queue.Add(ref)
 	}
-}
-
-// work takes targets from the queue until it is shut down. Once the context has ended, what is under way is finished and
-// what still waits is left to the next run.
-func (l *Loop) work(ctx context.Context) {
-	for {
-		ref, shutdown := l.queue.Get()
-		if shutdown {
-			return
-		}
-		if ctx.Err() == nil {
-			l.handleResult(ref, l.processSafely(context.WithoutCancel(ctx), ref))
-		}
-		l.queue.Done(ref)
-	}
-}
-
-// processSafely works on a target. A panic stays that target's: it is told in its status, and the rest goes on.
-func (l *Loop) processSafely(ctx context.Context, ref workload.Ref) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-			l.CountFault()
-			l.opts.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
-			l.noteFault(ref, err)
-		}
-	}()
-	return l.process(ctx, ref)
 }
 
 // handleResult queues a target again as what came of it asks for.

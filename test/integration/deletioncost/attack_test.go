@@ -296,6 +296,29 @@ var _ = Describe("An adapter of pods with costs", func() {
 		allPlanned(ns, "web", 9)
 	})
 
+	It("has their policy wait while it is not ready, since nobody can say who asks for the costs", func() {
+		version := func(v string) {
+			GinkgoHelper()
+			Expect(env.Patch(ctx, adapter("deployments.apps"), `{"spec":{"target":{"versions":["`+v+`"]}}}`)).To(Succeed())
+		}
+		DeferCleanup(version, "v1")
+		version("v99")
+		Eventually(func(g Gomega) {
+			a := adapter("deployments.apps")
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+			g.Expect(meta.IsStatusConditionFalse(a.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring("the adapter of Deployment.apps is not ready"))
+		}).Should(Succeed())
+		Expect(allCosts(Default, ns)).NotTo(BeEmpty())
+		version("v1")
+		Eventually(func() error { return suite.Vanished(ctx, env, policy) }).Should(Succeed())
+		gone(Default)
+	})
+
 	It("goes at once where the costs are there for the sake of another kind", func() {
 		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, "replicasets.apps")).To(Succeed()) })
 		before := allCosts(Default, ns)

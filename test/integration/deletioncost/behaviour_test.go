@@ -311,3 +311,34 @@ var _ = Describe("Pods and nodes", func() {
 		Eventually(costed).Should(BeNumerically(">", 0))
 	})
 })
+
+var _ = Describe("Who scales down without knowing of costs", func() {
+	var ns string
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		newDeployment(ns, "web", 12)
+		Expect(env.Client.Create(ctx, newPolicy(ns, "zones"))).To(Succeed())
+		allPlanned(ns, "web", 12)
+	})
+	// evenAt waits until n pods are left of those given, and counts the zones.
+	evenAt := func(n int, all []*corev1.Pod) {
+		GinkgoHelper()
+		Eventually(ready(ns, "web", n)).Should(Succeed())
+		count := cluster.Count(podsOf(Default, ns, "web"))
+		for zone := range cluster.Count(all) {
+			count[zone] += 0
+		}
+		Expect(zones.Spread(count)).To(BeNumerically("<=", cluster.Best(all, n)), "%d pods: %v", n, count)
+	}
+
+	DescribeTable("leaves the zones even", func(kind, spec string, n int) {
+		all := podsOf(Default, ns, "web")
+		Expect(env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {namespace: %s, name: less}, spec: %s}`, kind, ns, spec))).To(Succeed())
+		evenAt(n, all)
+	},
+		Entry("a schedule that leaves a part", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {percent: 50}}`, 6),
+		Entry("a schedule that leaves a number", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {replicas: 3}}`, 3),
+		Entry("a trigger", "Trigger", `{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, during: {replicas: 4}}]}`, 4),
+	)
+})
