@@ -21,13 +21,13 @@ const module = "flyball.dev/flyball/"
 var pure = []string{"engine/path", "engine/timeline", "engine/fleet", "engine/workload", "engine/adapter", "engine/pipeline", "engine/policy", "engine/decide", "engine/spelling"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
-var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit"}
+var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit", "engine/usage"}
 
 // world holds the state that pure packages look at. It sees no client and calls no clock either.
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/controller", "cmd"}
+var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
 	ImportPath string

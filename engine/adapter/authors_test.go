@@ -143,6 +143,31 @@ func TestMadeContainersGo(t *testing.T) {
 	}
 }
 
+// TestAnOwnersValueStaysInAContainerThatWasMade: once Flyball has given it back, managed fields say that Flyball wrote it.
+func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
+	a := compiled(t, allocatedYAML, Keys{Amounts: true})
+	asking := func(keys ...workload.Amount) workload.Plan {
+		plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
+		for _, key := range keys {
+			plan.Amounts[key] = workload.Claim[int64]{Value: 1, By: nights, Since: monday}
+		}
+		return plan
+	}
+	s := newTrackingServer(object(`{}`), nil)
+	s.settle(t, a, asking(dbMemory))
+	s.set("/spec/resources/requests/cpu", `"250m"`)
+	for _, plan := range []workload.Plan{asking(dbCPU, dbMemory), asking(dbCPU), asking(dbMemory, dbCPU), asking(dbMemory)} {
+		s.settle(t, a, plan)
+		if got := a.Observe(projected(t, a, s.doc)).Allocations; len(got) != 1 || got[0].Requests.MilliCPU != 250 {
+			t.Errorf("with %v the owner is taken to want %+v", plan.Amounts, got)
+		}
+	}
+	s.settle(t, a, workload.Plan{})
+	if want := `{"resources":{"requests":{"cpu":"250m"}}}`; !path.Equal(s.spec(), want) || len(s.ledger(t, a)) > 0 {
+		t.Errorf("given back: %s, want %s", s.spec(), want)
+	}
+}
+
 // TestAnOwnersValueKeepsTheContainerItIsIn has Flyball set, and give back, what an owner has put into a container that Flyball made.
 // Flyball has then written that value last, and it is the owner's all the same.
 func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {

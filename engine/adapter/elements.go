@@ -46,7 +46,7 @@ type elementMatch struct {
 	named  map[string][]int
 	placed map[string]int
 	taken  map[int]bool
-	// beside are the names of elements that no entry is about.
+	// beside are the names of elements that no entry is about; the empty name is that of those without one.
 	beside map[string]bool
 	// sizes are the numbers of elements, by component.
 	sizes map[int]int
@@ -106,8 +106,9 @@ func (m *elementMatch) holds(i, k int) bool {
 func (m *elementMatch) isAt(i, k int) bool { return m.element(k).Pointer == m.entry(i).Pointer }
 
 // byName matches entries whose name says enough: one element has it, or of several one alone holds the value, or, where
-// none does, one is in the place.
+// none does, one is in the place. What is left of several is told by those that others are about.
 func (m *elementMatch) byName() {
+	var several []int
 	for _, i := range m.entries {
 		if m.entry(i).Element == "" {
 			continue
@@ -116,6 +117,8 @@ func (m *elementMatch) byName() {
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
+		case len(named) == 1 && m.isRenamed(i, named[0]):
+			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
 			m.found(i, named[0])
 		case len(holding) == 1:
@@ -124,14 +127,38 @@ func (m *elementMatch) byName() {
 			m.found(i, placed[0])
 		case len(named) > 0 && len(holding) == 0:
 			m.at[i] = location{kind: nowhere} // whichever it was, somebody has changed it
+		case len(named) > 0:
+			several = append(several, i)
 		}
 	}
+	for again := true; again; {
+		again = false
+		several = slices.DeleteFunc(several, func(i int) bool {
+			left := pick(m.named[m.entry(i).Element], func(k int) bool { return !m.taken[k] && m.holds(i, k) })
+			if len(left) != 1 {
+				return false
+			}
+			m.found(i, left[0])
+			again = true
+			return true
+		})
+	}
+}
+
+// isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
+// was set, and is nobody else's, while the one with the name does not. Somebody has given its name away.
+func (m *elementMatch) isRenamed(i, named int) bool {
+	k, there := m.placed[m.entry(i).Pointer]
+	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBeside(k) &&
+		!slices.ContainsFunc(m.entries, func(o int) bool { return m.entry(o).Element == m.element(k).Name })
 }
 
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
 func (m *elementMatch) byPlace() {
 	for _, i := range m.entries {
-		if k, there := m.placed[m.entry(i).Pointer]; there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) {
+		k, there := m.placed[m.entry(i).Pointer]
+		// One that has got a name since, and another value, may have come here from elsewhere in the list.
+		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
 			m.found(i, k)
 		}
 	}
@@ -145,7 +172,7 @@ func (m *elementMatch) byPlace() {
 		switch {
 		case !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }):
 			m.at[i] = location{kind: nowhere} // no element holds the value: it is gone, or somebody has changed it
-		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && m.holds(i, k):
+		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && !m.mayBeBeside(k) && m.holds(i, k):
 			m.at[i] = location{kind: unclear}
 			placed = append(placed, i)
 		default:
@@ -170,8 +197,11 @@ func (m *elementMatch) isPlaceKept(i int) bool {
 // isBeside says whether an element is known to be none of those that entries are about.
 func (m *elementMatch) isBeside(k int) bool {
 	name := m.element(k).Name
-	return m.beside[name] && len(m.named[name]) == 1
+	return name != "" && m.beside[name] && len(m.named[name]) == 1
 }
+
+// mayBeBeside says whether an element without a name may be one that no entry is about: there was such a one with the same value.
+func (m *elementMatch) mayBeBeside(k int) bool { return m.element(k).Name == "" && m.beside[""] }
 
 // isAmount says whether an element is a request, a limit or a utilisation.
 func isAmount(e *workload.Element) bool {
@@ -200,7 +230,7 @@ func (v *view) beside(w *want) string {
 		if e.Component == w.element.Component && !e.Outside {
 			size++
 		}
-		if e.Name != "" && e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) {
+		if e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) && (e.Name != "" || !slices.Contains(names, "")) {
 			names = append(names, e.Name)
 		}
 	}

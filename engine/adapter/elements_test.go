@@ -177,6 +177,10 @@ scale:
 			`{"pools":[{"name":"a","role":"none","n":3},{"name":"b","role":"worker","n":5},{"name":"c","role":"head","n":7}]}`, false},
 		{"one of another role, moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"none","n":3}]}`, false},
+		{"a name given to another one", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, true},
+		{"sized by its owner, and one that sleeps in its place", pools, `{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
+			`{"pools":[{"name":"c","role":"worker","n":7},{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":6}]}`, false},
 		{"two of a name, one sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":3}]}`, false},
 		{"two of a name, both at 0 and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`,
@@ -194,6 +198,7 @@ scale:
 			`{"pools":[{"name":"b","role":"worker","n":0},{"name":"a","role":"worker","n":"0"}]}`, `{"pools":[{"name":"b","role":"worker","n":"1.5"},{"name":"a","role":"worker","n":"40Gi"}]}`, false},
 		{"places, the same", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0,"x":1},{"n":0}]}`, `{"places":[{"n":3,"x":1},{"n":5}]}`, false},
 		{"places, one sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":2}]}`, `{"places":[{"n":3},{"n":2}]}`, false},
+		{"places, one named and sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"name":"x","n":2},{"n":0}]}`, `{"places":[{"name":"x","n":2},{"n":5}]}`, false},
 		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, true},
 		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
 		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
@@ -229,6 +234,53 @@ scale:
 				t.Errorf("orphaned, and still in the ledger: %+v", left)
 			}
 		})
+	}
+}
+
+// TestTwoOfANameAreGivenBackTogether: which of them the first entry is about tells which the second one is.
+func TestTwoOfANameAreGivenBackTogether(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"a","count":2},{"name":"b","count":5},{"name":"c","count":7}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets/2/name", `"a"`)
+	plan := sleep()
+	plan.Hold = holding().Hold
+	s.settle(t, a, plan) // the ledger knows it by its new name now
+	s.set("/spec/nodeSets", `[{"name":"a","count":1},{"name":"a","count":1}]`)
+	if r := rendered(t, a, s.doc, plan); r.Failure != "" {
+		t.Errorf("asleep: %s", r.Failure)
+	}
+	before := s.writes
+	s.settle(t, a, workload.Plan{})
+	if want := `{"nodeSets":[{"name":"a","count":2},{"name":"a","count":7}]}`; !path.Equal(s.spec(), want) || s.writes != before+1 {
+		t.Errorf("%s after %d writes, want %s after one", s.spec(), s.writes-before, want)
+	}
+	if left := s.ledger(t, a); len(left) > 0 {
+		t.Errorf("left in the ledger: %+v", left)
+	}
+}
+
+// TestAnElementThatHasGotANameAndMoved is not taken for the one that is in its place now: its original is kept.
+func TestAnElementThatHasGotANameAndMoved(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"count":5},{"name":"b"}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"name":"b"},{"name":"x","count":1}]`)
+	r := s.settle(t, a, workload.Plan{})
+	if left := s.ledger(t, a); len(left) != 1 || left[0].Was != "5" || r.Failure == "" {
+		t.Errorf("%q, left in the ledger: %+v", r.Failure, left)
+	}
+}
+
+// TestAnElementWithoutANameThatHeldTheValue is not taken for one that went from its place: nobody's count becomes another's.
+func TestAnElementWithoutANameThatHeldTheValue(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"a","count":5},{"count":1}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"count":1}]`)
+	r := s.settle(t, a, workload.Plan{})
+	if want := `{"nodeSets":[{"count":1}]}`; !path.Equal(s.spec(), want) || r.Failure == "" {
+		t.Errorf("%s, %q", s.spec(), r.Failure)
 	}
 }
 

@@ -3,6 +3,7 @@ package adapter
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"flyball.dev/flyball/engine/path"
@@ -182,10 +183,13 @@ func (v *view) undoAll() []string {
 		if !s.path.IsPlain() {
 			continue
 		}
+		own := slices.ContainsFunc(v.entries, func(l ledgerField) bool { return l.state == fieldSet && l.entry.Pointer == s.pointer })
 		for k := range v.entries {
-			if l := &v.entries[k]; l.state == fieldSet {
-				originals[i] = undo(originals[i], s, l)
+			l := &v.entries[k]
+			if l.state != fieldSet || own && l.entry.Pointer != s.pointer && l.isAround(s.tokens) {
+				continue // its own entry says what the owner had there, whoever made the container
 			}
+			originals[i] = undo(originals[i], s, l)
 		}
 	}
 	return originals

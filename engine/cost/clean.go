@@ -68,32 +68,48 @@ func (l *Loop) cleanGroup(ctx context.Context, pods []*fleet.Pod) error {
 	return failures[0]
 }
 
-// isUnclaimed says that neither an object that owns pods nor any object above it keeps their costs, and how long they have to stay
-// even so. It is false where that cannot be said.
+// isUnclaimed says that nothing keeps the costs of the pods of an owner, and how long they have to stay even so. It is false where that
+// cannot be said.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
-	keepers, sure := l.keepers(group)
-	if !sure || len(keepers) > 0 {
+	s := l.stakesIn(group)
+	if len(s.keepers) > 0 || s.unknown != "" {
 		return false, 0
 	}
-	above, _ := l.members.Above(group)
-	for _, ref := range append([]workload.Ref{group}, above...) {
+	for _, ref := range s.chain {
 		wait = max(wait, l.book.lingers(ref, l.clock.Now()))
 	}
 	return true, wait
 }
 
-// keepers lists the objects for whose sake the costs of pods stay: the owner of the pods, and those above it. It is sure where there can be no
-// others.
-func (l *Loop) keepers(group workload.Ref) (refs []workload.Ref, sure bool) {
+// stakes says for whose sake the costs of pods stay.
+type stakes struct {
+	// chain is the owner of the pods and those above it.
+	chain []workload.Ref
+	// keepers are those of the chain for which costs are asked, as far as a policy that cannot be read may have.
+	keepers []workload.Ref
+	// undecided are those of which that cannot be said, and unknown says why; empty: of all it can.
+	undecided []workload.Ref
+	unknown   string
+}
+
+func (l *Loop) stakesIn(group workload.Ref) stakes {
 	snapshot := l.world.Snapshot()
 	above, sure := l.members.Above(group)
+	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	if !sure {
+		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
+	}
 	broken := hasBroken(snapshot, group.Namespace)
-	for _, ref := range append([]workload.Ref{group}, above...) {
-		if !isDecidable(snapshot, ref.GroupKind) || broken && heeds(snapshot, ref.GroupKind) || l.claimOn(ref) != nil {
-			refs = append(refs, ref)
+	for _, ref := range s.chain {
+		switch {
+		case !isDecidable(snapshot, ref.GroupKind):
+			s.undecided = append(s.undecided, ref)
+			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
+		case broken && heeds(snapshot, ref.GroupKind), l.claimOn(ref) != nil:
+			s.keepers = append(s.keepers, ref)
 		}
 	}
-	return refs, sure
+	return s
 }
 
 // hasBroken says whether there is a policy that cannot be read and may have asked for costs in a namespace: they stay as they are.
@@ -136,24 +152,20 @@ func (l *Loop) CostedOn(gk schema.GroupKind) int {
 		}
 		return 0
 	}
-	found := map[workload.Ref]bool{}
+	ofOthers := func(ref workload.Ref) bool { return ref.GroupKind != gk }
+	found := map[workload.Ref]struct{}{}
 	for _, group := range l.costedGroups("") {
-		keepers, _ := l.keepers(group)
-		if slices.ContainsFunc(keepers, func(ref workload.Ref) bool { return ref.GroupKind != gk }) {
+		s := l.stakesIn(group)
+		if slices.ContainsFunc(s.keepers, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
 			continue
 		}
-		above, _ := l.members.Above(group)
-		for _, ref := range append([]workload.Ref{group}, above...) {
-			found[ref] = ref.GroupKind == gk
+		for _, ref := range s.chain {
+			if !ofOthers(ref) {
+				found[ref] = struct{}{}
+			}
 		}
 	}
-	n := 0
-	for _, counts := range found {
-		if counts {
-			n++
-		}
-	}
-	return n
+	return len(found)
 }
 
 // costedGroups lists the objects in a namespace, or in all of them, that own pods directly of which some have a cost of Flyball.
@@ -175,14 +187,23 @@ func (l *Loop) Leftover(p *world.Policy) string {
 		return "the pods are not known yet"
 	}
 	var left []*fleet.Pod
+	unknown := ""
 	for _, group := range l.costedGroups(p.ID.Namespace) {
-		if unclaimed, _ := l.isUnclaimed(group); unclaimed {
+		s := l.stakesIn(group)
+		switch {
+		case len(s.keepers) > 0: // for the sake of others
+		case s.unknown != "":
+			unknown = s.unknown
+		default:
 			l.queue.Add(group)
 			left = append(left, l.members.CostedPods(group)...)
 		}
 	}
-	if len(left) == 0 {
+	if len(left) == 0 && unknown == "" {
 		return ""
+	}
+	if len(left) == 0 {
+		return "there may be deletion costs to be removed: " + unknown
 	}
 	text := "the deletion costs of " + workload.Count(len(left), "pod") + " have still to be removed"
 	if why := l.written.refusalOf(left); why != "" {

@@ -6,7 +6,6 @@ package cost
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -67,8 +67,8 @@ type Keeper interface {
 }
 
 const (
-	// workers is the number of targets worked on at once.
-	workers = 4
+	// parallel is the number of targets worked on at once.
+	parallel = 4
 	// calm is how long a target waits after a change, so that changes that come together are planned together.
 	calm = 500 * time.Millisecond
 )
@@ -115,11 +115,7 @@ func (l *Loop) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { l.followNeeds(ctx) })
 	wg.Go(func() { l.age(ctx) })
-	for range workers {
-		wg.Go(func() { l.work(ctx) })
-	}
-	<-ctx.Done()
-	l.queue.ShutDown()
+	workers.Loop{Queue: l.queue, Process: l.process, Settle: l.settle, Fault: l.fault, Log: l.log}.Run(ctx, parallel)
 	wg.Wait()
 	l.members.Drop()
 }
@@ -171,35 +167,22 @@ func (l *Loop) MembersSettled() {
 	}
 }
 
-func (l *Loop) work(ctx context.Context) {
-	for {
-		ref, shutdown := l.queue.Get()
-		if shutdown {
-			return
-		}
-		if err := l.process(ctx, ref); err != nil && ctx.Err() == nil {
-			l.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
-			l.queue.AddRateLimited(ref)
-		} else {
-			l.queue.Forget(ref)
-		}
-		l.queue.Done(ref)
+// settle queues a target again that has to be tried again.
+func (l *Loop) settle(ref workload.Ref, err error) {
+	if err == nil {
+		l.queue.Forget(ref)
+		return
 	}
+	l.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+	l.queue.AddRateLimited(ref)
 }
 
 // unknownRetry is the pause after which it is told again why pods are not known.
 const unknownRetry = 5 * time.Second
 
-// process brings the costs of the pods of one target to what its policies agree on. It returns an error when it has to be tried again. A panic
-// stays that target's.
-func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
-	var p *world.Policy
-	defer func() {
-		if r := recover(); r != nil {
-			err = l.fault(ref, p, r)
-		}
-	}()
-	p = l.claimOn(ref)
+// process brings the costs of the pods of one target to what its policies agree on. It returns an error when it has to be tried again.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+	p := l.claimOn(ref)
 	f, known := l.members.Fleet(ref)
 	switch {
 	case !known && p == nil:
@@ -221,14 +204,12 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 }
 
 // fault takes note of a panic.
-func (l *Loop) fault(ref workload.Ref, p *world.Policy, r any) error {
-	err := fmt.Errorf("panic: %v", r)
+func (l *Loop) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
-	l.log.Error(err, "the pods of a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
-	if p != nil {
+	defer func() { _ = recover() }() // deciding may be what panics
+	if p := l.claimOn(ref); p != nil {
 		l.note(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
 	}
-	return err
 }
 
 // claimedAbove finds the object furthest above a target whose pods are to have costs: they include those of the target. Without one the policy

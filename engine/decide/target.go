@@ -166,6 +166,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *S
 		// A policy that cannot decide neither changes anything nor gives anything back.
 		d.Intents = []workload.Intent{{By: p.ID, Class: workload.ClassKeep}}
 	}
+	o.Silent = len(d.Intents) == 0
 	for _, intent := range d.Intents {
 		o.Class = intent.Class
 		if intent.ForGoverned {

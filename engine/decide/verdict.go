@@ -13,6 +13,8 @@ type Opinion struct {
 	Policy *Policy
 	// Class is that of the policy's intent; ClassKeep where the policy could not decide.
 	Class workload.Class
+	// Silent is true where the policy asks for nothing.
+	Silent bool
 	// Err says why the policy could not decide.
 	Err error
 	// PassedOn is a size that the policy asks of what the target governs; nil: none.

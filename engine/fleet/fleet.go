@@ -58,6 +58,17 @@ type Pod struct {
 	Cost int32
 	// Writer names who has set the cost, by field manager; empty: nobody has.
 	Writer string
+	// Containers are those of the pod, where somebody asks for them.
+	Containers []Container
+}
+
+// Container is a container of a pod that runs as long as the pod.
+type Container struct {
+	Name string
+	// MemoryLimit is in bytes; zero: none.
+	MemoryLimit int64
+	// Restarts counts restarts. KilledAt is when it was killed last for lack of memory, in seconds since 1970; zero: never.
+	Restarts, KilledAt int64
 }
 
 // Fleet is the pods of one target at one moment.

@@ -8,10 +8,10 @@ import (
 )
 
 // podChanged takes over a change of one pod.
-func (m *Members) podChanged(ctx context.Context, old, pod *workload.Object) {
+func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.Object) {
 	now := m.opts.Clock.Now()
 	m.mu.Lock()
-	if ctx.Err() != nil || m.need != ctx {
+	if ctx.Err() != nil || m.need != ctx || m.podTurn != turn {
 		m.mu.Unlock()
 		return
 	}

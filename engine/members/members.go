@@ -5,7 +5,6 @@ package members
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -54,9 +53,18 @@ type Members struct {
 	listener Listener
 	identity identity
 
+	// needing lets one at a time change what is needed.
+	needing sync.Mutex
+
 	mu   sync.Mutex
 	need context.Context // nil while nothing is needed
 	stop context.CancelFunc
+	// ordering says that somebody needs pods with their nodes, measuring that somebody needs them with their containers.
+	ordering, measuring bool
+	// wide says that the watch of pods brings containers too. Each such watch has a number of its own, so that what an older one brings
+	// is told apart.
+	wide    bool
+	podTurn int
 	// labels are those of nodes that are kept.
 	labels []string
 	pods   *watch.Watch
@@ -92,7 +100,7 @@ func (m *Members) Follow(l Listener) { m.listener = l }
 
 func (m *Members) forget() {
 	m.owners, m.byNode, m.known = map[schema.GroupKind]*ownerKind{}, map[string]*crowd{}, false
-	m.pods, m.nodes, m.nextNodes = nil, nil, nil
+	m.pods, m.nodes, m.nextNodes, m.wide = nil, nil, nil, false
 	m.tree = newTree(m.ownerOf)
 }
 
@@ -101,94 +109,10 @@ var (
 	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// Need has pods and nodes watched, with those labels of nodes, until the context or the need ends. It does not wait for the network. With an error
-// it has to be called again.
-func (m *Members) Need(ctx context.Context, labels []string) error {
-	m.mu.Lock()
-	if m.need == nil {
-		m.need, m.stop = context.WithCancel(ctx)
-	}
-	ctx = m.need
-	hasNodes, hasPods := m.nodes != nil && slices.Equal(labels, m.labels), m.pods != nil
-	m.mu.Unlock()
-	if !hasNodes {
-		nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
-			Handler: watch.HandlerFunc(m.nodeChanged)})
-		if err != nil {
-			return err
-		}
-		m.takeNodes(nodes, labels)
-	}
-	if !hasPods {
-		pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: "members", Projector: newPods(m.identity, m.opts.Own),
-			Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, old, pod) })})
-		if err != nil {
-			return err
-		}
-		m.mu.Lock()
-		m.pods = pods
-		m.mu.Unlock()
-		m.check()
-	}
-	return nil
-}
-
 // ensure starts a watch that looks, whenever its state changes, whether everything is known.
 func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, error) {
 	s.OnState = func() { go m.check() }
 	return m.opts.Watches.Ensure(ctx, s)
-}
-
-// takeNodes has a watch of nodes take over once it is in sync; the first one does so at once.
-func (m *Members) takeNodes(nodes *watch.Watch, labels []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.labels = slices.Clone(labels)
-	if m.nodes == nil {
-		m.nodes = nodes
-		return
-	}
-	if m.nextNodes != nil {
-		m.nextNodes.Release()
-	}
-	m.nextNodes, m.known = nodes, false
-}
-
-// Drop ends all watches and forgets what they brought.
-func (m *Members) Drop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.need == nil {
-		return
-	}
-	m.stop()
-	m.need, m.labels = nil, nil
-	m.forget()
-}
-
-// check looks whether everything is known, and tells the listener when that has come about, and when more kinds of owners have come to be known.
-func (m *Members) check() {
-	m.mu.Lock()
-	if m.nextNodes != nil && m.nextNodes.HasSynced() {
-		m.nodes.Release()
-		m.nodes, m.nextNodes = m.nextNodes, nil
-	}
-	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nodes.HasSynced() && m.nextNodes == nil
-	for _, k := range m.owners {
-		known = known && !k.isAwaited()
-	}
-	settled := 0
-	for _, k := range m.owners {
-		if k.isSettled() {
-			settled++
-		}
-	}
-	tell := known && (!m.known || settled != m.settled)
-	m.known, m.settled = known, settled
-	m.mu.Unlock()
-	if tell {
-		m.listener.MembersSettled()
-	}
 }
 
 // isRefused says that a watch cannot come to stand by itself, so that nothing is to be waited for.
@@ -251,6 +175,7 @@ func podOf(obj *workload.Object) *fleet.Pod {
 		Cost: fleet.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
 	}
 	p.Revision = p.Group + textAt(obj, podRevision)
+	p.Containers = unpackContainers(obj.Elements)
 	return p
 }
 
@@ -262,6 +187,9 @@ func (m *Members) nodeOf(name string, found map[string]*fleet.Node) *fleet.Node 
 		return n
 	}
 	var n *fleet.Node
+	if m.nodes == nil {
+		return nil
+	}
 	if obj := m.nodes.Get("", name); obj != nil {
 		n = &fleet.Node{Name: name, Labels: make(map[string]string, len(obj.Labels)), Deleting: obj.Deleting}
 		for _, label := range obj.Labels {

@@ -45,7 +45,7 @@ const (
 
 // ownerOf finds the owner of an object that owns pods. It is called with the lock held.
 func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
-	if ref.Group == "" && ref.Kind == "Pod" || m.opts.Cluster.Ends(ref.GroupKind) {
+	if ref.Group == "" && ref.Kind == "Pod" || m.ends(ref.GroupKind) {
 		return nil
 	}
 	owner, watched := m.opts.Cluster.OwnerOf(ref)
@@ -61,9 +61,17 @@ func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
 	return nil
 }
 
+// ends says that the owners of objects of a kind do not matter. It is called with the lock held.
+func (m *Members) ends(gk schema.GroupKind) bool {
+	if m.measuring {
+		return gk.Group == "" && gk.Kind == "Node"
+	}
+	return m.opts.Cluster.Ends(gk)
+}
+
 // lookInto has a kind of owners watched that nobody else watches. It is called with the lock held.
 func (m *Members) lookInto(ctx context.Context, owner *workload.Owner) {
-	if owner == nil || ctx == nil || m.opts.Cluster.Ends(owner.GroupKind) {
+	if owner == nil || ctx == nil || m.ends(owner.GroupKind) {
 		return
 	}
 	gk, now := owner.GroupKind, m.opts.Clock.Now()

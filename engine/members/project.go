@@ -102,6 +102,8 @@ type pods struct {
 	set *path.Set
 	// own is the field manager that Flyball writes as.
 	own string
+	// wide keeps containers.
+	wide bool
 }
 
 const (
@@ -112,11 +114,18 @@ const (
 	atRevision
 	atCost
 	atManaged
+	atContainers
+	atInitContainers
+	atInitStatuses
 )
 
-func newPods(id identity, own string) pods {
-	return pods{id, pathsOf(".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
-		".metadata.labels['controller-revision-hash']", ".metadata.annotations['"+fleet.CostAnnotation+"']", ".metadata.managedFields"), own}
+func newPods(id identity, own string, wide bool) pods {
+	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
+		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
+	if wide {
+		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses")
+	}
+	return pods{id, pathsOf(more...), own, wide}
 }
 
 // The fields of a projected pod. Revision, cost and writer are left out where there is none of them.
@@ -146,6 +155,9 @@ func (p pods) Project(raw []byte) (*workload.Object, error) {
 	obj.Fields = make([]workload.Field, len(texts))
 	for i, text := range texts {
 		obj.Fields[i].Raw = text
+	}
+	if p.wide {
+		obj.Elements = p.containers(values)
 	}
 	return obj, nil
 }

@@ -28,7 +28,7 @@ const podJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","nam
 
 func project(t *testing.T, raw string) *workload.Object {
 	t.Helper()
-	obj, err := newPods(newIdentity(), "flyball").Project([]byte(raw))
+	obj, err := newPods(newIdentity(), "flyball", false).Project([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func (p *Policy) Reporter() Reporter {
 // SetsValues says whether the policy sets values on its targets and neither puts them to sleep nor wakes them.
 func (p *Policy) SetsValues() bool {
 	r := p.Reporter()
-	return r != nil && r.AppliedLimit() > 0
+	return r != nil && r.AppliedLimit() > 0 || p.Tuner() != nil
 }
 
 // Field names what in the spec asks for a facet at an instant; empty if nothing does, or the policy cannot tell.

@@ -15,6 +15,14 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Hint is what to say after a name that does not exist: which was probably meant, or which there are.
+func Hint(name string, candidates []string) string {
+	if near := Nearest(name, candidates); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return "; there are " + strings.Join(candidates, ", ")
+}
+
 // distance is the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours count
 // one each (Damerau 1964, restricted form).
 func distance(a, b string) int {

@@ -34,6 +34,8 @@ type view struct {
 	// judges says that changes are judged by the policy; unenforced then why they may pass, if that is known.
 	judges, known bool
 	unenforced    string
+	// unmeasured says why nobody knows what the pods of targets use; empty: that is known, or does not matter.
+	unmeasured string
 	// unmatched are the terms of the target that match nothing.
 	unmatched []target.Unmatched
 	tally     tally
@@ -45,6 +47,9 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	s.Book.read(p.ID, func(t *tally) { v.tally = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.tally, v.objectsKnown())
+	}
+	if p.Tuner() != nil && s.tuned != nil {
+		v.unmeasured = s.tuned.Unmeasured()
 	}
 	if p.Deleting {
 		// No edge that the spec speaks of comes any more.
@@ -135,6 +140,8 @@ func (v *view) ready() (ok bool, reason, message string) {
 		return false, "NotEnforced", v.unenforced
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
+	case v.unmeasured != "":
+		return false, "NoMetrics", v.unmeasured
 	case v.state.Name == "Suspended":
 		return true, "Suspended", join(v.state.Message, v.progress())
 	case pending > 0 || v.listing != "":

@@ -40,6 +40,13 @@ type Pods interface {
 	Summary(workload.Policy) policy.PodSummary
 }
 
+// Tuned knows what has been found for the targets of policies that tune them.
+type Tuned interface {
+	Summary(workload.Policy) policy.TunedSummary
+	// Unmeasured says why nobody knows what pods use; empty: all is well.
+	Unmeasured() string
+}
+
 // Enforcement knows whether what policies deny is denied.
 type Enforcement interface {
 	// Unenforced says why changes may pass that a policy denies; empty: none may. While nothing is known, known is false. Of one that
@@ -71,6 +78,7 @@ type Writer struct {
 	metrics     *Metrics
 	transitions Transitions
 	pods        Pods
+	tuned       Tuned
 
 	mu           sync.Mutex
 	dirty        map[workload.Policy]bool
@@ -108,6 +116,9 @@ func (s *Writer) Follow(t Transitions) { s.transitions = t }
 
 // FollowPods says who orders pods. It must be called before Run.
 func (s *Writer) FollowPods(p Pods) { s.pods = p }
+
+// FollowTuned says who tunes targets. It must be called before Run.
+func (s *Writer) FollowTuned(t Tuned) { s.tuned = t }
 
 // Dirty has the status of a policy looked at again.
 func (s *Writer) Dirty(id workload.Policy) {
@@ -233,6 +244,9 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
 	if o := p.PodOrderer(); o != nil && s.pods != nil {
 		o.FillPods(obj, s.pods.Summary(p.ID))
+	}
+	if t := p.Tuner(); t != nil && s.tuned != nil {
+		t.FillTuned(obj, s.tuned.Summary(p.ID))
 	}
 	reporter := p.Reporter()
 	if reporter == nil {

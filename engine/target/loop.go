@@ -6,8 +6,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +19,8 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -56,6 +56,12 @@ type Pods interface {
 	Decided(ref workload.Ref, claimed bool)
 	// Note is what has become of the pods of a target.
 	Note(ref workload.Ref) cost.Note
+}
+
+// Tuned are the targets that policies tune.
+type Tuned interface {
+	// Note is what is to be said of a target.
+	Note(ref workload.Ref) tuning.Note
 }
 
 // Keeper keeps an adapter from being deleted, and knows its rights.
@@ -109,6 +115,7 @@ type Loop struct {
 	templates Templates
 	keeper    Keeper
 	pods      Pods
+	tuned     Tuned
 	metrics   *Metrics
 
 	timer *timer
@@ -140,6 +147,9 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 // FollowPods says who orders the pods of targets. It must be called before Run.
 func (l *Loop) FollowPods(p Pods) { l.pods = p }
 
+// FollowTuned says who tunes targets. It must be called before Run.
+func (l *Loop) FollowTuned(t Tuned) { l.tuned = t }
+
 // CountFault counts a target that could not be worked on because of a fault in Flyball.
 func (l *Loop) CountFault() { l.metrics.panics.Inc() }
 
@@ -157,11 +167,15 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Go(func() { l.timer.Run(ctx, l.fire) })
 	wg.Go(func() { l.status.Run(ctx) })
 	wg.Go(func() { l.followFreezes(ctx) })
-	for range l.opts.Workers {
-		wg.Go(func() { l.work(ctx) })
-	}
-	<-ctx.Done()
-	l.queue.ShutDownWithDrain()
+	workers.Loop{
+		Queue: l.queue, Settle: l.handleResult, Log: l.opts.Log,
+		// A write that is under way is finished.
+		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },
+		Fault: func(ref workload.Ref, err error) {
+			l.CountFault()
+			l.noteFault(ref, err)
+		},
+	}.Run(ctx, l.opts.Workers)
 	wg.Wait()
 }
 
@@ -173,34 +187,6 @@ func (l *Loop) Queue(refs ...workload.Ref) {
 	for _, ref := range refs {
 		l.queue.Add(ref)
 	}
-}
-
-// work takes targets from the queue until it is shut down. Once the context has ended, what is under way is finished and
-// what still waits is left to the next run.
-func (l *Loop) work(ctx context.Context) {
-	for {
-		ref, shutdown := l.queue.Get()
-		if shutdown {
-			return
-		}
-		if ctx.Err() == nil {
-			l.handleResult(ref, l.processSafely(context.WithoutCancel(ctx), ref))
-		}
-		l.queue.Done(ref)
-	}
-}
-
-// processSafely works on a target. A panic stays that target's: it is told in its status, and the rest goes on.
-func (l *Loop) processSafely(ctx context.Context, ref workload.Ref) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-			l.CountFault()
-			l.opts.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
-			l.noteFault(ref, err)
-		}
-	}()
-	return l.process(ctx, ref)
 }
 
 // handleResult queues a target again as what came of it asks for.

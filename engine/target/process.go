@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -252,6 +253,9 @@ func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	if l.pods != nil {
 		markPods(marks, l.pods.Note(ref))
 	}
+	if l.tuned != nil {
+		markTuned(marks, v.Opinions, l.tuned.Note(ref))
+	}
 	l.status.Book.Note(ref, marks)
 }
 
@@ -270,6 +274,25 @@ func markPods(marks []status.Mark, n cost.Note) {
 			m.State = status.Failed
 		case n.Waiting != "":
 			m.State = status.Pending
+		}
+	}
+}
+
+// markTuned writes into the marks of policies that tune the target what is known of that. Marks and opinions are in one order.
+func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
+	for i := range marks {
+		m, o := &marks[i], &opinions[i]
+		if o.Policy.Tuner() == nil || o.OnBehalf || o.Left {
+			continue
+		}
+		switch {
+		case m.State == status.Failed:
+		case n.Policy != (workload.Policy{}) && n.Policy != m.Policy:
+			m.State, m.Override = status.Overridden, fmt.Sprintf("%s tunes it", n.Policy)
+		case n.Failure != "":
+			m.State, m.Failure = status.Failed, n.Failure
+		case o.Silent && m.State == status.Set:
+			m.State = status.Awake
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 		return false, nil
 	}
 	t := owner.Template()
-	claims, err := k.claims(kind, ref, seen)
+	claims, err := claimsOf(k.World.Snapshot(), kind, ref, seen)
 	if err != nil {
 		return false, err
 	}
@@ -158,9 +158,9 @@ func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Pol
 	return nil
 }
 
-// claims lists the fields of an object that its template does not decide: what policies have set, and the counts that an
+// claimsOf lists the fields of an object that its template does not decide: what policies have set, and the counts that an
 // autoscaler owns.
-func (k *Keeper) claims(kind *world.Kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
+func claimsOf(w *world.Snapshot, kind *world.Kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
 	if obj == nil {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func (k *Keeper) claims(kind *world.Kind, ref workload.Ref, obj *workload.Object
 	for i := range obj.Ledger {
 		all = append(all, claimed{path.Pointer(obj.Ledger[i].Pointer), obj.Ledger[i].Element})
 	}
-	if len(k.World.Snapshot().Governors(ref)) > 0 {
+	if len(w.Governors(ref)) > 0 {
 		for _, p := range kind.Adapter.Counts() {
 			all = append(all, claimed{pointer: p})
 		}

@@ -46,4 +46,6 @@ func equalNumbers(a, b *int64) bool {
 }
 
 // SortedAmounts lists the amounts of a map in order.
-func SortedAmounts[V any](m map[Amount]V) []Amount { return slices.SortedFunc(maps.Keys(m), Amount.Compare) }
+func SortedAmounts[V any](m map[Amount]V) []Amount {
+	return slices.SortedFunc(maps.Keys(m), Amount.Compare)
+}

@@ -93,10 +93,10 @@ type Intent struct {
 	// ForGovernors passes bounds and target utilisations on to the objects that govern the target; on the target itself the intent asks
 	// nothing.
 	ForGovernors bool
-	Size        *Size
-	Min         *int64
-	Max         *int64
-	Hold        bool
+	Size         *Size
+	Min          *int64
+	Max          *int64
+	Hold         bool
 	// Amounts are the requests and utilisations asked for, of class ClassSet only.
 	Amounts map[Amount]int64
 	// Annotations to set where the adapter says annotations go.

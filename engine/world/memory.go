@@ -90,6 +90,9 @@ func NewMemory(in Lists) (*Memory, error) {
 	return m, nil
 }
 
+// Advise takes over what was found for a target.
+func (m *Memory) Advise(ref workload.Ref, a *workload.Advice) { m.world.Advise(ref, a) }
+
 // addPolicy takes over a policy as one whose finalizer is there: nothing in memory has to be kept from going.
 func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	name := obj.GetObjectKind().GroupVersionKind().Kind
@@ -146,6 +149,11 @@ func (m *Memory) addObject(raw []byte) error {
 	k := m.kinds[schema.GroupKind{Group: gv.Group, Kind: is.Kind}]
 	if k == nil {
 		return nil
+	}
+	if !gjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // a manifest has none, and patches are conditional on it
+		if raw, err = nextVersion(raw); err != nil {
+			return err
+		}
 	}
 	return k.store(raw)
 }

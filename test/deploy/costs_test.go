@@ -2,10 +2,13 @@ package deploy
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -30,22 +33,32 @@ func (s *stage) podsGetCosts() {
 	}))
 	s.must(here.client.Create(s.ctx, &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: costNamespace, Name: "zones"}}))
 	eventually(s.T, func() error {
-		if s.costed() == 0 {
+		if len(s.costed()) < 2 {
 			return errors.New("no pod has a deletion cost")
 		}
 		return nil
 	})
+	// One pod fails, and somebody else takes over the cost of another.
+	pods := s.costed()
+	s.must(here.client.Status().Patch(s.ctx, &pods[0], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))))
+	s.must(here.client.Patch(s.ctx, &pods[1], client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, fleet.CostAnnotation)),
+		client.FieldOwner("karpenter")))
 }
 
-// costed counts the pods that have a deletion cost.
-func (s *stage) costed() int {
+// costed lists the pods that have a deletion cost.
+func (s *stage) costed() []corev1.Pod {
 	var pods corev1.PodList
 	s.must(here.client.List(s.ctx, &pods, client.InNamespace(costNamespace)))
-	n := 0
-	for _, p := range pods.Items {
-		if p.Annotations[fleet.CostAnnotation] != "" {
-			n++
-		}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Annotations[fleet.CostAnnotation] == "" })
+}
+
+// onlyForeignCosts checks that of all deletion costs there is the one that somebody else has set.
+func (s *stage) onlyForeignCosts() {
+	var left []string
+	for _, p := range s.costed() {
+		left = append(left, p.Annotations[fleet.CostAnnotation])
 	}
-	return n
+	if !slices.Equal(left, []string{"77"}) {
+		s.Errorf("pods have the deletion costs %v, want the 77 of somebody else", left)
+	}
 }

@@ -53,9 +53,7 @@ func (s *stage) uninstall() {
 	if d.Annotations[v1alpha1.AnnotationLedger] != "" {
 		s.Errorf("the ledger is left: %s", d.Annotations[v1alpha1.AnnotationLedger])
 	}
-	if n := s.costed(); n > 0 {
-		s.Errorf("%d pods have their deletion costs still", n)
-	}
+	s.onlyForeignCosts()
 	s.onlyPoliciesLeft()
 	s.policiesCanGo()
 	if !strings.Contains(said.String(), "deleted the adapter deployments.apps") {
@@ -154,6 +152,12 @@ func (s *stage) nothingForbidden() {
 		}
 	}
 	s.nothingIdle(used)
+	for _, resource := range []string{"pods", "nodes"} {
+		// They are watched, and the costs of pods patched: nothing is read for a decision.
+		if used[" "+resource+" get"] || used[" "+resource+" list"] || !used[" "+resource+" watch"] {
+			s.Errorf("%s are read one by one or listed, or not watched", resource)
+		}
+	}
 	if mine < 50 {
 		s.Errorf("only %d requests of the manager were recorded", mine)
 	}

@@ -13,7 +13,7 @@ import (
 func TestUserRoles(t *testing.T) {
 	all := render(t)
 	view := rules(t, find(t, all, "ClusterRole", "flyball-view"))[0]
-	want := []string{"adapters", "calendars"}
+	want := []string{"adapters", "calendars", "recommendations"}
 	for _, k := range kinds.All() {
 		want = append(want, k.Resource)
 	}

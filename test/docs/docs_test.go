@@ -10,7 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"flyball.dev/flyball/test/harness"
 )
@@ -73,16 +75,17 @@ func TestCommands(t *testing.T) {
 		t.Errorf("found %d commands, and %d exceptions", total, len(notRun))
 	}
 	plugin := buildPlugin(t, root)
-	ran := 0
+	var ran atomic.Int32
+	t.Cleanup(func() { t.Logf("ran %d of %d commands", ran.Load(), total) })
 	for _, name := range order {
 		if !slices.ContainsFunc(scenes[name], func(b block) bool { return len(b.commands()) > 0 }) {
 			continue // objects and nothing typed: their schemas are tested
 		}
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
-			ran += play(t, root, plugin, name, scenes[name])
+			t.Parallel() // each has a cluster of its own, and waits for it most of the time
+			ran.Add(int32(play(t, root, plugin, name, scenes[name])))
 		})
 	}
-	t.Logf("ran %d of %d commands", ran, total)
 }
 
 // skipped is the beginning by which a command is excepted; empty if it is to run.
@@ -128,7 +131,10 @@ func (s *stage) run(b block, c command) error {
 		return nil
 	}
 	want := shown(c.output)
+	pause := time.Duration(0)
 	return harness.Poll(s.Context(), harness.Patience, func() error {
+		time.Sleep(pause)
+		pause = repeatAfter
 		out, _, err := s.shell(s.Context(), c.text)
 		if err == nil && !want.MatchString(plain(out)) {
 			err = fmt.Errorf("$ %s\nshows\n%s\nand the page has\n%s", c.text, out, c.output)
@@ -136,6 +142,9 @@ func (s *stage) run(b block, c command) error {
 		return err
 	})
 }
+
+// repeatAfter is the pause before a command is repeated: one after the other without any would keep what it waits for from the processor.
+const repeatAfter = 250 * time.Millisecond
 
 // shell runs a line in a shell and gives what it wrote, errors among it, and its exit code.
 func (s *stage) shell(ctx context.Context, line string) (out string, code int, err error) {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -242,6 +243,7 @@ type Manager struct {
 	stop     context.CancelFunc
 	done     chan error
 	ended    sync.Once
+	stopped  atomic.Bool
 	err      error
 }
 
@@ -255,6 +257,8 @@ type Options struct {
 	Webhook app.WebhookOptions
 	// Adapters are those that the installation brings.
 	Adapters []string
+	// UsageResolution is the pause between two measurements of what pods use; zero: that of the manager.
+	UsageResolution time.Duration
 	// Health is where /healthz and /readyz are served; empty: nowhere.
 	Health string
 	// Log takes the manager's lines; nil: none are kept.
@@ -278,6 +282,7 @@ func (e *Env) Start(opts Options) *Manager {
 		m.done <- app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
+			UsageResolution: opts.UsageResolution,
 		})
 	}()
 	return m
@@ -285,8 +290,12 @@ func (e *Env) Start(opts Options) *Manager {
 
 var setLogger sync.Once
 
+// Running is false once the manager was told to stop.
+func (m *Manager) Running() bool { return !m.stopped.Load() }
+
 // Stop stops the manager and gives the error it ended with, again if it has ended.
 func (m *Manager) Stop() error {
+	m.stopped.Store(true)
 	m.stop()
 	m.ended.Do(func() { m.err = <-m.done })
 	return m.err

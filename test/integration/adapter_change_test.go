@@ -6,18 +6,18 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // sleepingPress makes a kind with an adapter, an object of it with both counts and annotations, and a schedule by which the
 // object sleeps. The clock is at nine in the evening.
-func sleepingPress() (clock *clocktesting.FakeClock, k customkind.Kind, a *v1alpha1.Adapter, ns string) {
+func sleepingPress() (clock *suite.Clock, k customkind.Kind, a *v1alpha1.Adapter, ns string) {
 	GinkgoHelper()
-	clock = clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+	clock = suite.NewClock(monday.Add(9 * time.Hour))
 	startManagerAt(clock)
 	ns = newNamespace()
 	k = installKind()

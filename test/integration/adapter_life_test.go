@@ -8,13 +8,13 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // nightlyOver is a Schedule called nights, asleep from 20:00 to 08:00 UTC; change adjusts it before it is created.
@@ -146,7 +146,7 @@ var _ = Describe("An adapter for whose kind Flyball lacks rights", func() {
 	It("prints the rule that is missing, ready to paste, and works once it is granted", func() {
 		Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, "flyball-clerk"))).To(Succeed())
 		m := env.Start(harness.Options{
-			Clock: clocktesting.NewFakeClock(monday.Add(9 * time.Hour)), Config: env.Cluster.Impersonate("flyball-clerk"), Log: GinkgoWriter})
+			Clock: suite.NewClock(monday.Add(9 * time.Hour)), Config: env.Cluster.Impersonate("flyball-clerk"), Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		ns := newNamespace()
 		k := newKind()
@@ -178,7 +178,7 @@ var _ = Describe("An adapter for whose kind Flyball lacks rights", func() {
 
 var _ = Describe("An adapter that writes through /scale", func() {
 	It("writes the ledger first, then the count, and gives the count back through /scale too", func() {
-		clock := clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+		clock := suite.NewClock(monday.Add(9 * time.Hour))
 		startManagerAt(clock)
 		ns := newNamespace()
 		k := newKind()

@@ -11,10 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // reads matches the lists and the watches of a resource.
@@ -83,7 +83,7 @@ func annotating(key, value string) func(*v1alpha1.ScheduleRules) {
 var _ = Describe("Schedules that set annotations nobody has asked for before", func() {
 	It("leave every adapter ready, and the old watch serves until the new one is in sync", func() {
 		listing, listed := &gate{match: reads("deployments")}, &gate{match: lists("deployments")}
-		startBehind(clocktesting.NewFakeClock(dusk.Add(1)), listed, listing)
+		startBehind(suite.NewClock(dusk.Add(1)), listed, listing)
 		sleeping, marked := newNamespace(), newNamespace()
 		nightly(sleeping, "nights")
 		create(deployment(sleeping, "first", 3))
@@ -120,7 +120,7 @@ var _ = Describe("Schedules that set annotations nobody has asked for before", f
 	It("do not keep another one from going whose last change is only told by the watch that was replaced", func() {
 		var stalling atomic.Bool // watches that begin from then on are not concerned
 		stalled := &gate{answers: true, match: func(r *http.Request) bool { return !stalling.Load() && watches("deployments")(r) }}
-		m := startBehind(clocktesting.NewFakeClock(dusk.Add(1)), stalled)
+		m := startBehind(suite.NewClock(dusk.Add(1)), stalled)
 		ns, marked := newNamespace(), newNamespace()
 		s, read := asleep(ns, 3)
 		create(deployment(marked, "web", 3))

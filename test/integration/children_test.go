@@ -9,11 +9,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // job is a Job that runs; it is not created.
@@ -67,7 +67,7 @@ var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func(
 		DeferCleanup(func() { // an adapter that cannot look at its kind holds back policies that may have used it
 			Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, clerkName))).To(Succeed())
 		})
-		m = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(dusk.Add(1)), Config: env.Cluster.Impersonate(clerkName), Log: GinkgoWriter})
+		m = env.Start(harness.Options{Clock: suite.NewClock(dusk.Add(1)), Config: env.Cluster.Impersonate(clerkName), Log: GinkgoWriter})
 		Eventually(adapterCondition("cronjobs.batch", v1alpha1.ConditionAuthorized)).Should(beCondition(metav1.ConditionFalse, "MissingRules"))
 		create(job(ns, "second"))
 		Eventually(suspended(ns, "second")).Should(BeTrue())

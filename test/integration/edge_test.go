@@ -6,9 +6,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // many is more targets than there are workers, so that some have still to be looked at while no write gets through.
@@ -16,7 +16,7 @@ const many = 40
 
 var _ = Describe("While many targets change", func() {
 	It("none counts as settled before it is, and the lag of the edge ends with its last write", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		writes := &gate{match: patches("deployments")}
 		m := startBehind(clock, writes)
 		ns := newNamespace()
@@ -46,7 +46,7 @@ var _ = Describe("While many targets change", func() {
 	})
 
 	It("none counts as settled under a new spec before it is", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		writes := &gate{match: patches("deployments")}
 		startBehind(clock, writes)
 		ns := newNamespace()
@@ -70,7 +70,7 @@ var _ = Describe("While many targets change", func() {
 
 var _ = Describe("An object that has changed and that the watch does not bring", func() {
 	It("is tried less and less often, and changed once the watch is back", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		stream, writes := &gate{match: watches("deployments"), answers: true}, &gate{match: patches("deployments")}
 		startBehind(clock, stream, writes)
 		ns := newNamespace()

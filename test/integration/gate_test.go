@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -42,7 +41,7 @@ func watches(resource string) func(*http.Request) bool {
 }
 
 // startBehind runs a manager behind gates, which open with the spec's end.
-func startBehind(clock *clocktesting.FakeClock, gates ...*gate) *harness.Manager {
+func startBehind(clock *suite.Clock, gates ...*gate) *harness.Manager {
 	GinkgoHelper()
 	config := rest.CopyConfig(env.Config)
 	for _, g := range gates {

@@ -7,18 +7,18 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // night is a manager whose clock stands at nine in the evening. It can be stopped and started again; whatever was cleaned
 // up after its first start, it still serves.
 type night struct {
 	running *harness.Manager
-	clock   *clocktesting.FakeClock
+	clock   *suite.Clock
 	// config is under whose account it runs; nil: the administrator's.
 	config *rest.Config
 	// adapters are those that the installation brings.
@@ -35,7 +35,7 @@ func managerAtNight() *night {
 }
 
 func (n *night) start() {
-	n.clock = clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+	n.clock = suite.NewClock(monday.Add(9 * time.Hour))
 	n.running = env.Start(harness.Options{Clock: n.clock, Config: n.config, Adapters: n.adapters, Log: GinkgoWriter})
 }
 
@@ -164,7 +164,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 
 var _ = Describe("A ledger that somebody has spoilt", func() {
 	It("keeps its object from being written, is named, and works again once it is mended", func() {
-		clock := clocktesting.NewFakeClock(monday.Add(9 * time.Hour))
+		clock := suite.NewClock(monday.Add(9 * time.Hour))
 		startManagerAt(clock)
 		ns := newNamespace()
 		_, _ = asleep(ns, 3)

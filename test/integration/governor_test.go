@@ -8,10 +8,10 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // queueScaler creates an autoscaler of the Deployment web that may take it to zero.
@@ -62,7 +62,7 @@ var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at ze
 	})
 
 	It("is held when a schedule comes, and let go when the schedule goes", func() {
-		startManagerAt(clocktesting.NewFakeClock(monday.Add(9 * time.Hour)))
+		startManagerAt(suite.NewClock(monday.Add(9 * time.Hour)))
 		ns := newNamespace()
 		Expect(env.Client.Create(ctx, deployment(ns, "web", 0))).To(Succeed())
 		queueScaler(ns)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +23,7 @@ import (
 	"flyball.dev/flyball/adapters/cases"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -31,7 +31,7 @@ import (
 var _ = Describe("The shipped adapters", Ordered, func() {
 	var (
 		lib     *harness.Env
-		clock   *clocktesting.FakeClock
+		clock   *suite.Clock
 		shipped []v1alpha1.Adapter
 		manager *harness.Manager
 	)
@@ -44,7 +44,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 		DeferCleanup(func() { Expect(lib.Cluster.Stop()).To(Succeed()) })
 		installCustomKinds(lib, shipped)
 		Expect(lib.InstallAdapters(ctx)).To(Succeed())
-		clock = clocktesting.NewFakeClock(dusk)
+		clock = suite.NewClock(dusk)
 		manager = lib.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() {
 			if manager != nil {

@@ -7,10 +7,10 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("At night", func() {
@@ -74,7 +74,7 @@ var _ = Describe("At night", func() {
 
 	It("the hours that a window of the day before reaches into are asleep too, in the zone of the schedule", func() {
 		friday := time.Date(2026, 3, 6, 21, 0, 0, 0, time.UTC) // 22:00 in Skopje
-		clock := clocktesting.NewFakeClock(friday)
+		clock := suite.NewClock(friday)
 		startManagerAt(clock)
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -93,7 +93,7 @@ var _ = Describe("At night", func() {
 	})
 
 	It("an edge that passes while no manager runs is acted on by the next one", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		manager := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
 		ns := newNamespace()

@@ -6,10 +6,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 func limitDown(size int32, delay time.Duration) func(*v1alpha1.ScheduleRules) {
@@ -76,7 +76,7 @@ var _ = Describe("A rate limit", func() {
 	})
 
 	It("holds over a restart of the manager", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		manager := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
 		Expect(env.AwaitAdapters(ctx, builtin...)).To(Succeed())

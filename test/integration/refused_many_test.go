@@ -8,10 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("Very many workloads whose writes are refused for one reason", func() {
@@ -19,7 +19,7 @@ var _ = Describe("Very many workloads whose writes are refused for one reason", 
 		const many = 300
 		ns := newNamespace()
 		sent := &gate{match: patchesIn(ns)}
-		startBehind(clocktesting.NewFakeClock(dusk.Add(time.Hour)), sent)
+		startBehind(suite.NewClock(dusk.Add(time.Hour)), sent)
 		for i := range many {
 			create(deployment(ns, fmt.Sprintf("web-%03d", i), 2))
 		}

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // The edges of the schedules that nightly and clusterNightly make: the evening of monday and the morning after.
@@ -28,9 +28,9 @@ var (
 )
 
 // startManagerAsleep is startManager an hour into the night.
-func startManagerAsleep() *clocktesting.FakeClock {
+func startManagerAsleep() *suite.Clock {
 	GinkgoHelper()
-	clock := clocktesting.NewFakeClock(dusk.Add(time.Hour))
+	clock := suite.NewClock(dusk.Add(time.Hour))
 	startManagerAt(clock)
 	return clock
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/adapters"
@@ -23,6 +22,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // demoFiles make up the demo's week, as far as the kinds of Kubernetes itself go.
@@ -122,7 +122,7 @@ var _ = Describe("A simulation in memory", func() {
 		}
 		Expect(len(instants)).To(BeNumerically(">", 15), "the week has edges on every working day")
 
-		clock := clocktesting.NewFakeClock(begin)
+		clock := suite.NewClock(begin)
 		m := startManagerAt(clock)
 		for _, obj := range objects { // the policies go before the manager does, which has to let them go
 			if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {

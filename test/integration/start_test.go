@@ -5,10 +5,10 @@ import (
 	. "github.com/onsi/gomega"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // panics counts the faults that a manager has caught, on targets and, since the process began, in controllers.
@@ -46,7 +46,7 @@ var _ = Describe("A start at which the namespaces are slow to come", func() {
 		gone := nightly(ns, "gone")
 		config := rest.CopyConfig(env.Config)
 		config.Wrap(namespaces.wrap)
-		m = env.Start(harness.Options{Clock: clocktesting.NewFakeClock(dusk.Add(1)), Config: config, Log: GinkgoWriter})
+		m = env.Start(harness.Options{Clock: suite.NewClock(dusk.Add(1)), Config: config, Log: GinkgoWriter})
 
 		k := installKind()
 		adapt(k.Adapter(".spec.replicas"))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -27,6 +26,8 @@ var (
 
 func TestIntegration(t *testing.T) { suite.Run(t, "Integration") }
 
+var _ = suite.Witness(1, 1)
+
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, builtin...)
@@ -36,14 +37,14 @@ var _ = BeforeSuite(func() {
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // startManager runs a manager whose clock stands at monday until the spec moves it, and waits until the adapters are ready.
-func startManager() *clocktesting.FakeClock {
+func startManager() *suite.Clock {
 	GinkgoHelper()
-	clock := clocktesting.NewFakeClock(monday)
+	clock := suite.NewClock(monday)
 	startManagerAt(clock)
 	return clock
 }
 
-func startManagerAt(clock *clocktesting.FakeClock) *harness.Manager {
+func startManagerAt(clock *suite.Clock) *harness.Manager {
 	GinkgoHelper()
 	return suite.Start(ctx, env, harness.Options{Clock: clock}, builtin...)
 }

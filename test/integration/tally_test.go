@@ -8,10 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // notes lists what was said of an object by events of a reason.
@@ -39,7 +39,7 @@ func statusOf(namespace, name string) func(Gomega) v1alpha1.PolicyStatus {
 
 var _ = Describe("One tally", func() {
 	It("is what status, metrics, events and messages tell of", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		m := startManagerAt(clock)
 		ns := newNamespace()
 		create(deployment(ns, "web", 3), deployment(ns, "manual", 2))
@@ -84,7 +84,7 @@ var _ = Describe("One tally", func() {
 
 	It("announces no edge that will not come", func() {
 		g := &gate{match: patches("deployments")}
-		clock := clocktesting.NewFakeClock(dusk.Add(3600e9))
+		clock := suite.NewClock(dusk.Add(3600e9))
 		m := startBehind(clock, g)
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))

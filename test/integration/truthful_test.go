@@ -10,11 +10,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("An object on which what is asked cannot be done", func() {
@@ -132,7 +132,7 @@ var seriesOfPolicies = []string{
 
 var _ = Describe("Names as long as the API server allows", func() {
 	It("are no hindrance to sleep, status, events and metrics", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		m := startManagerAt(clock)
 		ns := newNamespace()
 		long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 189) // 253
@@ -158,7 +158,7 @@ var _ = Describe("Names as long as the API server allows", func() {
 
 var _ = Describe("The series of what is deleted", func() {
 	It("go with it", func() {
-		clock := clocktesting.NewFakeClock(monday)
+		clock := suite.NewClock(monday)
 		m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		k, a, ns := pressByDay()

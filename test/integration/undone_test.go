@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // patchesIn matches writes to Deployments of one namespace.
@@ -76,7 +76,7 @@ var _ = Describe("A write that goes through and changes nothing, the ledger take
 	It("makes the target contested, is repeated ever more rarely whatever else happens to it, and gets through at last", func() {
 		ns, free := newNamespace(), newNamespace()
 		sent := &gate{match: patchesIn(ns)}
-		clock := clocktesting.NewFakeClock(dusk.Add(time.Hour))
+		clock := suite.NewClock(dusk.Add(time.Hour))
 		startBehind(clock, sent)
 		create(deployment(ns, "web", 3))
 		lift := undoScaling(ns, "web")

@@ -59,6 +59,7 @@ func TestMonitoring(t *testing.T) {
 	t.Run("the alerts have data", s.alerts)
 	t.Run("each alert fires where it should", s.alertsFire)
 	t.Run("series go with their policy", s.seriesGo)
+	t.Run("recommend reads a history", s.recommends)
 }
 
 func (s *scene) must(err error) {

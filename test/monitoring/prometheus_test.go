@@ -27,7 +27,6 @@ type prometheus struct {
 // what a ServiceMonitor selects.
 func startPrometheus(t *testing.T, cluster *local.Cluster, root, target string) *prometheus {
 	t.Helper()
-	dir := t.TempDir()
 	config := fmt.Sprintf(`
 global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
 rule_files: [%q]
@@ -37,6 +36,21 @@ scrape_configs:
   - targets: [%q]
     labels: {namespace: flyball-system, pod: flyball-0, service: flyball-metrics, endpoint: metrics}
 `, filepath.Join(root, "deploy", "alerts", "flyball.yaml"), target)
+	p := launchPrometheus(t, cluster, config)
+	eventually(t, func() error {
+		samples, err := p.query(t.Context(), `up{job="flyball"}`)
+		if err == nil && (len(samples) != 1 || samples[0] != 1) {
+			err = fmt.Errorf("up is %v", samples)
+		}
+		return err
+	})
+	return p
+}
+
+// launchPrometheus starts a server of a configuration that ends with the test.
+func launchPrometheus(t *testing.T, cluster *local.Cluster, config string, flags ...string) *prometheus {
+	t.Helper()
+	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,8 +61,8 @@ scrape_configs:
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, cluster.Bin("prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--log.level=warn")
+	flags = append(flags, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
+	cmd := exec.CommandContext(ctx, cluster.Bin("prometheus"), flags...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -61,15 +75,7 @@ scrape_configs:
 			t.Logf("Prometheus said:\n%s", text)
 		}
 	})
-	p := &prometheus{url: "http://" + address}
-	eventually(t, func() error {
-		samples, err := p.query(t.Context(), `up{job="flyball"}`)
-		if err == nil && (len(samples) != 1 || samples[0] != 1) {
-			err = fmt.Errorf("up is %v", samples)
-		}
-		return err
-	})
-	return p
+	return &prometheus{url: "http://" + address}
 }
 
 // get asks the server's API.

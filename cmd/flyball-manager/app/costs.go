@@ -24,28 +24,32 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.
-func newCosts(mgr ctrl.Manager, config *rest.Config, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer, adapters *adapter.Controller,
-	m *cost.Metrics, log logr.Logger,
-) (*cost.Loop, error) {
+// newMembers makes what knows the pods of targets.
+func newMembers(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (*members.Members, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
 		return nil, err
 	}
 	authorization, err := authorizationclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up deletion costs: %w", err)
+		return nil, fmt.Errorf("set up the pods of targets: %w", err)
 	}
-	belonging := members.New(members.Options{
+	return members.New(members.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
-	})
+	}), nil
+}
+
+// newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.
+func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer, adapters *adapter.Controller,
+	m *cost.Metrics, log logr.Logger,
+) *cost.Loop {
 	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m, log)
 	belonging.Follow(costs)
 	loop.FollowPods(costs)
 	statuses.FollowPods(costs)
 	adapters.FollowPods(costs.CostedOn)
-	return costs, nil
+	return costs
 }
 
 // owners implements members.Cluster.

@@ -20,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/template"
+	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -29,6 +30,7 @@ type engine struct {
 	adapters *adaptercontroller.Controller
 	loop     *target.Loop
 	costs    *cost.Loop
+	tuned    *tuning.Loop
 	log      logr.Logger
 }
 
@@ -52,6 +54,7 @@ func (e *engine) Start(ctx context.Context) error {
 	e.log.Info("ready", "kinds", len(snapshot.Kinds()), "policies", snapshot.PolicyCount())
 	var wg sync.WaitGroup
 	wg.Go(func() { e.costs.Run(ctx) })
+	wg.Go(func() { e.tuned.Run(ctx) })
 	e.loop.Run(ctx)
 	wg.Wait()
 	return nil
@@ -92,7 +95,12 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	loop := target.New(w, writer, apply.NewBatches(statuses.RecordBatch), statuses, templates, adapters, m.target,
 		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log, Savings: m.savings})
 	adapters.Drive(loop)
-	costs, err := newCosts(mgr, config, w, writer, loop, statuses, adapters, m.cost, log)
+	belonging, err := newMembers(mgr, config, w, log)
+	if err != nil {
+		return err
+	}
+	costs := newCosts(belonging, w, writer, loop, statuses, adapters, m.cost, log)
+	tuned, err := newTuning(belonging, config, opts, w, loop, statuses, recorder, m.tuning, log)
 	if err != nil {
 		return err
 	}
@@ -114,5 +122,5 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 			return err
 		}
 	}
-	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, log: log})
+	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, tuned: tuned, log: log})
 }

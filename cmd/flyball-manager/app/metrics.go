@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -26,6 +27,7 @@ type Metrics struct {
 	adapter *adaptercontroller.Metrics
 	savings *savings.Book
 	cost    *cost.Metrics
+	tuning  *tuning.Metrics
 }
 
 // NewMetrics makes the metrics of an engine and registers them, with those of what can be listed. The clock is that by which
@@ -48,6 +50,9 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 		return nil, err
 	}
 	if m.cost, err = cost.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	if m.tuning, err = tuning.NewMetrics(r); err != nil {
 		return nil, err
 	}
 	return &m, nil

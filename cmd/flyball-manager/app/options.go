@@ -32,6 +32,8 @@ type Options struct {
 	// QPS and Burst limit requests to the API server; a QPS below zero leaves that to the server's priority and fairness.
 	QPS   float32
 	Burst int
+	// UsageResolution is the pause between two measurements of what pods use, while a policy learns from that.
+	UsageResolution time.Duration
 	// ShutdownTimeout is how long a write in flight may take once the manager is told to stop.
 	ShutdownTimeout time.Duration
 	// Webhook says how admission requests are served.
@@ -52,6 +54,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Webhook.Evaluate.Rate == 0 {
 		o.Webhook.Evaluate.Rate = evaluateRate
+	}
+	if o.UsageResolution == 0 {
+		o.UsageResolution = defaultResolution
 	}
 	if o.Registry == nil {
 		o.Registry = metrics.Registry
@@ -109,6 +114,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
 	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
+	fs.DurationVar(&o.UsageResolution, "usage-resolution", defaultResolution, "Pause between two measurements of what pods use (metrics.k8s.io), while a policy learns from that.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "How long a write in flight may take once the manager is told to stop.")
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true, "Serve admission requests: Flyball's own objects are checked where their schema cannot.")
 	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
@@ -135,6 +141,9 @@ func (o *Options) validate() error {
 	if o.Workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers must be at least 1, is %d", o.Workers))
 	}
+	if o.UsageResolution < 0 {
+		errs = append(errs, fmt.Errorf("--usage-resolution must be above 0, is %s", o.UsageResolution))
+	}
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))
 	}
@@ -145,6 +154,9 @@ func (o *Options) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// defaultResolution is the pause between two measurements unless somebody says otherwise.
+const defaultResolution = time.Minute
 
 // evaluateRate is how many answers a second a user gets from the evaluate API unless somebody says otherwise.
 const evaluateRate = 5

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
 // icsInstant is how RFC 5545 writes an instant in UTC.
@@ -48,9 +50,9 @@ func (a Agenda) WriteICS(out io.Writer, now time.Time) error {
 	return err
 }
 
-// escape writes a text as RFC 5545, section 3.3.11, has it.
+// escape writes a text as RFC 5545, section 3.3.11, has it: without control characters.
 func escape(text string) string {
-	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`, "\r", "").Replace(text)
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(report.CleanLines(strings.ReplaceAll(text, "\r", "")))
 }
 
 // fold writes a line, broken where it is too long: what follows begins with a space. No rune is broken.

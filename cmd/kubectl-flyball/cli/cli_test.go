@@ -96,6 +96,7 @@ func TestGolden(t *testing.T) {
 			}
 			t.Run(verb+"/"+name, func(t *testing.T) {
 				args = strings.ReplaceAll(args, "DEMO", demo)
+				args = strings.ReplaceAll(args, "TUNED", "--offline -f testdata/tuned -n shop")
 				args = strings.ReplaceAll(args, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "))
 				fields := strings.Fields(args)
 				if !strings.Contains(args, "--time-zone") && !strings.Contains(args, "__complete") {

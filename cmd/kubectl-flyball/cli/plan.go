@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -38,8 +40,9 @@ func newPlan(s *session) *cobra.Command {
 		Long: `Lists every write that the policies make in a span of time, before it happens: when, on which object, which field, from what to
 what, and on behalf of which policy. It is a simulation by the manager's own code, from one instant at which something can change
 to the next. What it takes as given: objects that templates of Triggers ask for are made at the beginning, with the fields of
-the template alone, and a batch of a rate limit that is open counts as used up. Not part of it are deletion costs, which follow pods as
-they come and go; fields of templates that are put back; autoscalers; and people who deploy. Notes name the policies concerned.
+the template alone, or have what differs from it put back; and a batch of a rate limit that is open counts as used up. Not part
+of it are deletion costs, which follow pods as they come and go; fields that were taken out of a template; autoscalers; and
+people who deploy. Notes name the policies concerned.
 
 With -f, policies and adapters that are not applied yet are added or put in place of those of their names (with --delete,
 removed), and the difference is shown.
@@ -81,7 +84,14 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := source.Query{Namespace: namespace}
+	edit, err := v.files(edits, namespace).Read()
+	if err != nil {
+		return err
+	}
+	if len(edits) > 0 && !edit.Edits() {
+		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(edits, ", "))
+	}
+	q := source.Query{Namespace: namespace, Also: edit.Adapters}
 	if v.all {
 		q.Namespace = ""
 	}
@@ -89,12 +99,12 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Keep, err = v.keep(w, args, namespace); err != nil {
+	if o.Keep, err = v.keep(w, args, namespace, o.From); err != nil {
 		return err
 	}
 	p := v.startProgress()
 	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
-	found, err := v.plan(ctx, w, edits, namespace, o)
+	found, err := v.plan(ctx, w, edit, o)
 	p.done()
 	if err != nil {
 		return err
@@ -125,7 +135,7 @@ func (v *planVerb) options() (plan.Options, error) {
 }
 
 // keep picks the targets that are listed.
-func (v *planVerb) keep(w *source.World, args []string, namespace string) (func(workload.Ref, *workload.Object) bool, error) {
+func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool, error) {
 	selector, err := labels.Parse(v.selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector: %w", err)
@@ -146,6 +156,9 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string) (func(
 		if memory.Raw(ref) == nil {
 			return nil, fmt.Errorf("there is no %s", ref)
 		}
+		if v := decide.Target(memory, ref, from, nil); len(v.Opinions) == 0 {
+			w.Note("no policy selects %s", ref)
+		}
 	}
 	return func(ref workload.Ref, obj *workload.Object) bool {
 		return (len(named) == 0 || slices.Contains(named, ref)) && selector.Matches(obj.Labels)
@@ -153,17 +166,13 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string) (func(
 }
 
 // plan makes the plan, or the difference that an edit makes.
-func (v *planVerb) plan(ctx context.Context, w *source.World, edits []string, namespace string, o plan.Options) (*plan.Plan, error) {
-	if len(edits) == 0 {
+func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manifests, o plan.Options) (*plan.Plan, error) {
+	if !edit.Edits() {
 		return plan.Make(ctx, w, o)
 	}
-	m, err := v.files(edits, namespace).Read()
-	if err != nil {
-		return nil, err
-	}
-	edited, err := w.Overlay(m)
+	edited, err := w.Overlay(edit)
 	if v.remove {
-		edited, err = w.Deleted(m, metav1.NewTime(o.From))
+		edited, err = w.Deleted(edit, metav1.NewTime(o.From))
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -58,7 +59,10 @@ func Run(ctx context.Context, args []string, env Env) int {
 			return code
 		}
 	}
-	_, _ = fmt.Fprintln(env.ErrOut, "error:", err)
+	_, _ = fmt.Fprintln(env.ErrOut, "error:", report.CleanLines(err.Error()))
+	if away := (*net.OpError)(nil); errors.As(err, &away) {
+		_, _ = fmt.Fprintln(env.ErrOut, "The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files with --offline.")
+	}
 	return code
 }
 
@@ -71,7 +75,7 @@ const longRoot = `Flyball governs when and how much workloads run. This plugin a
 The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a
 right that is missing. With --offline -f DIR they work from manifests alone.
 
-Exit codes: 0 success, 1 an error. plan, can-i and migrate have more; see their help.`
+Exit codes: 0 success, 1 an error. plan, can-i, migrate and recommend have more; see their help.`
 
 // New makes the whole command.
 func New(env Env) *cobra.Command {
@@ -99,7 +103,7 @@ func New(env Env) *cobra.Command {
 	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
-		newStatus, newExplain, newPlan, newCanI, newFreezes, newWake, newSleep, newExcept, newAdapter, newMigrate, newDoctor, newVersion,
+		newStatus, newExplain, newPlan, newCanI, newFreezes, newWake, newSleep, newExcept, newAdapter, newMigrate, newRecommend, newDoctor, newVersion,
 	} {
 		root.AddCommand(verb(s))
 	}

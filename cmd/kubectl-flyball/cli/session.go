@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,12 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 		if err != nil {
 			return nil, err
 		}
-		return s.files(files, namespace).Load()
+		from := s.files(files, namespace)
+		from.Also = q.Also
+		return from.Load()
+	}
+	if len(files) > 0 {
+		return nil, fmt.Errorf("%s would not be read: manifests are the world only with --offline; without it the cluster is", strings.Join(files, ", "))
 	}
 	cluster, err := s.cluster()
 	if err != nil {
@@ -146,6 +152,6 @@ func (s *session) restConfig() (*rest.Config, error) {
 // showNotes tells a person what should be known of how the world was read.
 func (s *session) showNotes(w *source.World) {
 	for _, note := range w.Notes {
-		_, _ = fmt.Fprintln(s.ErrOut, "note:", note)
+		_, _ = fmt.Fprintln(s.ErrOut, "note:", report.Clean(note))
 	}
 }

@@ -67,7 +67,9 @@ func (c *Cases) Text(w *report.Writer) {
 		}
 		w.Heading("%s", strings.TrimSuffix(r.Adapter+" "+r.Case, " "))
 		for _, failure := range r.Failures {
-			w.Line("  %s", strings.ReplaceAll(strings.TrimRight(failure, "\n"), "\n", "\n    "))
+			for i, line := range strings.Split(strings.TrimRight(failure, "\n"), "\n") {
+				w.Line("%s%s", strings.Repeat("  ", 1+min(i, 1)), line)
+			}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package draft
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,8 +114,8 @@ func (r Rights) Names() []string { return []string{"clusterrole.rbac.authorizati
 
 // Text implements report.Finding.
 func (r Rights) Text(w *report.Writer) {
-	w.Line("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  labels: {flyball.dev/aggregate-to-manager: \"true\"}\nrules:", r.Name)
-	w.Line("%s", strings.TrimSuffix(inspect.RulesYAML(r.Rules), "\n"))
+	w.Block(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  labels: {flyball.dev/aggregate-to-manager: \"true\"}\nrules:", r.Name))
+	w.Block(inspect.RulesYAML(r.Rules))
 }
 
 // RightsOf lists what the manager needs for an adapter.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 )
@@ -283,10 +284,10 @@ func (d *Draft) Manifest() ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("# A draft: read it, and try it with kubectl flyball adapter try, before it is used.\n")
 	for _, g := range slices.Sorted(slices.Values(d.Guesses)) {
-		b.WriteString("# guessed " + g + "\n")
+		b.WriteString("# guessed " + report.Clean(g) + "\n")
 	}
 	for _, m := range d.Missing {
-		b.WriteString("# missing: " + m + "\n")
+		b.WriteString("# missing: " + report.Clean(m) + "\n")
 	}
 	return append([]byte(b.String()), text...), nil
 }

@@ -72,7 +72,7 @@ func (f *Finding) Text(w *report.Writer) {
 		if err != nil { // it was decoded from JSON
 			text = fmt.Appendf(nil, "# %v\n", err)
 		}
-		w.Line("%s", strings.TrimSuffix(string(text), "\n"))
+		w.Block(string(text))
 	}
 	if len(f.Objects) > 0 {
 		w.Line("---")

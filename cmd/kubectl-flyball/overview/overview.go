@@ -60,9 +60,10 @@ type Options struct {
 // Of makes the overview of a world.
 func Of(w *world.Memory, o Options) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
+	decided := verdicts{}
 	w.Policies(func(p *world.Policy) bool {
 		if o.Keep == nil || o.Keep(p.Object.GetLabels()) {
-			v.Policies = append(v.Policies, of(w, p, o))
+			v.Policies = append(v.Policies, of(w, p, o, decided))
 		}
 		return true
 	})
@@ -73,7 +74,7 @@ func Of(w *world.Memory, o Options) Overview {
 func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" + p.Name }
 
 // of is one line. Exceptions are not named by ID where they cannot be read, so names come from the object.
-func of(w *world.Memory, p *world.Policy, o Options) Policy {
+func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	row := Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
 	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
 		row.State, row.Next = e.State(o.At)
@@ -91,7 +92,7 @@ func of(w *world.Memory, p *world.Policy, o Options) Policy {
 	if o.Live && p.Kind.Acts() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
 	} else {
-		row.Targets = count(w, p, o.At)
+		row.Targets = decided.count(w, p, o.At)
 	}
 	return row
 }
@@ -116,8 +117,11 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 	}
 }
 
+// verdicts are those about targets, each decided once: many policies may select one.
+type verdicts map[workload.Ref]func(*v1alpha1.TargetCounts) *int32
+
 // count decides for every target of a policy.
-func count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCounts {
+func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCounts {
 	counts := &v1alpha1.TargetCounts{}
 	seen := map[workload.Ref]bool{}
 	w.EachTarget(p, func(ref workload.Ref) {
@@ -126,25 +130,33 @@ func count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCount
 		}
 		seen[ref] = true
 		counts.Total++
-		v := decide.Target(w, ref, at, nil)
-		switch {
-		case v.Err != nil:
-			counts.Failed++
-		case v.Result.Patch != nil:
-			counts.Pending++
-		case v.Result.State == workload.StateAsleep:
-			counts.Asleep++
-		case v.Result.State == workload.StateAlreadyAsleep:
-			counts.AlreadyAsleep++
-		case v.Result.State == workload.StateOverridden:
-			counts.Overridden++
-		case v.Result.State == workload.StateUnable:
-			counts.Unable++
-		default:
-			counts.Awake++
+		if d[ref] == nil {
+			v := decide.Target(w, ref, at, nil)
+			d[ref] = counterOf(&v)
 		}
+		*d[ref](counts)++
 	})
 	return counts
+}
+
+// counterOf picks the count that a verdict belongs to.
+func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
+	switch {
+	case v.Err != nil:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Failed }
+	case v.Result.Patch != nil:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Pending }
+	case v.Result.State == workload.StateAsleep:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Asleep }
+	case v.Result.State == workload.StateAlreadyAsleep:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.AlreadyAsleep }
+	case v.Result.State == workload.StateOverridden:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Overridden }
+	case v.Result.State == workload.StateUnable:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Unable }
+	default:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Awake }
+	}
 }
 
 // Names implements report.Finding.

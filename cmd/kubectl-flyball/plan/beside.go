@@ -1,13 +1,13 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -19,9 +19,6 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 		if q.IsBroken() {
 			notes = append(notes, fmt.Sprintf("%s cannot be read, so what it has set stays: %v", q.ID, q.Invalid.ToAggregate()))
 			return true
-		}
-		if t := q.Template(); t != nil && differs(memory.Raw(t.Ref()), t.Manifest) {
-			notes = append(notes, fmt.Sprintf("%s keeps the fields of its template in %s, which differs from it now; what that writes is not part of the plan", q.ID, t.Ref()))
 		}
 		if q.PodOrderer() != nil {
 			notes = append(notes, fmt.Sprintf("%s gives pods deletion costs as they come and go, which is not part of the plan", q.ID))
@@ -38,50 +35,58 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	p.Notes = append(p.Notes, notes...)
 }
 
-// differs says whether an object that exists has other fields than a manifest says.
-func differs(raw, manifest []byte) bool {
-	if raw == nil {
-		return false
-	}
-	before, err := jsonpatch.MergePatch(raw, []byte("{}"))
-	if err != nil {
-		return true
-	}
-	after, err := jsonpatch.MergePatch(raw, manifest)
-	return err != nil || !bytes.Equal(before, after)
-}
-
-// create makes the objects that templates ask for and that are missing, as the manager does at once, and gives the world with them.
-func (p *Plan) create(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
+// templates makes the objects that templates ask for and that are missing, and puts back the fields of those that are there, as the manager
+// does at once. It gives the world with them.
+func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
 	var makers []*world.Policy
 	memory.Policies(func(q *world.Policy) bool {
-		t := q.Template()
-		if t != nil && !q.IsBroken() && !q.Deleting && memory.Raw(t.Ref()) == nil && memory.InUse(t.GroupKind()) != nil {
+		if t := q.Template(); t != nil && !q.IsBroken() && !q.Deleting {
 			makers = append(makers, q)
 		}
 		return true
 	})
 	slices.SortFunc(makers, func(a, b *world.Policy) int { return a.ID.Compare(b.ID) })
-	next := *w
-	next.Objects = slices.Clone(w.Objects)
-	done := map[workload.Ref]bool{}
+	kept := map[workload.Ref][]byte{}
 	for _, q := range makers {
-		t := q.Template()
-		if done[t.Ref()] {
+		ref := q.Template().Ref()
+		kind := memory.InUse(ref.GroupKind)
+		if kind == nil || kind.Blocked != "" || kind.Releasing || kept[ref] != nil {
 			continue
 		}
-		done[t.Ref()] = true
-		made, err := jsonpatch.MergePatch(t.Manifest, []byte(`{"metadata":{"resourceVersion":"1"}}`))
+		raw, write := q.Template().Manifest, decide.Write{At: o.From, Target: ref, By: q.ID}
+		there := memory.Raw(ref) != nil
+		if there {
+			var err error
+			if write.Edits, raw, err = template.PutBack(memory.Snapshot, kind, q, memory.Raw(ref)); err != nil {
+				p.Notes = append(p.Notes, fmt.Sprintf("what %s puts back is not part of the plan: %v", q.ID, err))
+				continue
+			}
+			if len(write.Edits) == 0 {
+				continue
+			}
+		}
+		kept[ref] = raw
+		obj, err := kind.Adapter.Project(raw)
 		if err != nil {
 			return nil, fmt.Errorf("plan with the template of %s: %w", q.ID, err)
 		}
-		next.Objects = append(next.Objects, made)
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is planned with the fields of its template alone: the API server may add defaults", t.Ref()))
-		p.Writes++
-		p.Changes = append(p.Changes, Change{At: o.From, Target: t.Ref().String(), By: q.ID.String(), Created: true, ref: t.Ref()})
+		if o.Keep == nil || o.Keep(ref, obj) {
+			p.take(&write)
+			p.Changes[len(p.Changes)-1].Created = !there
+		}
+		if !there {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is planned with the fields of its template alone: the API server may add defaults", ref))
+		}
 	}
-	if len(next.Objects) == len(w.Objects) {
+	if len(kept) == 0 {
 		return memory, nil
 	}
+	next := *w
+	next.Objects = slices.Collect(maps.Values(kept))
+	memory.EachObject(func(ref workload.Ref) {
+		if kept[ref] == nil {
+			next.Objects = append(next.Objects, memory.Raw(ref))
+		}
+	})
 	return next.Memory()
 }

@@ -80,7 +80,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	}
 	p := &Plan{From: o.From, To: o.To, Changes: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
 	p.noteUnsimulated(memory)
-	if memory, err = p.create(w, memory, o); err != nil {
+	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
 	l := newLedger(memory, o)

@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Format is how a finding is printed.
@@ -61,7 +65,7 @@ func Print(out io.Writer, finding Finding, format Format, color bool) error {
 		return err
 	case Name:
 		for _, name := range finding.Names() {
-			if _, err := fmt.Fprintln(out, name); err != nil {
+			if _, err := fmt.Fprintln(out, Clean(name)); err != nil {
 				return err
 			}
 		}
@@ -110,10 +114,45 @@ type Writer struct {
 	text  strings.Builder
 }
 
-// Line writes one line.
+// Line writes one line. What would move the cursor, break the line or turn its direction is escaped.
 func (w *Writer) Line(format string, args ...any) {
-	fmt.Fprintf(&w.text, format, args...)
+	w.text.WriteString(w.clean(fmt.Sprintf(format, args...)))
 	w.text.WriteByte('\n')
+}
+
+// Block writes YAML, whose encoder escapes what it has to.
+func (w *Writer) Block(text string) {
+	w.text.WriteString(strings.TrimSuffix(text, "\n"))
+	w.text.WriteByte('\n')
+}
+
+// Clean makes one line of printable text of what files or a cluster supply: nobody draws on the terminal of a reader.
+func Clean(text string) string { return workload.OneLine(text, math.MaxInt) }
+
+// CleanLines is Clean of each line of a text.
+func CleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// codes are what Styled writes around a text.
+var codes = regexp.MustCompile("\x1b\\[[0-9]{1,2}m")
+
+// clean is Clean of all but the codes of styles, where colours are wanted.
+func (w *Writer) clean(text string) string {
+	if !w.color {
+		return Clean(text)
+	}
+	var out strings.Builder
+	end := 0
+	for _, at := range codes.FindAllStringIndex(text, -1) {
+		out.WriteString(Clean(text[end:at[0]]) + text[at[0]:at[1]])
+		end = at[1]
+	}
+	return out.String() + Clean(text[end:])
 }
 
 // Heading writes a line that begins a part, after an empty line unless it is the first.
@@ -142,7 +181,13 @@ func (w *Writer) Grid(indent string, heads []string, rows [][]Cell) {
 		}
 		all = append(all, first)
 	}
-	all = append(all, rows...)
+	for _, row := range rows {
+		clean := make([]Cell, len(row))
+		for i, c := range row {
+			clean[i] = Cell{Clean(c.Text), c.Style}
+		}
+		all = append(all, clean)
+	}
 	var widths []int
 	for _, row := range all {
 		for i, c := range row {

@@ -46,6 +46,41 @@ func TestPrint(t *testing.T) {
 	}
 }
 
+// TestPrintsOnlyText has nobody who is quoted draw on the terminal, forge a line, or move a column.
+func TestPrintsOnlyText(t *testing.T) {
+	c := crew{Members: []string{"a\x1b[2Jb", "c\nd", "e\u202ef\u009b"}}
+	for _, color := range []bool{false, true} {
+		for _, format := range []report.Format{report.Table, report.Wide, report.Name} {
+			var out bytes.Buffer
+			if err := report.Print(&out, quoted{c}, format, color); err != nil {
+				t.Fatal(err)
+			}
+			for _, bad := range []string{"\x1b[2J", "c\nd", "\u202e", "\u009b"} {
+				if strings.Contains(out.String(), bad) {
+					t.Errorf("as %s, with colours %t: %q has %q", format, color, out.String(), bad)
+				}
+			}
+			if !strings.Contains(out.String(), `a\x1b[2Jb`) || !strings.Contains(out.String(), `c\nd`) {
+				t.Errorf("as %s: %q does not show what was there", format, out.String())
+			}
+		}
+	}
+	if got := report.CleanLines("one\ntwo\x1b[8m"); got != "one\ntwo\\x1b[8m" {
+		t.Errorf("lines: %q", got)
+	}
+}
+
+// quoted is a crew in every place of a text.
+type quoted struct{ crew }
+
+func (q quoted) Text(w *report.Writer) {
+	w.Heading("Crew of %s", q.Members[0])
+	w.Grid("", nil, [][]report.Cell{{{Text: q.Members[0], Style: report.Bad}, {Text: q.Members[1]}, {Text: q.Members[2]}}})
+	for _, m := range q.Members {
+		w.Line("%s is %s", m, w.Styled(m, report.Good))
+	}
+}
+
 func TestParseFormat(t *testing.T) {
 	if f, err := report.ParseFormat("wide"); f != report.Wide || err != nil {
 		t.Errorf("wide is %q, %v", f, err)

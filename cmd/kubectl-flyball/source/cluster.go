@@ -132,7 +132,10 @@ func (r *reading) adapters(ctx context.Context) error {
 		all = append(all, a)
 	}
 	r.world.usable(all)
-	for _, a := range r.world.Adapters {
+	for _, a := range slices.Concat(r.world.Adapters, r.query.Also) {
+		if gk := (schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}); r.world.hasKind(gk) {
+			continue
+		}
 		if err := r.serve(a); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -21,10 +22,22 @@ type document struct {
 	file string
 	// line is the first line of the document in the file.
 	line int
-	text string
 	json []byte
 	// item is the place in a List that the object came in; -1: it came by itself.
 	item int
+	// root is the text taken apart, once that was asked for; documents of one List share it.
+	root func() *yamlnode.Node
+}
+
+// newDocument makes a document of a text of its own.
+func newDocument(file string, line int, text string, raw []byte) *document {
+	return &document{file: file, line: line, json: raw, item: -1, root: sync.OnceValue(func() *yamlnode.Node {
+		var root yamlnode.Node
+		if err := yamlnode.Unmarshal([]byte(text), &root); err != nil || len(root.Content) == 0 {
+			return nil
+		}
+		return root.Content[0]
+	})}
 }
 
 // FileError is something wrong at one place of a file.
@@ -43,11 +56,21 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
+// maxFaults is how many places are named at most: who mends these sees the others then.
+const maxFaults = 20
+
+// joined are faults as one error, nil where there are none.
+func joined(faults []error) error {
+	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+	if more := len(faults) - maxFaults; more > 0 {
+		faults = append(faults[:maxFaults:maxFaults], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(faults...)
+}
+
 // readDocuments reads files, directories with all below them, and - for standard input. It goes on after an error, so that every
 // place is named at once.
-func readDocuments(paths []string, stdin io.Reader) ([]*document, error) {
-	var all []*document
-	var faults []error
+func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []error) {
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
 			continue // given twice, as completion of shells does
@@ -67,20 +90,34 @@ func readDocuments(paths []string, stdin io.Reader) ([]*document, error) {
 			all, faults = append(all, docs...), append(faults, errs...)
 		}
 	}
-	return all, errors.Join(faults...)
+	return all, faults
 }
 
+// maxFile is how many bytes a file may have: a hundred times what an API server would take of one object.
+const maxFile = 64 << 20
+
 func readFile(file string, stdin io.Reader) (string, error) {
-	if file == "-" {
-		text, err := io.ReadAll(stdin)
-		return string(text), err
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return "", reason(err)
+		}
+		defer func() { _ = opened.Close() }()
+		stdin = opened
 	}
-	text, err := os.ReadFile(file)
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return "", at.Err
+	text, err := io.ReadAll(io.LimitReader(stdin, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return "", fmt.Errorf("it has more than %d MiB", maxFile>>20)
 	}
-	return string(text), err
+	return string(text), reason(err)
+}
+
+// reason is an error about a file without the file's name.
+func reason(err error) error {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // filesOf lists the manifests of a path, in order of their names.
@@ -129,11 +166,11 @@ var (
 
 // split takes the text of a file apart into its objects; the items of Lists become objects of their own.
 func split(file, text string) (docs []*document, faults []error) {
-	start := 0
+	start, line := 0, 1
 	edges := append(separator.FindAllStringIndex(text, -1), []int{len(text), len(text)})
 	for _, edge := range edges {
-		part := text[start:edge[0]]
-		line := 1 + strings.Count(text[:start], "\n")
+		part, first := text[start:edge[0]], line
+		line += strings.Count(text[start:edge[1]], "\n")
 		start = edge[1]
 		if isBlank(part) {
 			continue
@@ -141,10 +178,10 @@ func split(file, text string) (docs []*document, faults []error) {
 		// The document keeps the lines of the file: line 1 of it is the line of its first byte.
 		raw, err := yaml.YAMLToJSONStrict([]byte(part))
 		if err != nil {
-			faults = append(faults, syntaxFault(file, line, err))
+			faults = append(faults, syntaxFault(file, first, err))
 			continue
 		}
-		more, errs := expand(&document{file: file, line: line, text: part, json: raw, item: -1})
+		more, errs := expand(newDocument(file, first, part, raw))
 		docs, faults = append(docs, more...), append(faults, errs...)
 	}
 	return docs, faults
@@ -183,11 +220,10 @@ var fieldTokens = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
 
 // lineOf is the line of a field.
 func (d *document) lineOf(field string) int {
-	var root yamlnode.Node
-	if err := yamlnode.Unmarshal([]byte(d.text), &root); err != nil || len(root.Content) == 0 {
+	at := d.root()
+	if at == nil {
 		return d.line
 	}
-	at := root.Content[0]
 	line := at.Line
 	if d.item >= 0 {
 		field = fmt.Sprintf("items[%d].%s", d.item, field)

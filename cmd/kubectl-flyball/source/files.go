@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,6 +31,8 @@ type Files struct {
 	Namespace string
 	// FlyballNamespace is where Flyball runs.
 	FlyballNamespace string
+	// Also are adapters that are not in the world: objects of their kinds are read too.
+	Also []*v1alpha1.Adapter
 }
 
 // Manifests are the objects of some files.
@@ -48,13 +49,12 @@ type Manifests struct {
 
 // Read reads the manifests. The error names every place at which something is wrong, as file:line.
 func (f Files) Read() (*Manifests, error) {
-	docs, err := readDocuments(f.Paths, f.Stdin)
+	docs, faults := readDocuments(f.Paths, f.Stdin)
 	m := &Manifests{docs: map[any]*document{}}
-	faults := []error{err}
 	for _, d := range docs {
-		faults = append(faults, m.take(d, f.Namespace))
+		faults = append(faults, m.take(d, f.Namespace)...)
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := joined(faults); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -78,36 +78,36 @@ func expand(d *document) (docs []*document, faults []error) {
 		return []*document{d}, nil
 	}
 	for i, item := range root.Get("items").Array() {
-		docs = append(docs, &document{file: d.file, line: d.line, text: d.text, json: []byte(item.Raw), item: i})
+		docs = append(docs, &document{file: d.file, line: d.line, json: []byte(item.Raw), item: i, root: d.root})
 	}
 	return docs, nil
 }
 
 // take files one document.
-func (m *Manifests) take(d *document, namespace string) error {
+func (m *Manifests) take(d *document, namespace string) []error {
 	root := gjson.ParseBytes(d.json)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil {
-		return d.fault("apiVersion", "%v", err)
+		return []error{d.fault("apiVersion", "%v", err)}
 	}
 	if name := root.Get("metadata.name"); name.Exists() && name.Type != gjson.String {
-		return d.fault("metadata.name", "metadata.name is the value %s and no text: put it in quotes", name.Raw)
+		return []error{d.fault("metadata.name", "metadata.name is the value %s and no text: put it in quotes", name.Raw)}
 	}
 	if root.Get("metadata.name").Str == "" && root.Get("metadata.generateName").Str == "" {
-		return d.fault("metadata", "metadata.name is missing")
+		return []error{d.fault("metadata", "metadata.name is missing")}
 	}
 	if gv.Group != v1alpha1.GroupVersion.Group {
 		m.Others, m.others = append(m.Others, d.json), append(m.others, d)
 		return nil
 	}
 	if gv != v1alpha1.GroupVersion {
-		return d.fault("apiVersion", "%s is not served; the version is %s", gv, v1alpha1.GroupVersion)
+		return []error{d.fault("apiVersion", "%s is not served; the version is %s", gv, v1alpha1.GroupVersion)}
 	}
 	return m.takeOwn(d, root.Get("kind").Str, namespace)
 }
 
 // takeOwn files an object of Flyball's own.
-func (m *Manifests) takeOwn(d *document, kind, namespace string) error {
+func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	row, isPolicy := kinds.Find(kind)
 	if !isPolicy && kind != "Adapter" && kind != "Calendar" {
 		names := []string{"Adapter", "Calendar"}
@@ -115,28 +115,28 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) error {
 			names = append(names, k.Name)
 		}
 		if near := spelling.Nearest(kind, names); near != "" {
-			return d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)
+			return []error{d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)}
 		}
-		return d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))
+		return []error{d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))}
 	}
 	raw, faults := admitted(d, kind)
 	if len(faults) > 0 {
-		return errors.Join(faults...)
+		return faults
 	}
 	switch kind {
 	case "Adapter":
-		return decode(m, d, raw, &v1alpha1.Adapter{}, &m.Adapters)
+		return []error{decode(m, d, raw, &v1alpha1.Adapter{}, &m.Adapters)}
 	case "Calendar":
-		return decode(m, d, raw, &v1alpha1.Calendar{}, &m.Calendars)
+		return []error{decode(m, d, raw, &v1alpha1.Calendar{}, &m.Calendars)}
 	}
 	obj := row.New()
 	if err := decode(m, d, raw, obj, &m.Policies); err != nil {
-		return err
+		return []error{err}
 	}
 	obj.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	switch {
 	case row.ClusterScoped && obj.GetNamespace() != "":
-		return d.fault("metadata.namespace", "%s lives outside namespaces: take metadata.namespace away", kind)
+		return []error{d.fault("metadata.namespace", "%s lives outside namespaces: take metadata.namespace away", kind)}
 	case !row.ClusterScoped && obj.GetNamespace() == "":
 		obj.SetNamespace(namespace)
 	}
@@ -177,8 +177,10 @@ func (f Files) World(m *Manifests) (*World, error) {
 			crds[schema.GroupKind{Group: root.Get("spec.group").Str, Kind: root.Get("spec.names.kind").Str}] = root
 		}
 	}
-	for _, a := range w.Adapters {
-		w.Kinds = append(w.Kinds, kindByCRD(a, crds))
+	for _, a := range slices.Concat(w.Adapters, f.Also) {
+		if k := kindByCRD(a, crds); !w.hasKind(k.GroupKind) {
+			w.Kinds = append(w.Kinds, k)
+		}
 	}
 	slices.SortFunc(w.Kinds, func(a, b Kind) int {
 		return strings.Compare(a.Resource.GroupResource().String(), b.Resource.GroupResource().String())
@@ -281,27 +283,8 @@ func (w *World) inventNamespaces() {
 			continue
 		}
 		w.Namespaces = append(w.Namespaces, &workload.Object{Name: name, Labels: workload.Pairs{{Key: "kubernetes.io/metadata.name", Value: name}}})
-		w.note("no file has the namespace %s: it is taken to have no labels", name)
+		w.Note("no file has the namespace %s: it is taken to have no labels", name)
 	}
-}
-
-// Overlay gives the world with manifests laid over it: policies, calendars and adapters are added, or put in place of those of
-// their names.
-func (w *World) Overlay(m *Manifests) (*World, error) {
-	next := *w
-	next.Notes = slices.Clone(w.Notes)
-	for _, p := range m.Policies {
-		next.SetPolicy(p)
-	}
-	next.Calendars = slices.DeleteFunc(slices.Clone(w.Calendars), func(c *v1alpha1.Calendar) bool {
-		return slices.ContainsFunc(m.Calendars, func(n *v1alpha1.Calendar) bool { return n.Name == c.Name })
-	})
-	next.Calendars = append(next.Calendars, m.Calendars...)
-	next.Adapters = slices.DeleteFunc(slices.Clone(w.Adapters), func(a *v1alpha1.Adapter) bool {
-		return slices.ContainsFunc(m.Adapters, func(n *v1alpha1.Adapter) bool { return n.Name == a.Name })
-	})
-	next.Adapters = append(next.Adapters, m.Adapters...)
-	return &next, next.Check(m)
 }
 
 // CheckAdapters compiles adapters that came from files, and names the line of each field that is wrong.
@@ -313,7 +296,7 @@ func (m *Manifests) CheckAdapters() error {
 			faults = append(faults, m.docs[any(a)].fault(e.Field, "%s", e.Error()))
 		}
 	}
-	return errors.Join(faults...)
+	return joined(faults)
 }
 
 // Check compiles what came from files, and names the line of each field that is wrong.
@@ -336,28 +319,5 @@ func (w *World) Check(m *Manifests) error {
 			report(m.docs[any(p)], known.Invalid)
 		}
 	}
-	return errors.Join(faults...)
-}
-
-// Deleted gives the world as it is once policies and adapters of manifests are being deleted.
-func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
-	var ids []workload.Policy
-	for _, p := range m.Policies {
-		id := IDOf(p)
-		if !slices.ContainsFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == id }) {
-			return nil, fmt.Errorf("there is no %s to delete", id)
-		}
-		ids = append(ids, id)
-	}
-	next := w.MarkDeleted(ids, at)
-	next.Adapters = slices.Clone(w.Adapters)
-	for _, a := range m.Adapters {
-		i := slices.IndexFunc(next.Adapters, func(b *v1alpha1.Adapter) bool { return b.Name == a.Name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no adapter %s to delete", a.Name)
-		}
-		next.Adapters[i] = next.Adapters[i].DeepCopy()
-		next.Adapters[i].DeletionTimestamp = &at
-	}
-	return next, nil
+	return joined(faults)
 }

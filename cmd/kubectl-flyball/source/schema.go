@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -17,19 +18,15 @@ import (
 // admitted checks an object of Flyball's own against its schema, as an API server does, and fills in the defaults. What CRDs say in
 // CEL is left to compiling the object.
 func admitted(d *document, kind string) (raw []byte, faults []error) {
-	text, ok := schemas.Of(kind, v1alpha1.GroupVersion.Version)
-	if !ok {
-		return nil, []error{fmt.Errorf("there is no schema of %s", kind)}
+	s, err := schemaOf(kind)
+	if err != nil {
+		return nil, []error{err}
 	}
-	var s spec.Schema
 	var obj any
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, []error{fmt.Errorf("read the schema of %s: %w", kind, err)}
-	}
 	if err := json.Unmarshal(d.json, &obj); err != nil {
 		return nil, []error{d.fault("", "%v", err)}
 	}
-	for _, err := range validate.NewSchemaValidator(&s, nil, "", strfmt.Default).Validate(obj).Errors {
+	for _, err := range s.validator.Validate(obj).Errors {
 		at, message := "", err.Error()
 		if v, ok := err.(*openapierrors.Validation); ok { //nolint:errorlint // the library gives it so
 			at = strings.TrimPrefix(v.Name, ".")
@@ -44,12 +41,37 @@ func admitted(d *document, kind string) (raw []byte, faults []error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	fillIn(obj, &s)
-	raw, err := json.Marshal(obj)
+	fillIn(obj, &s.schema)
+	raw, err = json.Marshal(obj)
 	if err != nil {
 		return nil, []error{d.fault("", "%v", err)}
 	}
 	return raw, nil
+}
+
+// compiled is the schema of a kind. To compile it takes longer than to hold an object against it.
+type compiled struct {
+	schema    spec.Schema
+	validator *validate.SchemaValidator
+}
+
+var compiledSchemas sync.Map // of *compiled, by kind
+
+func schemaOf(kind string) (*compiled, error) {
+	if known, ok := compiledSchemas.Load(kind); ok {
+		return known.(*compiled), nil
+	}
+	text, ok := schemas.Of(kind, v1alpha1.GroupVersion.Version)
+	if !ok {
+		return nil, fmt.Errorf("there is no schema of %s", kind)
+	}
+	c := &compiled{}
+	if err := json.Unmarshal(text, &c.schema); err != nil {
+		return nil, fmt.Errorf("read the schema of %s: %w", kind, err)
+	}
+	c.validator = validate.NewSchemaValidator(&c.schema, nil, "", strfmt.Default)
+	compiledSchemas.Store(kind, c)
+	return c, nil
 }
 
 // fillIn puts the defaults of a schema into a value, in place.

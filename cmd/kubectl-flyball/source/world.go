@@ -33,6 +33,8 @@ type Query struct {
 	Kinds []schema.GroupKind
 	// PoliciesOnly leaves all objects out.
 	PoliciesOnly bool
+	// Also are adapters that the cluster does not have: objects of their kinds are read too.
+	Also []*v1alpha1.Adapter
 }
 
 func (q Query) wants(gk schema.GroupKind) bool {
@@ -54,7 +56,7 @@ type World struct {
 func (w *World) Memory() (*world.Memory, error) { return world.NewMemory(w.Lists) }
 
 // Note adds a note, once.
-func (w *World) note(format string, args ...any) {
+func (w *World) Note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(w.Notes, text) {
 		w.Notes = append(w.Notes, text)
 	}
@@ -67,6 +69,10 @@ type Kind struct {
 	Namespaced bool
 	// Names are the plural, the singular and the short names, in lower case.
 	Names []string
+}
+
+func (w *World) hasKind(gk schema.GroupKind) bool {
+	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
 }
 
 // setScope says which kinds live outside namespaces.
@@ -215,7 +221,7 @@ func (w *World) usable(all []*v1alpha1.Adapter) {
 	w.Blocked = map[string]string{}
 	for _, a := range all {
 		if _, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) > 0 {
-			w.note("the adapter %s is left aside: %v", a.Name, errs.ToAggregate())
+			w.Note("the adapter %s is left aside: %v", a.Name, errs.ToAggregate())
 			continue
 		}
 		if why := blockedBy(a); why != "" {

@@ -173,9 +173,9 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 // status is the subresource that controllers report by.
 const status = "status"
 
-// judgedStatus is the condition by which API servers send a status where its fields are judged, and else only if it changes labels or
-// annotations, which the status of built-in kinds takes: a controller that reports what it sees is not judged, and does not depend on the
-// server.
+// judgedStatus is the condition by which API servers send a status where its fields are judged, and else only if it changes labels,
+// annotations or owners, which the status of built-in kinds takes: a controller that reports what it sees is not judged, and does not
+// depend on the server.
 func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	var listed []string
 	for _, k := range kinds {
@@ -184,13 +184,13 @@ func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 		}
 	}
 	slices.Sort(listed)
-	changed := func(field string) string {
-		return "object.metadata.?" + field + ".orValue({}) != oldObject.metadata.?" + field + ".orValue({})"
+	changed := func(field, none string) string {
+		return "object.metadata.?" + field + ".orValue(" + none + ") != oldObject.metadata.?" + field + ".orValue(" + none + ")"
 	}
 	return admissionregistrationv1.MatchCondition{
 		Name: "no-mere-status",
 		Expression: "request.?subResource.orValue('') != '" + status + "' || (request.resource.group + '/' + request.resource.resource) in [" + strings.Join(listed, ", ") + "] || " +
-			changed("labels") + " || " + changed("annotations"),
+			changed("labels", "{}") + " || " + changed("annotations", "{}") + " || " + changed("ownerReferences", "[]"),
 	}
 }
 

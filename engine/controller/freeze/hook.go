@@ -125,7 +125,9 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	scaled := set.ScaleInUse(now)
 	var list []registration.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
-		if k.Compiled == nil || k.Absent {
+		// Whether the kind is served does not count: a status says so, and who may only write that must not end a freeze. Rules for what is
+		// not served do no harm.
+		if k.Compiled == nil {
 			continue
 		}
 		isClusterScoped := h.World.Scope().ClusterScoped

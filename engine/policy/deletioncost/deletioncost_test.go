@@ -2,6 +2,7 @@ package deletioncost_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -182,12 +183,17 @@ func TestStatus(t *testing.T) {
 
 func mustJSON(v any) string { text, _ := json.Marshal(v); return string(text) }
 
-// TestRights: who writes a policy needs the right to patch pods, and who only edits how fast it writes is not asked again.
+// TestRights: who writes a policy needs the right to patch pods, whatever part of it they write.
 func TestRights(t *testing.T) {
 	row := deletioncost.Kinds()[0]
 	rights := row.RightsOf(read(t, `{}`))
 	if len(rights) != 1 || rights[0].Verb != "patch" || rights[0].Kind != (schema.GroupKind{Kind: "Pod"}) {
 		t.Errorf("takes %+v", rights)
+	}
+	for _, spec := range []string{`{algorithm: Oldest}`, `{spreadBy: a}`, `{priority: 1}`, `{writesPerSecond: 9}`, `{target: {names: [web]}}`} {
+		if again := row.RightsOf(read(t, spec)); reflect.DeepEqual(again[0].Asks, rights[0].Asks) {
+			t.Errorf("an edit to %s asks for nothing", spec)
+		}
 	}
 	if rights := row.RightsOf(read(t, `{suspend: true}`)); len(rights) > 0 {
 		t.Errorf("takes %+v while suspended", rights)

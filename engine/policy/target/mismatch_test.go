@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/target"
@@ -12,6 +13,8 @@ import (
 
 func TestMismatchesNameTheTerm(t *testing.T) {
 	web := object("shop", "web", map[string]string{"tier": "front"})
+	annotated := object("shop", "web", nil)
+	annotated.Annotations = workload.NewPairs(map[string]string{"a": "c"})
 	named := func(namespaces ...string) v1alpha1.ClusterTargetSelector {
 		return v1alpha1.ClusterTargetSelector{Namespaces: namespaces}
 	}
@@ -41,6 +44,9 @@ func TestMismatchesNameTheTerm(t *testing.T) {
 			{Term: "selector", Why: `tier=back does not hold (tier is "front")`},
 			{Term: "annotations", Why: "there is no annotation a"},
 		}},
+		{reason: "another value of an annotation", obj: annotated, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "b"} }),
+			want: []target.Mismatch{{Term: "annotations", Why: `a is "c", not "b"`}}},
+		{reason: "an annotation", obj: annotated, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "c"} })},
 		{reason: "the label that excludes", obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), spec: named("shop"),
 			want: []target.Mismatch{{Term: "exclude", Why: "flyball.dev/exclude=true holds"}}},
 	} {
@@ -59,5 +65,35 @@ func TestMismatchesNameTheTerm(t *testing.T) {
 	}
 	if got := target.Nothing().Mismatches(deployments, web, nil); len(got) != 1 {
 		t.Errorf("a policy that selects nothing: %v", got)
+	}
+}
+
+func TestMismatchesOfPlaces(t *testing.T) {
+	inShop, errs := target.Namespaced(v1alpha1.TargetSelector{}, "shop", scope, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	everywhere, errs := target.Cluster(v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels()}, scope, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, tc := range []struct {
+		reason   string
+		selector *target.Selector
+		kind     schema.GroupKind
+		obj      *workload.Object
+		want     []target.Mismatch
+	}{
+		{"an object outside namespaces, a policy within one", inShop, nodePools, object("", "pool", nil),
+			[]target.Mismatch{{Term: "namespace", Why: "the object lives outside namespaces, and the policy acts in shop"}}},
+		{"an object outside namespaces that is not listed", everywhere, nodePools, object("", "pool", nil),
+			[]target.Mismatch{{Term: "kinds", Why: "NodePool.karpenter.sh lives outside namespaces, so the policy has to list it"}}},
+		{"an object of another namespace", inShop, deployments, object("bank", "web", nil),
+			[]target.Mismatch{{Term: "namespace", Why: "the policy acts in shop, the object is in bank"}}},
+		{"the policy's own namespace", inShop, deployments, object("shop", "web", nil), nil},
+	} {
+		if diff := cmp.Diff(tc.want, tc.selector.Mismatches(tc.kind, tc.obj, nil)); diff != "" {
+			t.Errorf("%s: %s", tc.reason, diff)
+		}
 	}
 }

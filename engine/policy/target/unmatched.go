@@ -119,30 +119,29 @@ func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 
 // EmptyTerm says which other term is why nothing is selected, where kinds, namespaces and names are there.
 func (s *Selector) EmptyTerm(c Inventory) Unmatched {
-	var total, named, labelled, annotated int
+	var found, labelled, annotated bool
 	s.eachInReach(c, func(obj *workload.Object) {
-		total++
 		if s.names.Len() > 0 && !s.names.Has(obj.Name) {
 			return
 		}
-		named++
+		found = true
 		if s.labels != nil && !s.labels.Matches(obj.Labels) {
 			return
 		}
-		labelled++
+		labelled = true
 		for _, p := range s.annotations {
 			if v, ok := obj.Annotations.Lookup(p.Key); !ok || v != p.Value {
 				return
 			}
 		}
-		annotated++
+		annotated = true
 	})
 	switch {
-	case total == 0:
+	case !found:
 		return Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"}
-	case labelled == 0 && s.labels != nil:
+	case !labelled:
 		return Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}
-	case annotated == 0 && len(s.annotations) > 0:
+	case !annotated:
 		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", pairsText(s.annotations))}
 	case s.exclude != nil:
 		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another one that is acted on", s.exclude)}

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// town is what there is in the tests: a front end in shop, a bank without anything, and a pool outside namespaces.
+// town is what there is in the tests: a front end in shop, a cellar with another part, a bank without anything, and a pool outside
+// namespaces.
 type town struct{ none bool }
 
 func (t town) Adapted() []schema.GroupKind {
@@ -23,7 +24,7 @@ func (t town) Adapted() []schema.GroupKind {
 }
 
 func (town) Namespaces(yield func(string, workload.Pairs) bool) {
-	_ = yield("shop", workload.NewPairs(map[string]string{"env": "dev"})) && yield("bank", nil) && yield("kube-system", nil)
+	_ = yield("shop", workload.NewPairs(map[string]string{"env": "dev"})) && yield("cellar", nil) && yield("bank", nil) && yield("kube-system", nil)
 }
 
 func (town) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
@@ -34,6 +35,8 @@ func (town) Objects(gk schema.GroupKind, namespace string, yield func(*workload.
 		web := object("shop", "web", map[string]string{"tier": "front"})
 		web.Annotations = workload.NewPairs(map[string]string{"a": "b"})
 		yield(web)
+	case gk == deployments && namespace == "cellar":
+		yield(object("cellar", "boiler", map[string]string{"tier": "back"}))
 	}
 }
 
@@ -75,6 +78,13 @@ func TestUnmatchedTerms(t *testing.T) {
 		{reason: "labels", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "fornt")}),
 			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=fornt"}},
 		{reason: "annotations", selector: inShop(v1alpha1.TargetSelector{Annotations: map[string]string{"a": "c"}}),
+			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
+		{reason: "labels that another namespace's object has", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "back")}),
+			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=back"}},
+		{reason: "labels that only an object of another name has", selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
+			TargetSelector: v1alpha1.TargetSelector{Names: []string{"web"}, Selector: matchLabels("tier", "back")}}),
+			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=back"}},
+		{reason: "annotations, where the labels are there", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "front"), Annotations: map[string]string{"a": "c"}}),
 			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
 		{reason: "exclude", selector: inShop(v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}),
 			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "exclude: every object has tier=front, or is controlled by another one that is acted on"}},

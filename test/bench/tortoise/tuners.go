@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/engine/policy/tortoise/classic"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/vpa"
 )
 
 // tuner changes the setting of a cluster before a tick.
@@ -36,8 +37,8 @@ var Judged = []string{baseline, original, ours}
 var contenders = []contender{
 	{"static", false, func(w *world) tuner { return static{} }},
 	{baseline, true, func(*world) tuner { return nothing{} }},
-	{"hpa-vpa", true, func(*world) tuner { return &vpa{} }},
-	{"vpa", false, func(*world) tuner { return &vpa{} }},
+	{"hpa-vpa", true, func(*world) tuner { return &evicting{} }},
+	{"vpa", false, func(*world) tuner { return &evicting{} }},
 	{original, true, func(*world) tuner { return newOriginal() }},
 	{ours, true, func(w *world) tuner { return newOurs(w) }},
 	{"oracle", false, func(*world) tuner { return &oracle{} }},
@@ -59,58 +60,36 @@ func (static) tune(c *cluster) {
 	}
 }
 
-// recommender is what the VPA's recommender would say: the 90th percentile of a pod's CPU and the largest memory of a day, both
-// decaying by half a day, with a margin of 15 %. The upper bound is the 95th percentile, wider while there is little history.
-type recommender struct {
-	app, side, memory usage.Histogram
-	peak              float64
-	day               int
-}
-
-const (
-	vpaHalfLife = 24 * time.Hour
-	vpaMargin   = 1.15
-)
+// recommender is what the VPA's recommender would say of the samples.
+type recommender struct{ vpa.Recommender }
 
 func (r *recommender) see(c *cluster) {
 	s := c.look()
 	if !s.ok {
 		return
 	}
-	now := at(c.t)
-	r.app.Add(s.app, max(s.app, 1)/1000, now, vpaHalfLife)
-	r.side.Add(s.side, 1, now, vpaHalfLife)
-	r.peak = max(r.peak, s.memory*(1+0.2*float64(min(s.kills, 1))))
-	if day := c.t / ticksPerDay; day != r.day || s.kills > 0 {
-		r.memory.Add(r.peak, 1, now, 8*24*time.Hour)
-		r.day, r.peak = day, 0
-	}
+	r.Observe(usage.Sample{At: at(c.t), Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills, MemoryLimit: c.set.memory * mebi})
+	r.Observe(usage.Sample{At: at(c.t), Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
 }
 
-// target and upper give the recommendation from a histogram.
-func (r *recommender) target(h *usage.Histogram) float64 { return h.Quantile(0.9) * vpaMargin }
-
-func (r *recommender) upper(h *usage.Histogram, t int) float64 {
-	return h.Quantile(0.95) * vpaMargin * (1 + float64(ticksPerDay)/float64(t+1))
-}
-
-func (r *recommender) memoryTarget() float64 { return max(r.memory.Quantile(0.9), r.peak) * vpaMargin }
-
-// vpa sets requests to what the recommender says, by evicting pods, at most every twelve hours and if they are off by a tenth.
-type vpa struct {
+// evicting sets requests to what the recommender says, by evicting pods, at most every twelve hours and if they are off by a tenth.
+type evicting struct {
 	recommender
 	last int
 }
 
-func (v *vpa) tune(c *cluster) {
+func (v *evicting) tune(c *cluster) {
 	v.see(c)
 	if c.t < ticksPerDay || c.t-v.last < ticksPerDay/2 {
 		return
 	}
-	app, side, memory := max(v.target(&v.app), 25), max(v.target(&v.side), 25), max(v.memoryTarget(), 250)
-	if off(app, c.set.app) || off(side, c.set.side) || off(memory, c.set.memory) {
+	cpu, _ := v.CPU(app, at(c.t))
+	side, _ := v.CPU(proxy, at(c.t))
+	memory, _ := v.Memory(app, at(c.t))
+	cpu, side, memory = max(cpu, 25), max(side, 25), max(memory/mebi, 250)
+	if off(cpu, c.set.app) || off(side, c.set.side) || off(memory, c.set.memory) {
 		v.last = c.t
-		c.rollOut(app, side, memory)
+		c.rollOut(cpu, side, memory)
 	}
 }
 
@@ -142,18 +121,11 @@ func (oracle) tune(c *cluster) {
 // classicTuner is profile Tortoise: package classic, fed by the recommender, with roll-outs.
 type classicTuner struct {
 	recommender
-	config        classic.Config
-	low, top      classic.Slots
-	app, side     int64
-	memory        int64
-	moved, rolled time.Time
-	pressure      classic.Pressure
-	lost          time.Time
-	mode          classic.Mode
+	*classic.Tuner
 }
 
 func newOriginal() *classicTuner {
-	return &classicTuner{config: classic.Default(), low: classic.NewSlots(true, time.UTC), top: classic.NewSlots(true, time.UTC)}
+	return &classicTuner{Tuner: classic.NewTuner(classic.Default(), time.UTC)}
 }
 
 const thousand = 1000
@@ -161,66 +133,20 @@ const thousand = 1000
 func (k *classicTuner) tune(c *cluster) {
 	k.see(c)
 	now := at(c.t)
-	s := c.look()
-	if s.ok {
-		if !k.lost.IsZero() && k.mode == classic.Emergency {
-			k.mode = classic.BackToNormal
-		}
-		k.lost = time.Time{}
-	} else if k.lost.IsZero() {
-		k.lost = now
+	cpu, cpuUpper := k.CPU(app, now)
+	side, sideUpper := k.CPU(proxy, now)
+	memory, memoryUpper := k.Memory(app, now)
+	request := int64(c.set.memory * mebi * thousand)
+	seen := classic.Seen{Now: now, Lost: !c.look().ok, Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Target: int32(c.set.target), Resources: []classic.Resource{
+		{Container: app, Horizontal: true, Request: int64(c.set.app), Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.Config.CPU(0, 0)},
+		{Container: proxy, Request: int64(c.set.side), Target: int64(side), Upper: int64(sideUpper), Limits: k.Config.CPU(0, 0)},
+		{Container: app, Memory: true, Request: request, Target: int64(memory) * thousand, Upper: int64(memoryUpper) * thousand, Limits: k.Config.Memory(0, 0)},
+	}}
+	d := k.Decide(seen)
+	if d.Bound && c.t >= ticksPerDay {
+		c.bound(int(min(d.Bounds.Min, d.Bounds.Max)), int(d.Bounds.Max), int(d.Utilisation))
 	}
-	if k.config.Lost(k.lost, now) {
-		k.mode = classic.Emergency
-	}
-	k.app = classic.Stored(k.app, int64(k.target(&k.recommender.app)), int64(k.upper(&k.recommender.app, c.t)))
-	k.side = classic.Stored(k.side, int64(k.target(&k.recommender.side)), int64(k.upper(&k.recommender.side, c.t)))
-	k.memory = int64(k.memoryTarget() * (1 << 20) * thousand)
-	slot := k.low.At(now)
-	if k.mode == classic.Working {
-		k.low.Values[slot] = k.config.Minimum(k.low.Values[slot], int32(c.replicas), now)
-		k.top.Values[slot] = k.config.Maximum(k.top.Values[slot], int32(c.replicas), now)
-	}
-	if c.t < ticksPerDay {
-		return
-	}
-	if k.low.Filled() {
-		k.bounds(c, slot, now)
-	}
-	if k.mode == classic.Working {
-		k.vertical(c, now)
-	}
-}
-
-func (k *classicTuner) bounds(c *cluster, slot int, now time.Time) {
-	b := k.config.Bounds(k.mode, k.low.Values[slot].Value, k.top.Values[slot].Value, int32(c.set.minimum))
-	if b.Done {
-		k.mode = classic.Working
-	}
-	target := int32(c.set.target)
-	if proposed, ok := k.config.Utilisation(int64(c.set.app), k.app, target, int32(c.replicas)); ok && k.mode == classic.Working {
-		if next := k.config.ApplyUtilisation(target, proposed, k.moved, now); next != target {
-			target, k.moved = next, now
-		}
-	}
-	c.bound(int(min(b.Min, b.Max)), int(b.Max), int(target))
-}
-
-func (k *classicTuner) vertical(c *cluster, now time.Time) {
-	var raise bool
-	k.pressure, raise = k.config.Press(k.pressure, int32(c.replicas), int32(c.set.minimum), now)
-	app := k.config.Horizontal(classic.Horizontal{
-		Request: int64(c.set.app), Stored: k.app, Limits: k.config.CPU(0, 0), Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Target: int32(c.set.target), Raise: raise,
-	}).Size
-	side := k.config.Vertical(int64(c.set.side), k.side, k.config.CPU(0, 0)).Size
-	request := int64(c.set.memory * (1 << 20) * thousand)
-	memory := k.config.Vertical(request, k.memory, k.config.Memory(0, 0)).Size
-	if app == int64(c.set.app) && side == int64(c.set.side) && memory == request {
-		return
-	}
-	down := app <= int64(c.set.app) && side <= int64(c.set.side) && memory <= request
-	if k.config.MayRestart(down, k.rolled, now) {
-		k.rolled = now
-		c.rollOut(float64(app), float64(side), float64(memory)/thousand/(1<<20))
+	if d.RollOut && c.t >= ticksPerDay {
+		c.rollOut(float64(d.Sizes[0].Size), float64(d.Sizes[1].Size), float64(d.Sizes[2].Size)/thousand/mebi)
 	}
 }

@@ -163,6 +163,26 @@ var _ = Describe("Who writes a policy", func() {
 		Expect(as("paul").Delete(ctx, s.DeepCopy())).To(Succeed())
 	})
 
+	It("of deletion costs is asked whatever they change of it, since Flyball patches pods by it", func() {
+		planner("dora", ns)
+		d := in(ns, object("DeletionCost", "even", deploymentsOnly))
+		Expect(env.Client.Create(ctx, d)).To(Succeed())
+		edit := func(body string) func() error {
+			return func() error {
+				return as("dora").Patch(ctx, d.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body)))
+			}
+		}
+		Eventually(edit(`{"metadata":{"labels":{"a":"b"}}}`)).Should(Succeed())
+		for _, body := range []string{`{"spec":{"algorithm":"Oldest"}}`, `{"spec":{"spreadBy":"kubernetes.io/hostname"}}`, `{"spec":{"priority":5}}`, `{"spec":{"duringRollOut":true}}`,
+			`{"spec":{"writesPerSecond":1000}}`, `{"spec":{"target":{"kinds":[{"group":"apps","kind":"ReplicaSet"}]}}}`} {
+			Expect(edit(body)()).To(BeLacking("may not patch pods in namespace "+ns), body)
+		}
+		Expect(edit(`{"spec":{"suspend":true}}`)()).To(Succeed(), "what is set is removed")
+		Expect(edit(`{"spec":{"algorithm":"Oldest"}}`)()).To(Succeed(), "of one that is suspended")
+		Expect(edit(`{"spec":{"suspend":false}}`)()).To(BeLacking("may not patch pods in namespace " + ns))
+		Expect(as("dora").Delete(ctx, d.DeepCopy())).To(Succeed())
+	})
+
 	It("needs the rights on what it leaves behind, too, where that is orphaned", func() {
 		planner("ruth", ns)
 		allow("ruth", "ruth-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/integration/zones"
 )
 
 // twoNodes has the pods of a Deployment run on two nodes, and gives those on each.
@@ -109,8 +110,8 @@ var _ = Describe("The algorithm", func() {
 	}
 	cordon := func(name string) {
 		GinkgoHelper()
-		DeferCleanup(func() { Expect(env.Patch(ctx, node(name), `{"spec":{"unschedulable":null}}`)).To(Succeed()) })
-		Expect(env.Patch(ctx, node(name), `{"spec":{"unschedulable":true}}`)).To(Succeed())
+		DeferCleanup(func() { Expect(env.Patch(ctx, zones.Node(name), `{"spec":{"unschedulable":null}}`)).To(Succeed()) })
+		Expect(env.Patch(ctx, zones.Node(name), `{"spec":{"unschedulable":true}}`)).To(Succeed())
 	}
 
 	It("Oldest has the pods go first that were made first", func() {

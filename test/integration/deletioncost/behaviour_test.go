@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/integration/zones"
 )
 
 // costs has, by pod, the cost and who has set it.
@@ -24,7 +26,7 @@ func costs(g Gomega, namespace, app string) map[string]string {
 	found := map[string]string{}
 	for _, p := range podsOf(g, namespace, app) {
 		if cost, ok := p.Annotations[fleet.CostAnnotation]; ok {
-			found[p.Name] = cost + " by " + writerOf(p)
+			found[p.Name] = cost + " by " + zones.Writer(p)
 		}
 	}
 	return found
@@ -74,9 +76,8 @@ func setBy(manager string, p *corev1.Pod, cost string) {
 var _ = Describe("Costs that Flyball has set", func() {
 	var ns string
 	var policy *v1alpha1.DeletionCost
-	var running *harness.Manager
 	BeforeEach(func() {
-		running = start()
+		start()
 		ns = suite.Namespace(ctx, env)
 		newDeployment(ns, "web", 9)
 		policy = newPolicy(ns, "zones")
@@ -97,7 +98,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 	})
 
 	It("go with any later policy, where theirs has gone while no manager ran", func() {
-		Expect(running.Stop()).To(Succeed())
+		stop()
 		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
 		Expect(env.Patch(ctx, policy, `{"metadata":{"finalizers":null}}`)).To(Succeed())
 		start()
@@ -155,7 +156,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 			g.Expect(st.Pods).To(BeEquivalentTo(9))
 			g.Expect(st.WritesLastHour).To(BeNumerically(">=", len(costs(g, ns, "web"))))
 			g.Expect(st.Spread).NotTo(BeNil())
-			g.Expect(int(st.Spread.Now)).To(Equal(spreadOf(zones(podsOf(g, ns, "web")))))
+			g.Expect(int(st.Spread.Now)).To(Equal(zones.Spread(cluster.Count(podsOf(g, ns, "web")))))
 			g.Expect(st.Spread.Half).To(BeNumerically("<=", max(1, st.Spread.Now)))
 			ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
 			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
@@ -177,8 +178,8 @@ var _ = Describe("Costs that Flyball has set", func() {
 			return found
 		}
 		at := versions(Default)
-		Expect(running.Stop()).To(Succeed())
-		running = start()
+		stop()
+		start()
 		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(at))
 		Expect(costs(Default, ns, "web")).To(Equal(before))
 		// Whatever the status tells is told by the new manager too, and so are the metrics.
@@ -224,14 +225,14 @@ var _ = Describe("Costs that Flyball has set", func() {
 const hold = "cluster.flyball.dev/hold"
 
 func newDeploymentRef(namespace, name string) client.Object {
-	return fleets{namespace}.deployment(name)
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
 var _ = Describe("A pod template that sets the cost", func() {
 	It("is not overruled", func() {
 		start()
 		ns := suite.Namespace(ctx, env)
-		text := strings.Replace(deployment, "template: {metadata: {labels: {app: %[2]s}}", `template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
+		text := strings.Replace(zones.DeploymentText, "template: {metadata: {labels: {app: %[2]s}}", `template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
 		objs, err := harness.Objects(fmt.Appendf(nil, text, ns, "web", 6))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
@@ -271,13 +272,13 @@ var _ = Describe("Pods and nodes", func() {
 		Expect(env.Client.Create(ctx, newPolicy(ns, "zones"))).To(Succeed())
 		allPlanned(ns, "web", 12)
 		moved := podsOf(Default, ns, "web")[0].Spec.NodeName
-		was := zoneOf[moved]
+		was := cluster.ZoneOf[moved]
 		DeferCleanup(func() {
-			zoneOf[moved] = was
-			Expect(env.Patch(ctx, node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, zoneLabel, was))).To(Succeed())
+			cluster.ZoneOf[moved] = was
+			Expect(env.Patch(ctx, zones.Node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, zones.NodeLabel, was))).To(Succeed())
 		})
-		zoneOf[moved] = "zone-d"
-		Expect(env.Patch(ctx, node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:"zone-d"}}}`, zoneLabel))).To(Succeed())
+		cluster.ZoneOf[moved] = "zone-d"
+		Expect(env.Patch(ctx, zones.Node(moved), fmt.Sprintf(`{"metadata":{"labels":{%q:"zone-d"}}}`, zones.NodeLabel))).To(Succeed())
 		Eventually(planned(ns, "web")).Should(Succeed())
 	})
 
@@ -309,4 +310,35 @@ var _ = Describe("Pods and nodes", func() {
 		Expect(env.Patch(ctx, policy, `{"spec":{"duringRollOut":true}}`)).To(Succeed())
 		Eventually(costed).Should(BeNumerically(">", 0))
 	})
+})
+
+var _ = Describe("Who scales down without knowing of costs", func() {
+	var ns string
+	BeforeEach(func() {
+		start()
+		ns = suite.Namespace(ctx, env)
+		newDeployment(ns, "web", 12)
+		Expect(env.Client.Create(ctx, newPolicy(ns, "zones"))).To(Succeed())
+		allPlanned(ns, "web", 12)
+	})
+	// evenAt waits until n pods are left of those given, and counts the zones.
+	evenAt := func(n int, all []*corev1.Pod) {
+		GinkgoHelper()
+		Eventually(ready(ns, "web", n)).Should(Succeed())
+		count := cluster.Count(podsOf(Default, ns, "web"))
+		for zone := range cluster.Count(all) {
+			count[zone] += 0
+		}
+		Expect(zones.Spread(count)).To(BeNumerically("<=", cluster.Best(all, n)), "%d pods: %v", n, count)
+	}
+
+	DescribeTable("leaves the zones even", func(kind, spec string, n int) {
+		all := podsOf(Default, ns, "web")
+		Expect(env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {namespace: %s, name: less}, spec: %s}`, kind, ns, spec))).To(Succeed())
+		evenAt(n, all)
+	},
+		Entry("a schedule that leaves a part", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {percent: 50}}`, 6),
+		Entry("a schedule that leaves a number", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {replicas: 3}}`, 3),
+		Entry("a trigger", "Trigger", `{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, during: {replicas: 4}}]}`, 4),
+	)
 })

@@ -13,8 +13,8 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/integration/zones"
 )
 
 // openCRD is the CustomResourceDefinition of a kind that takes any fields.
@@ -86,11 +86,11 @@ func evenDownTo(set *unstructured.Unstructured, app string, ns ...int) {
 	for _, n := range ns {
 		Expect(env.Patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))).To(Succeed())
 		Eventually(ready(set.GetNamespace(), app, n)).Should(Succeed())
-		count := zones(podsOf(Default, set.GetNamespace(), app))
-		for zone := range zones(all) {
+		count := cluster.Count(podsOf(Default, set.GetNamespace(), app))
+		for zone := range cluster.Count(all) {
 			count[zone] += 0
 		}
-		Expect(spreadOf(count)).To(BeNumerically("<=", best(all, n)+1), "%d pods: %v", n, count)
+		Expect(zones.Spread(count)).To(BeNumerically("<=", cluster.Best(all, n)+1), "%d pods: %v", n, count)
 	}
 }
 
@@ -98,7 +98,8 @@ var _ = Describe("Kinds beside Deployment", Ordered, func() {
 	var ns string
 	BeforeAll(func() { installKinds() })
 	BeforeEach(func() {
-		suite.Start(ctx, env, harness.Options{}, "replicasets.apps", "rollouts.argoproj.io", "clonesets.apps.kruise.io", "squads.costs.example.com")
+		start()
+		Expect(env.AwaitAdapters(ctx, "rollouts.argoproj.io", "clonesets.apps.kruise.io", "squads.costs.example.com")).To(Succeed())
 		ns = suite.Namespace(ctx, env)
 	})
 	remove := func(policy *v1alpha1.DeletionCost, app string) {
@@ -181,12 +182,12 @@ var _ = Describe("Kinds beside Deployment", Ordered, func() {
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		allPlanned(ns, "web", 9)
 		pods := podsOf(Default, ns, "web")
-		f := asFleet(pods)
+		f := cluster.Fleet(pods)
 		Expect(f.Groups()).To(HaveLen(1))
 		gone := map[*fleet.Pod]bool{}
 		for _, p := range fleet.Victims(f.Pods, f.Pods, time.Now().Unix()) {
 			gone[p] = true
-			Expect(f.Spread(zoneLabel, gone)).To(BeNumerically("<=", best(pods, 9-len(gone))+1))
+			Expect(f.Spread(zones.NodeLabel, gone)).To(BeNumerically("<=", cluster.Best(pods, 9-len(gone))+1))
 			if len(gone) == 8 {
 				break
 			}

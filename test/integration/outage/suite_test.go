@@ -25,7 +25,7 @@ func TestOutage(t *testing.T) { suite.Run(t, "Outage") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "deployments.apps", "statefulsets.apps", "cronjobs.batch")
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "deployments.apps", "replicasets.apps", "statefulsets.apps", "cronjobs.batch")
 	var err error
 	binary, err = env.Build(ctx, GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())

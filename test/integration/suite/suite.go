@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/witness"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -52,8 +54,18 @@ func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters
 	if opts.Log == nil {
 		opts.Log = GinkgoWriter
 	}
+	clock, witnessed := opts.Clock.(*Clock)
+	if witnessed {
+		opts.Config = witness.Of(env, clock, namespacesOfSpec, &stories).Overhear(cmp.Or(opts.Config, env.Config))
+	}
 	m := env.Start(opts)
 	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+	if witnessed {
+		witness.Of(env, clock, namespacesOfSpec, &stories).Manages(m)
+		running.mu.Lock()
+		defer running.mu.Unlock()
+		running.clocks = append(running.clocks, clock)
+	}
 	Expect(env.AwaitAdapters(ctx, adapters...)).To(Succeed())
 	return m
 }
@@ -68,6 +80,9 @@ func Namespace(ctx context.Context, env *harness.Env, labels ...string) string {
 		ns.Labels[labels[i]] = labels[i+1]
 	}
 	Expect(env.Client.Create(ctx, ns)).To(Succeed())
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	running.namespaces = append(running.namespaces, ns.Name)
 	return ns.Name
 }
 

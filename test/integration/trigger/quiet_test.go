@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -64,9 +63,9 @@ func costs(patches, looks int) OmegaMatcher {
 }
 
 // startCounted runs a manager whose requests are counted.
-func startCounted(h float64, namespace, resource string) (*clocktesting.FakeClock, *counter) {
+func startCounted(h float64, namespace, resource string) (*suite.Clock, *counter) {
 	GinkgoHelper()
-	clock := clocktesting.NewFakeClock(hour(h))
+	clock := suite.NewClock(hour(h))
 	c := &counter{path: "/namespaces/" + namespace + "/" + resource + "/", seen: map[string]int{}}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{c, next} })

@@ -8,11 +8,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	dto "github.com/prometheus/client_model/go"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // series gives the values of a metric of a policy, by the label given; without one under the empty name.
@@ -89,7 +89,7 @@ var _ = Describe("What a Trigger reports", func() {
 	})
 
 	It("is counted by metrics, which go with the Trigger", func() {
-		m := env.Start(harness.Options{Clock: clocktesting.NewFakeClock(hour(10)), Log: GinkgoWriter})
+		m := env.Start(harness.Options{Clock: suite.NewClock(hour(10)), Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))

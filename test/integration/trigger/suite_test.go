@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -25,6 +24,8 @@ var (
 
 func TestTrigger(t *testing.T) { suite.Run(t, "Trigger") }
 
+var _ = suite.Witness(1, 1)
+
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, builtin...)
@@ -37,15 +38,15 @@ var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 func hour(h float64) time.Time { return monday.Add(time.Duration(h * float64(time.Hour))) }
 
 // start runs a manager whose clock stands at an hour until the spec moves it.
-func start(h float64) *clocktesting.FakeClock {
+func start(h float64) *suite.Clock {
 	GinkgoHelper()
-	clock := clocktesting.NewFakeClock(hour(h))
+	clock := suite.NewClock(hour(h))
 	run(clock)
 	return clock
 }
 
 // run runs a manager until the spec ends.
-func run(clock *clocktesting.FakeClock) *harness.Manager {
+func run(clock *suite.Clock) *harness.Manager {
 	GinkgoHelper()
 	return suite.Start(ctx, env, harness.Options{Clock: clock}, builtin...)
 }
@@ -55,7 +56,7 @@ func newNamespace() string { return suite.Namespace(ctx, env) }
 // runOnce runs a manager that the spec stops.
 func runOnce(h float64) *harness.Manager {
 	GinkgoHelper()
-	m := env.Start(harness.Options{Clock: clocktesting.NewFakeClock(hour(h)), Log: GinkgoWriter})
+	m := env.Start(harness.Options{Clock: suite.NewClock(hour(h)), Log: GinkgoWriter})
 	Expect(env.AwaitAdapters(ctx, builtin...)).To(Succeed())
 	return m
 }

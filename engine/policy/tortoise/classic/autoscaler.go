@@ -6,14 +6,14 @@ import (
 )
 
 // Utilisation gives the recommended target utilisation in percent, and false where none is recommended: while there are
-// MaximumMaxReplicas. With U = ceil(100 * V / R):
+// MaximumMaxReplicas, or without a request. With U = ceil(100 * V / R):
 //
 //	current > U     clamp(current)
 //	otherwise       clamp(100 - (U - current))
 //
 // between MinUtilisation and MaxUtilisation.
 func (c Config) Utilisation(request, stored int64, current, replicas int32) (percent int32, ok bool) {
-	if replicas == c.MaximumMaxReplicas {
+	if replicas == c.MaximumMaxReplicas || request <= 0 {
 		return 0, false
 	}
 	used := math.Ceil(float64(stored) / float64(request) * wholePercent)

@@ -23,6 +23,8 @@ func TestUtilisation(t *testing.T) {
 		{"far above the request", 1000, 9000, 70, 10, 65, 0},
 		{"just below the largest number of replicas", 1000, 800, 60, 99, 80, 0},
 		{"the largest number of replicas: none", 1000, 800, 60, 100, 0, 1},
+		{"one more than that: 80", 1000, 800, 60, 101, 80, 0},
+		{"no request: none", 0, 800, 60, 10, 0, 1},
 	} {
 		got, ok := c.Utilisation(tc.request, tc.stored, tc.current, tc.replicas)
 		if got != tc.want || ok != (tc.absent == 0) {
@@ -166,15 +168,5 @@ func TestLimit(t *testing.T) {
 		if got := Limit(tc.request, tc.oldRequest, tc.oldLimit, tc.configured); got != tc.wanted {
 			t.Errorf("%s: %d, want %d", tc.reason, got, tc.wanted)
 		}
-	}
-}
-
-func TestDefaults(t *testing.T) {
-	cpu, memory := c.CPU(0, 0), c.Memory(0, 0)
-	if cpu.GlobalMin != 50 || cpu.GlobalMax != 10_000 || memory.GlobalMin != 50<<20*1000 || memory.GlobalMax != 10<<30*1000 {
-		t.Errorf("the limits are %+v and %+v", cpu, memory)
-	}
-	if c.NewMetric != 70 {
-		t.Errorf("a new metric has %d %%", c.NewMetric)
 	}
 }

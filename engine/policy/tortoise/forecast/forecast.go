@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Series is a ring of points, each of one step. Known says whether there is one.
@@ -62,7 +63,8 @@ type Model struct {
 	level float64
 }
 
-type weighted struct{ value, weight float64 }
+// weighted is a residual; sum is its weight and that of all that are smaller.
+type weighted struct{ value, weight, sum float64 }
 
 // Fit fits the models to a series up to a step, without that step.
 func Fit(s Series, until int64, cfg Config) *Model {
@@ -195,11 +197,9 @@ func (m *Model) margin(q float64) float64 {
 	if len(m.residuals) < 6 {
 		return math.Ln2
 	}
-	want, sum := q*(m.total+1), 0.0
-	for _, r := range m.residuals {
-		if sum += r.weight; sum >= want {
-			return max(r.value, 0)
-		}
+	want := q * (m.total + 1)
+	if i := sort.Search(len(m.residuals), func(i int) bool { return m.residuals[i].sum >= want }); i < len(m.residuals) {
+		return max(m.residuals[i].value, 0)
 	}
 	last := max(m.residuals[len(m.residuals)-1].value, 0)
 	return last + math.Ln2*min(1, 12/m.total)
@@ -212,11 +212,10 @@ func (m *Model) Best(price float64) float64 {
 	if len(m.residuals) < 6 {
 		return 1
 	}
-	best, quantile, sum := math.Inf(1), 1.0, 0.0
+	best, quantile := math.Inf(1), 1.0
 	for _, r := range m.residuals {
-		sum += r.weight
-		if cost := math.Exp(max(r.value, 0)) + price*(1-sum/m.total); cost < best {
-			best, quantile = cost, sum/(m.total+1)
+		if cost := math.Exp(max(r.value, 0)) + price*(1-r.sum/m.total); cost < best {
+			best, quantile = cost, r.sum/(m.total+1)
 		}
 	}
 	return quantile
@@ -294,12 +293,17 @@ func (m *Model) weigh() {
 			for j := range m.fits {
 				fit += m.Weights[j] * m.fits[j][i]
 			}
-			m.residuals = append(m.residuals, weighted{v - fit, age(i)})
+			m.residuals = append(m.residuals, weighted{value: v - fit, weight: age(i)})
 			m.total += age(i)
 			m.Loss += age(i) * Pinball(v, fit, m.cfg.Quantile) / max(sum, 1)
 		}
 	}
 	slices.SortFunc(m.residuals, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+	smaller := 0.0
+	for i := range m.residuals {
+		smaller += m.residuals[i].weight
+		m.residuals[i].sum = smaller
+	}
 }
 
 // Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.

@@ -178,5 +178,5 @@ func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 	wanted := int64(used * p.MemoryMargin)
 	got := min(max(wanted, least), most)
-	return got, Reason{"memory", fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %g", got>>20, used/(1<<20), p.MemoryQuantile, p.MemoryMargin)}
+	return got, Reason{"memory", fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", (got+1<<20-1)>>20, used/(1<<20), p.MemoryQuantile, p.MemoryMargin)}
 }

@@ -23,7 +23,7 @@ const (
 // there goes; on the way back it falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
 	needed := replicasFor(spec, upper, request)
-	t.say("min", "%d: demand is not above %.0fm with a chance of %g, a replica may be used up to %.0fm", needed, upper, t.quantile, spec.Profile.Headroom*float64(request))
+	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm", needed, upper, 100*t.quantile, spec.Profile.Headroom*float64(request))
 	current := o.Setting.Min
 	switch {
 	case !may.Lower:

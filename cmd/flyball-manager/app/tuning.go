@@ -1,0 +1,43 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/members"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// measureTime is how long one measurement may take.
+const measureTime = 15 * time.Second
+
+// newTuning makes what lets policies learn from what pods use, and joins it to what works on targets and tells of them.
+func newTuning(belonging *members.Members, config *rest.Config, opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
+	m *tuning.Metrics, log logr.Logger,
+) (*tuning.Loop, error) {
+	meter, err := usage.NewReader(config, measureTime)
+	if err != nil {
+		return nil, err
+	}
+	uncached, err := client.New(config, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of what was learnt: %w", err)
+	}
+	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
+	tuned := tuning.New(w, belonging, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, m,
+		tuning.Options{Clock: opts.Clock, Resolution: opts.UsageResolution, Recorder: recorder, Log: log})
+	loop.FollowTuned(tuned)
+	statuses.FollowTuned(tuned)
+	return tuned, nil
+}

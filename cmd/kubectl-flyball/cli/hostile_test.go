@@ -1,0 +1,98 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHostileFiles gives every verb that takes files some that were made to do harm: each ends with an error that names the file.
+func TestHostileFiles(t *testing.T) {
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for c := 'b'; c < 'j'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
+	}
+	verbs := []string{
+		"status --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
+		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
+		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --offline -f FILE",
+		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE", "adapter check FILE --offline",
+		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE", "doctor --offline -f FILE",
+	}
+	for name, text := range map[string]string{
+		"aliases":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + bomb,
+		"deep":      strings.Repeat("[", 200_000),
+		"deep map":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: " + strings.Repeat("{a: ", 50_000),
+		"binary":    "\x7fELF\x00\x01\x02\xff\xfe",
+		"controls":  "apiVersion: v1\nkind: \"Config\\e[2JMap\"\nmetadata: {}\n",
+		"no object": "- 1\n- 2\n",
+		"long line": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: " + strings.Repeat("x: ", 100_000) + "\n",
+	} {
+		file := filepath.Join(t.TempDir(), "hostile.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range verbs {
+			t.Run(name+"/"+line, func(t *testing.T) {
+				line = strings.NewReplacer("DEMO", demo, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "), "FILE", file).Replace(line)
+				got := outcome(t, "", strings.Fields(line)...)
+				if strings.HasPrefix(got, "exit code 0") || !strings.Contains(got, "--- standard error\nerror: "+file) || strings.Contains(got, "\x1b") || strings.Contains(got, "--- standard output") {
+					t.Errorf("%s:\n%.600s", line, got)
+				}
+			})
+		}
+	}
+}
+
+// TestTooLarge refuses a file that cannot be a manifest before it is read whole.
+func TestTooLarge(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large.yaml")
+	made, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Truncate(1 << 40); err != nil { // a hole: nothing is on the disk
+		t.Fatal(err)
+	}
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcome(t, "", "status", "--offline", "-f", file); !strings.Contains(got, file+": it has more than 64 MiB") {
+		t.Errorf("%.600s", got)
+	}
+	if got := outcome(t, "", "status", "--offline", "-f", "/dev/zero"); !strings.Contains(got, "/dev/zero: it has more than 64 MiB") {
+		t.Errorf("%.600s", got)
+	}
+}
+
+// TestManyFaults names the first places at which something is wrong, and counts the others.
+func TestManyFaults(t *testing.T) {
+	text := "apiVersion: v1\nkind: List\nitems:\n"
+	for i := range 2000 {
+		text += fmt.Sprintf("- {apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {upscal: x}}\n", i)
+	}
+	got := outcome(t, text, "status", "--offline", "-f", "-")
+	if strings.Count(got, "\n") > 60 || !strings.Contains(got, "-:4: spec.upscal is no field of Schedule") || !strings.Contains(got, "more") {
+		t.Errorf("%.2000s", got)
+	}
+}
+
+// TestManyPolicies reads a directory of policies as large as anybody's, and answers.
+func TestManyPolicies(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "---\n{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {target: {names: [web]}, upscale: \"0 8 * * *\", downscale: \"0 20 * * *\"}}\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcome(t, "", "status", "--offline", "-f", dir, "-n", "shop", "-o", "name"); strings.Count(got, "schedule.flyball.dev/") != 1000 {
+		t.Errorf("%.600s", got)
+	}
+	if got := outcome(t, "", "explain", "deployment/web", "--offline", "-f", dir, "-f", "testdata/shop/workloads.yaml", "-n", "shop"); !strings.Contains(got, "because of Schedule/shop/s0") {
+		t.Errorf("%.600s", got)
+	}
+}

@@ -1,0 +1,288 @@
+package recommend
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+)
+
+// Quantity is a request: what the owner asks for, what should be asked for, and why.
+type Quantity struct {
+	// Own is absent where the owner asks for nothing.
+	Own         string   `json:"own,omitempty"`
+	Recommended string   `json:"recommended,omitempty"`
+	Reasons     []string `json:"reasons"`
+}
+
+// Container has the requests of one container.
+type Container struct {
+	Name string `json:"name"`
+	// Scaled is true for the container whose CPU is scaled by replicas.
+	Scaled bool     `json:"scaled"`
+	CPU    Quantity `json:"cpu"`
+	Memory Quantity `json:"memory"`
+}
+
+// Number is one number of an autoscaler.
+type Number struct {
+	// Own is absent where there is none.
+	Own         *int64   `json:"own,omitempty"`
+	Recommended int64    `json:"recommended"`
+	Reasons     []string `json:"reasons"`
+}
+
+// Autoscaler has the numbers of the autoscaler, or of the one there should be.
+type Autoscaler struct {
+	// Name is that of the autoscaler; absent: there is none.
+	Name        string `json:"name,omitempty"`
+	Min         Number `json:"min"`
+	Max         Number `json:"max"`
+	Utilisation Number `json:"utilisation"`
+}
+
+// Hour is what the bounds should be from an instant on, for an hour.
+type Hour struct {
+	From time.Time `json:"from"`
+	Min  int       `json:"min"`
+	// Max is absent where it is the same at all hours.
+	Max int `json:"max,omitempty"`
+}
+
+// History is what the numbers are made of.
+type History struct {
+	Samples int       `json:"samples"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+}
+
+// Demand is the CPU demand of the scaled container over all pods.
+type Demand struct {
+	Expected string `json:"expected"`
+	// Upper is what demand is not above until a pod that starts now serves.
+	Upper string `json:"upper"`
+	// Loss is the mean pinball loss of the forecast, in logarithms.
+	Loss float64 `json:"loss"`
+}
+
+// Total is what pods request together.
+type Total struct {
+	Replicas int    `json:"replicas"`
+	CPU      string `json:"cpu"`
+	Memory   string `json:"memory"`
+}
+
+// Totals are what the pods of the last sample request, and what as many would as serve the same demand with the recommended numbers.
+type Totals struct {
+	Own         Total `json:"own"`
+	Recommended Total `json:"recommended"`
+}
+
+// Finding is what the verb has found.
+type Finding struct {
+	Target      string      `json:"target"`
+	Profile     string      `json:"profile"`
+	At          time.Time   `json:"at"`
+	Phase       string      `json:"phase"`
+	PhaseReason string      `json:"phaseReason,omitempty"`
+	Settled     bool        `json:"settled"`
+	Containers  []Container `json:"containers"`
+	// Autoscaler is absent where the kind has no replicas.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
+	Hours      []Hour      `json:"hours,omitempty"`
+	Demand     *Demand     `json:"demand,omitempty"`
+	Totals     Totals      `json:"totals"`
+	History    History     `json:"history"`
+
+	zone *time.Location
+}
+
+// newFinding puts numbers into the units of Kubernetes.
+func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone *time.Location) *Finding {
+	f := &Finding{
+		Target: s.ref.String(), Profile: profile, At: at.In(zone), Phase: o.Phase, PhaseReason: o.PhaseReason, Settled: o.Settled, zone: zone,
+		History: History{o.Samples, o.First.In(zone), o.Last.In(zone)},
+		Totals:  Totals{totalOf(o.Now), totalOf(o.Then)},
+	}
+	for _, c := range o.Containers {
+		f.Containers = append(f.Containers, Container{c.Name, c.Scaled, quantityOf(c.CPU, cpuText), quantityOf(c.Memory, memoryText)})
+	}
+	if o.Demand > 0 {
+		f.Demand = &Demand{cpuText(int64(o.Demand + 0.5)), cpuText(int64(o.Upper + 0.5)), o.Loss}
+	}
+	if !s.scalable {
+		return f
+	}
+	f.Autoscaler = &Autoscaler{Min: numberOf(o.Min), Max: numberOf(o.Max), Utilisation: numberOf(o.Utilisation)}
+	if s.governor != nil {
+		f.Autoscaler.Name = s.governor.Ref.String()
+		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.governor.Bounds.Min, s.governor.Bounds.Max
+		if u := s.target(); u != nil {
+			f.Autoscaler.Utilisation.Own = &u.Percent
+		}
+	}
+	for _, h := range o.Hours {
+		f.Hours = append(f.Hours, Hour{h.From.In(zone), h.Min, h.Max})
+	}
+	return f
+}
+
+func totalOf(t replay.Total) Total { return Total{t.Replicas, cpuText(t.CPU), memoryText(t.Memory)} }
+
+func quantityOf(n replay.Number, text func(int64) string) Quantity {
+	q := Quantity{Reasons: n.Reasons}
+	if n.Own != 0 {
+		q.Own = text(n.Own)
+	}
+	if n.Recommended != 0 {
+		q.Recommended = text(n.Recommended)
+	}
+	return q
+}
+
+func numberOf(n replay.Number) Number { return Number{Recommended: n.Recommended, Reasons: n.Reasons} }
+
+func cpuText(milli int64) string { return strconv.FormatInt(milli, 10) + "m" }
+
+// memoryText is in Mi, rounded up, unless that hides all of it.
+func memoryText(bytes int64) string {
+	const mebi = 1 << 20
+	if bytes > -mebi && bytes < mebi {
+		return resource.NewQuantity(bytes, resource.BinarySI).String()
+	}
+	rounded := bytes / mebi
+	if bytes > 0 && bytes%mebi != 0 {
+		rounded++
+	}
+	return strconv.FormatInt(rounded, 10) + "Mi"
+}
+
+// TooLittle says that nothing is recommended yet.
+func (f *Finding) TooLittle() bool {
+	return f.Phase == string(phase.Initializing) || f.Phase == string(phase.GatheringData)
+}
+
+// Names implements report.Finding.
+func (f *Finding) Names() []string { return []string{f.Target} }
+
+// Text implements report.Finding.
+func (f *Finding) Text(w *report.Writer) {
+	w.Heading("%s at %s, profile %s", f.Target, f.At.Format(instant.Layout), f.Profile)
+	switch {
+	case f.Autoscaler == nil:
+		w.Line("  it has no replicas to scale: bounds and utilisation are not for it")
+	case f.Autoscaler.Name == "":
+		w.Line("  no autoscaler governs it: bounds and utilisation are for one that would be made")
+	default:
+		w.Line("  governed by %s", f.Autoscaler.Name)
+	}
+	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(instant.Layout), f.History.To.Format(instant.Layout))
+	state := f.Phase
+	if f.PhaseReason != "" {
+		state += ": " + f.PhaseReason
+	}
+	w.Line("  %s", state)
+	if !f.Settled {
+		w.Line("  with more history these numbers will go on moving")
+	}
+	w.Heading("Recommended")
+	w.Grid("  ", []string{"OF", "NOW", "RECOMMENDED"}, f.rows())
+	if f.Demand != nil {
+		w.Line("  demand now %s of CPU, not above %s until a new pod serves; the forecast misses by about %.1f %%", f.Demand.Expected, f.Demand.Upper, 100*f.Demand.Loss)
+	}
+	if own, then := f.Totals.Own, f.Totals.Recommended; !f.TooLittle() {
+		w.Line("  at the last sample %d pods requested %s of CPU and %s of memory; with these numbers it would be %d, with %s and %s", own.Replicas, own.CPU, own.Memory, then.Replicas, then.CPU, then.Memory)
+	}
+	f.hours(w)
+	w.Heading("Why")
+	for _, c := range f.Containers {
+		because(w, c.Name+" cpu", c.CPU.Reasons)
+		because(w, c.Name+" memory", c.Memory.Reasons)
+	}
+	if f.Autoscaler == nil {
+		return
+	}
+	because(w, "minimum", f.Autoscaler.Min.Reasons)
+	because(w, "maximum", f.Autoscaler.Max.Reasons)
+	because(w, "utilisation", f.Autoscaler.Utilisation.Reasons)
+}
+
+func because(w *report.Writer, of string, reasons []string) {
+	w.Line("  %s", of)
+	for _, why := range reasons {
+		w.Line("    %s", why)
+	}
+}
+
+// rows are the numbers, each with what it is now.
+func (f *Finding) rows() [][]report.Cell {
+	var rows [][]report.Cell
+	add := func(of, now, recommended string) {
+		style := report.Plain
+		if recommended != now {
+			style = report.Bold
+		}
+		rows = append(rows, []report.Cell{{Text: of}, {Text: orDash(now)}, {Text: orDash(recommended), Style: style}})
+	}
+	for _, c := range f.Containers {
+		add(c.Name+" cpu", c.CPU.Own, c.CPU.Recommended)
+		add(c.Name+" memory", c.Memory.Own, c.Memory.Recommended)
+	}
+	if f.Autoscaler == nil {
+		return rows
+	}
+	for _, n := range []struct {
+		of   string
+		unit string
+		n    Number
+	}{{"minimum now", "", f.Autoscaler.Min}, {"maximum", "", f.Autoscaler.Max}, {"utilisation", " %", f.Autoscaler.Utilisation}} {
+		now := ""
+		if n.n.Own != nil {
+			now = strconv.FormatInt(*n.n.Own, 10) + n.unit
+		}
+		add(n.of, now, strconv.FormatInt(n.n.Recommended, 10)+n.unit)
+	}
+	return rows
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// hoursPerRow is how many hours stand in a row.
+const hoursPerRow = 12
+
+// hours writes the bounds of the next day.
+func (f *Finding) hours(w *report.Writer) {
+	if len(f.Hours) == 0 {
+		return
+	}
+	w.Heading("By hour, from %s", f.Hours[0].From.Format(instant.Layout))
+	for from := 0; from < len(f.Hours); from += hoursPerRow {
+		row := f.Hours[from:min(from+hoursPerRow, len(f.Hours))]
+		var head, low, top strings.Builder
+		head.WriteString("  hour   ")
+		low.WriteString("  minimum")
+		top.WriteString("  maximum")
+		for _, h := range row {
+			fmt.Fprintf(&head, " %4s", h.From.In(f.zone).Format("15"))
+			fmt.Fprintf(&low, " %4d", h.Min)
+			fmt.Fprintf(&top, " %4d", h.Max)
+		}
+		w.Line("%s", head.String())
+		w.Line("%s", low.String())
+		if row[0].Max > 0 {
+			w.Line("%s", top.String())
+		}
+	}
+}

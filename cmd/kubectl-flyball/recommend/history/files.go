@@ -1,0 +1,232 @@
+package history
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Formats of files.
+const (
+	CSV       = "csv"
+	JSONLines = "jsonl"
+)
+
+// mostFaults is how many places of a file are named: a file in another format has one in every line.
+const mostFaults = 20
+
+// ReadFiles reads samples from files; - is standard input. The format is that of the name's ending (.csv, .jsonl, .ndjson) unless one
+// is given. A sample of a container that is not among those there are is an error.
+func ReadFiles(paths []string, stdin io.Reader, format string, containers []string) ([]usage.Sample, error) {
+	var all []sample
+	var faults []error
+	for _, path := range paths {
+		samples, err := readFile(path, stdin, format, containers)
+		all, faults = append(all, samples...), append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return ordered(all)
+}
+
+func readFile(path string, stdin io.Reader, format string, containers []string) (all []sample, err error) {
+	r := reader{file: path, containers: containers}
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			var at *fs.PathError
+			if errors.As(err, &at) {
+				err = at.Err
+			}
+			return nil, &source.FileError{File: path, Message: err.Error()}
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	switch r.formatOf(format) {
+	case CSV:
+		r.readCSV(in)
+	case JSONLines:
+		r.readJSONLines(in)
+	default:
+		r.fault(0, errors.New("its name does not end in .csv, .jsonl or .ndjson: say which it is with --usage-format"))
+	}
+	if len(r.faults) == 0 && len(r.all) == 0 {
+		r.fault(0, errors.New("there are no samples in it"))
+	}
+	return r.all, errors.Join(r.faults...)
+}
+
+// reader collects the samples of a file, and what is wrong with it.
+type reader struct {
+	file string
+	// containers are those that there are, strange those that were named and are not.
+	containers, strange []string
+	all                 []sample
+	faults              []error
+}
+
+func (r *reader) formatOf(given string) string {
+	switch ext := strings.ToLower(filepath.Ext(r.file)); {
+	case given != "":
+		return given
+	case ext == ".csv":
+		return CSV
+	case ext == ".jsonl" || ext == ".ndjson":
+		return JSONLines
+	}
+	return ""
+}
+
+func (r *reader) fault(line int, err error) {
+	r.faults = append(r.faults, &source.FileError{File: r.file, Line: line, Message: strings.ReplaceAll(err.Error(), "\n", "; ")})
+}
+
+// full says that enough is wrong already.
+func (r *reader) full() bool { return len(r.faults) >= mostFaults }
+
+func (r *reader) take(line int, texts map[string]string) {
+	s, err := parse(texts)
+	if err != nil {
+		r.fault(line, err)
+		return
+	}
+	if !slices.Contains(r.containers, s.Container) {
+		if slices.Contains(r.strange, s.Container) {
+			return // its first sample was named
+		}
+		r.strange = append(r.strange, s.Container)
+		r.fault(line, fmt.Errorf("there is no container %q%s", s.Container, spelling.Hint(s.Container, r.containers)))
+		return
+	}
+	r.all = append(r.all, sample{Sample: s, file: r.file, line: line})
+}
+
+// readCSV reads a head with the names of fields, and one sample a line.
+func (r *reader) readCSV(in io.Reader) {
+	c := csv.NewReader(in)
+	c.TrimLeadingSpace, c.Comment, c.ReuseRecord = true, '#', true
+	var head []string
+	for !r.full() {
+		record, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		var at *csv.ParseError
+		if errors.As(err, &at) {
+			r.fault(at.Line, at.Err)
+			if !errors.Is(err, csv.ErrFieldCount) {
+				return
+			}
+			continue
+		}
+		if err != nil {
+			r.fault(0, err)
+			return
+		}
+		line, _ := c.FieldPos(0)
+		if head == nil {
+			head = slices.Clone(record)
+			if !r.headed(line, head) {
+				return
+			}
+			continue
+		}
+		texts := make(map[string]string, len(head))
+		for i, name := range head {
+			texts[name] = strings.TrimSpace(record[i])
+		}
+		r.take(line, texts)
+	}
+}
+
+// headed checks the head of a file.
+func (r *reader) headed(line int, head []string) bool {
+	before := len(r.faults)
+	for i := range head {
+		head[i] = strings.TrimSpace(strings.TrimPrefix(head[i], "\ufeff"))
+		if err := knownField(head[i]); err != nil {
+			r.fault(line, err)
+		} else if slices.Contains(head[:i], head[i]) {
+			r.fault(line, fmt.Errorf("the column %s is there twice", head[i]))
+		}
+	}
+	for _, name := range needed {
+		if !slices.Contains(head, name) {
+			r.fault(line, fmt.Errorf("the column %s is missing: the first line names the columns", name))
+		}
+	}
+	return len(r.faults) == before
+}
+
+// longestLine bounds a line of JSON, in bytes.
+const longestLine = 1 << 20
+
+// readJSONLines reads one object a line. Values are numbers or texts.
+func (r *reader) readJSONLines(in io.Reader) {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, longestLine)
+	line := 0
+	for !r.full() && scanner.Scan() {
+		line++
+		text := strings.TrimSpace(scanner.Text())
+		if text == "" {
+			continue
+		}
+		texts, err := object(text)
+		if err != nil {
+			r.fault(line, err)
+			continue
+		}
+		r.take(line, texts)
+	}
+	if err := scanner.Err(); err != nil {
+		r.fault(line+1, err)
+	}
+}
+
+// object reads a JSON object into texts by field.
+func object(text string) (map[string]string, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var values map[string]any
+	if err := d.Decode(&values); err != nil {
+		return nil, fmt.Errorf("this is no JSON object: %w", err)
+	}
+	if d.More() {
+		return nil, errors.New("there is more than one value in the line")
+	}
+	texts := make(map[string]string, len(values))
+	var faults []error
+	for name, value := range values {
+		if err := knownField(name); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		switch v := value.(type) {
+		case nil:
+		case string:
+			texts[name] = strings.TrimSpace(v)
+		case json.Number:
+			texts[name] = v.String()
+		default:
+			faults = append(faults, fmt.Errorf("%s: give a number or a text", name))
+		}
+	}
+	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return texts, errors.Join(faults...)
+}

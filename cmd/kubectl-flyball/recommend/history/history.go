@@ -1,0 +1,157 @@
+// Package history reads what a workload used: from files of comma-separated values or of JSON lines, or from a Prometheus server. It
+// promises samples in order of time, and errors that name file and line, or the query, of what is wrong.
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Names of what a sample has, as columns of CSV, keys of JSON lines, and names of queries.
+const (
+	Time      = "time"
+	Container = "container"
+	// CPU is the mean usage of the ready pods in cores: 0.25 or 250m.
+	CPU = "cpu"
+	// Memory is the largest usage of a pod in bytes: 268435456 or 256Mi.
+	Memory = "memory"
+	// Replicas are the ready pods.
+	Replicas = "replicas"
+	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
+	Throttled = "throttled"
+	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at which they happened.
+	OOMKills    = "oom_kills"
+	MemoryLimit = "memory_limit"
+)
+
+// Fields are all names of a sample, in the order in which documents show them.
+var Fields = []string{Time, Container, CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
+
+// needed are the fields that every sample has.
+var needed = []string{Time, Container, Replicas}
+
+// sample is one sample with where it stands.
+type sample struct {
+	usage.Sample
+	file string
+	line int
+}
+
+// knownField says that there is no such field, and which was probably meant.
+func knownField(name string) error {
+	if slices.Contains(Fields, name) {
+		return nil
+	}
+	return fmt.Errorf("there is no field %q%s", name, spelling.Hint(name, Fields))
+}
+
+// parse makes a sample of texts by field. An empty text is not known.
+func parse(texts map[string]string) (usage.Sample, error) {
+	s := usage.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
+	var faults []error
+	for _, name := range needed {
+		if texts[name] == "" {
+			faults = append(faults, fmt.Errorf("%s is missing", name))
+		}
+	}
+	if texts[CPU] == "" && texts[Memory] == "" && texts[OOMKills] == "" {
+		faults = append(faults, fmt.Errorf("%s, %s and %s are all missing", CPU, Memory, OOMKills))
+	}
+	for _, name := range Fields {
+		if text := texts[name]; text != "" {
+			if err := set(&s, name, text); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
+	if s.OOMKills > 0 && s.MemoryLimit == 0 {
+		faults = append(faults, fmt.Errorf("%s needs %s", OOMKills, MemoryLimit))
+	}
+	return s, errors.Join(faults...)
+}
+
+// set reads one field.
+func set(s *usage.Sample, name, text string) (err error) {
+	n := 0.0
+	switch name {
+	case Container:
+	case Time:
+		s.At, err = instant(text)
+	case CPU:
+		n, err = amount(text)
+		s.CPU = n * 1000
+	case Memory:
+		s.Memory, err = amount(text)
+	case MemoryLimit:
+		s.MemoryLimit, err = amount(text)
+	case Replicas:
+		s.Replicas, err = count(text)
+	case OOMKills:
+		s.OOMKills, err = count(text)
+	case Throttled:
+		if s.Throttled, err = strconv.ParseFloat(text, 64); err != nil || !(s.Throttled >= 0 && s.Throttled <= 1) {
+			err = fmt.Errorf("%q is no share from 0 to 1", text)
+		}
+	}
+	return err
+}
+
+// instant reads RFC 3339, or seconds of Unix time.
+func instant(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.UTC(), nil
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n > 0 && n < 1e11 {
+		return time.UnixMilli(int64(math.Round(n * 1000))).UTC(), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no instant: give RFC 3339 (2037-05-11T18:00:00Z) or seconds of Unix time", text)
+}
+
+// amount reads a number, or a Kubernetes quantity, that is not negative.
+func amount(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		q, err := resource.ParseQuantity(text)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no number and no quantity such as 250m or 256Mi", text)
+		}
+		n = q.AsApproximateFloat64()
+	}
+	if !(n >= 0 && n < 1e15) { // NaN too
+		return 0, fmt.Errorf("%q is negative, or too large", text)
+	}
+	return n, nil
+}
+
+func count(text string) (int, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= 1e6) || n != math.Trunc(n) {
+		return 0, fmt.Errorf("%q is no whole number from 0 to 1000000", text)
+	}
+	return int(n), nil
+}
+
+// ordered brings samples into the order of time. Two of one container and one instant are an error.
+func ordered(all []sample) ([]usage.Sample, error) {
+	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Container, b.Container)) })
+	samples := make([]usage.Sample, len(all))
+	var faults []error
+	for i, s := range all {
+		if i > 0 && s.At.Equal(all[i-1].At) && s.Container == all[i-1].Container {
+			faults = append(faults, &source.FileError{File: s.file, Line: s.line, Message: fmt.Sprintf("container %s has a sample of %s in %s:%d too", s.Container, s.At.Format(time.RFC3339), all[i-1].file, all[i-1].line)})
+		}
+		samples[i] = s.Sample
+	}
+	return samples, errors.Join(faults...)
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+
+// TestUnits: both formats, with numbers and with quantities, are the same samples, in order of time whatever that of the lines.
+func TestUnits(t *testing.T) {
+	want := []usage.Sample{
+		{At: noon, Container: "app", CPU: 250, Memory: 256 << 20, Replicas: 3, Throttled: 0.5},
+		{At: noon, Container: "side", CPU: -1, Memory: -1, Replicas: 3, OOMKills: 2, MemoryLimit: 1 << 30},
+		{At: noon.Add(time.Minute), Container: "app", CPU: 1500, Memory: -1, Replicas: 0},
+	}
+	for name, text := range map[string]string{
+		"a.csv":    "\ufefftime, container, cpu, memory, replicas, throttled, oom_kills, memory_limit\n# a comment\n2037-05-11T12:01:00Z,app,1.5,,0,,,\n2037-05-11T14:00:00+02:00,app,250m,256Mi,3,0.5,0,\n2037-05-11T12:00:00Z,side,,,3,,2,1Gi\n",
+		"b.csv":    "replicas,time,container,cpu,memory,throttled,oom_kills,memory_limit\n3,2125656000,app,0.25,268435456,0.5,,\n3,2125656000,side,,,,2,1073741824\n0,2125656060,app,1500m,,,,\n",
+		"c.jsonl":  `{"time":2125656000,"container":"app","cpu":0.25,"memory":268435456,"replicas":3,"throttled":0.5}` + "\n\n" + `{"time":"2037-05-11T12:00:00Z","container":"side","replicas":"3","oom_kills":2,"memory_limit":"1Gi"}` + "\n" + `{"time":2125656060.0,"container":"app","cpu":"1500m","memory":null,"replicas":0}`,
+		"d.ndjson": `{"time":"2037-05-11T12:00:00Z","container":"app","cpu":"250m","memory":"256Mi","replicas":3,"throttled":"0.5"}` + "\n" + `{"time":2125656000,"container":"side","replicas":3,"oom_kills":2,"memory_limit":1073741824}` + "\n" + `{"time":2125656060,"container":"app","cpu":1.5,"replicas":0}` + "\n",
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadFiles([]string{file}, nil, "", []string{"app", "side"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		format := CSV
+		if strings.HasSuffix(name, "l") || strings.HasSuffix(name, "json") {
+			format = JSONLines
+		}
+		if got, err = ReadFiles([]string{"-"}, strings.NewReader(text), format, []string{"app", "side"}); err != nil || !cmp.Equal(want, got) {
+			t.Errorf("%s from standard input: %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestNotEveryLineIsNamed of a file that is something else altogether.
+func TestNotEveryLineIsNamed(t *testing.T) {
+	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV, []string{"app"})
+	if n := strings.Count(err.Error(), "\n") + 1; n != mostFaults || !strings.HasPrefix(err.Error(), "-:2: time:") {
+		t.Errorf("%d faults are named: %v", n, err)
+	}
+	_, err = ReadFiles([]string{"-"}, strings.NewReader("\n{\"container\": \""+strings.Repeat("x", longestLine)+"\"}"), JSONLines, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "-:2: ") {
+		t.Errorf("of a line that is too long it says %v", err)
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for _, text := range []string{"NaN", "-1", "-5m", "+Inf", "1e30", "x", "1 Gi"} {
+		if n, err := amount(text); err == nil {
+			t.Errorf("%q is %v", text, n)
+		}
+	}
+	for text, want := range map[string]float64{"0": 0, "100m": 0.1, "1k": 1000, "2Ki": 2048, "1e3": 1000} {
+		if n, err := amount(text); err != nil || math.Abs(n-want) > 1e-9 {
+			t.Errorf("%q is %v, %v, want %v", text, n, err, want)
+		}
+	}
+}
+
+// TestAnswersAreJoined by instant and container; a value that is no number, and an instant without replicas, are left out.
+func TestAnswersAreJoined(t *testing.T) {
+	a := answers{}
+	series := func(name, container string, values ...float64) {
+		s := &model.SampleStream{Metric: model.Metric{Container: model.LabelValue(container)}}
+		for i, v := range values {
+			s.Values = append(s.Values, model.SamplePair{Timestamp: model.TimeFromUnix(noon.Unix() + int64(60*i)), Value: model.SampleValue(v)})
+		}
+		if err := a.take(name, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	series(CPU, "app", 0.1, math.NaN(), 0.3, 0.4)
+	series(Memory, "app", 100, 200, 300, 400)
+	series(Throttled, "app", 1.5, math.NaN())
+	series(OOMKills, "app", 0, 0.98)
+	series(MemoryLimit, "app", 500, 500)
+	series(Replicas, "", 2, 2, 3)
+	want := []usage.Sample{
+		{At: noon, Container: "app", CPU: 100, Memory: 100, Replicas: 2, Throttled: 1, MemoryLimit: 500},
+		{At: noon.Add(time.Minute), Container: "app", CPU: -1, Memory: 200, Replicas: 2, OOMKills: 1, MemoryLimit: 500},
+		{At: noon.Add(2 * time.Minute), Container: "app", CPU: 300, Memory: 300, Replicas: 3},
+	}
+	if diff := cmp.Diff(want, a.samples()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	p := Prometheus{Namespace: "shop", Pods: PodsOf("StatefulSet", "db"), Step: 90 * time.Second, Address: "http://me:secret@prometheus:9090"}
+	for name, query := range DefaultQueries {
+		if err := CheckQuery(name); err != nil {
+			t.Error(err)
+		}
+		if got := p.fill(query); strings.Contains(got, "$") || !strings.Contains(got, `namespace="shop"`) || !strings.Contains(got, `pod=~"db-[0-9]+"`) {
+			t.Errorf("the query of %s is %s", name, got)
+		}
+	}
+	if got := PodsOf("Cluster", "my.db"); got != "my[.]db-.+" {
+		t.Errorf("the pods of my.db are %s", got)
+	}
+	if got := p.fill(stepPlaceholder); got != "1m30s" {
+		t.Errorf("the step is %s", got)
+	}
+	if got := p.host(); got != "prometheus:9090" {
+		t.Errorf("the address is shown as %s", got)
+	}
+}

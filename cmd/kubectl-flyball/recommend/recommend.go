@@ -1,0 +1,260 @@
+// Package recommend is the verb that says what tuning would make of a workload: requests, bounds by hour and target utilisation, each with
+// its reasons, from manifests and from what the workload used. It reads and prints; package history reads the usage, package replay has
+// the numbers.
+package recommend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// ErrTooLittle says that nothing can be recommended yet. What is known was printed.
+var ErrTooLittle = errors.New("too little was seen to recommend anything")
+
+// Surroundings are what the verb gets of the command that it belongs to.
+type Surroundings struct {
+	In io.Reader
+	// Now is the clock, Zone the zone in which instants are read and shown.
+	Now  func() time.Time
+	Zone func() *time.Location
+	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
+	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
+	// Print writes a finding, Note tells a person what should be known of it.
+	Print func(report.Finding) error
+	Note  func(text string)
+	// Progress begins to tell a person what goes on.
+	Progress func() (doing func(what string), done func())
+	// Complete completes the names of targets.
+	Complete cobra.CompletionFunc
+}
+
+// verb is one run.
+type verb struct {
+	Surroundings
+	paths, usage, queries         []string
+	format, prometheus, tokenFile string
+	pods, span, step              string
+	profile, container, when      string
+	bounds                        optimize.Bounds
+}
+
+// profiles that there are, in the order of their caution.
+func profiles() []string {
+	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
+		return int(optimize.Profiles[a].Violation - optimize.Profiles[b].Violation)
+	})
+	return append(all, replay.Original)
+}
+
+// New makes the verb.
+func New(s Surroundings) *cobra.Command {
+	v := &verb{Surroundings: s}
+	cmd := &cobra.Command{
+		Use:               "recommend KIND/NAME",
+		Short:             "Say what requests, bounds and target utilisation a workload should have, from what it used",
+		Long:              long(),
+		Example:           examples,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.Complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	f.StringSliceVar(&v.usage, "usage", nil, "Files of samples; - is standard input")
+	f.StringVar(&v.format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
+	f.StringVar(&v.prometheus, "prometheus", "", "URL of a Prometheus server to ask for samples")
+	f.StringVar(&v.tokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
+	f.StringArrayVar(&v.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
+	f.StringVar(&v.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
+	f.StringVar(&v.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
+	f.StringVar(&v.step, "step", "1m", "Time between two samples of Prometheus")
+	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", "))
+	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
+	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
+	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend")
+	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend")
+	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson")
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{history.CSV, history.JSONLines}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// options are the flags, read.
+type options struct {
+	at         time.Time // zero: the last sample's
+	span, step time.Duration
+	queries    map[string]string
+}
+
+// check reads the flags, and names each that is wrong.
+func (v *verb) check() (o options, err error) {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	switch {
+	case len(v.usage) == 0 && v.prometheus == "":
+		fault("there is no usage to work from: give --usage FILE or --prometheus URL")
+	case len(v.usage) > 0 && v.prometheus != "":
+		fault("--usage and --prometheus are two sources: give one")
+	}
+	if !slices.Contains(profiles(), v.profile) {
+		fault("--profile: %q is not one of %s", v.profile, strings.Join(profiles(), ", "))
+	}
+	if v.format != "" && v.format != history.CSV && v.format != history.JSONLines {
+		fault("--usage-format: %q is neither %s nor %s", v.format, history.CSV, history.JSONLines)
+	}
+	if v.bounds.Min < 1 || v.bounds.Min > v.bounds.Max {
+		fault("--min-replicas: %d is not between 1 and --max-replicas, which is %d", v.bounds.Min, v.bounds.Max)
+	}
+	v.bounds.PreferredMax = min(v.bounds.PreferredMax, v.bounds.Max)
+	if v.bounds.PreferredMax < 1 {
+		fault("--preferred-max: %d is below 1", v.bounds.PreferredMax)
+	}
+	if v.when != "" {
+		if o.at, err = instant.Parse(v.when, v.Now(), v.Zone()); err != nil {
+			fault("--at: %w", err)
+		}
+	}
+	if o.span, err = instant.Span(v.span); err != nil {
+		fault("--history: %w", err)
+	}
+	if o.step, err = instant.Span(v.step); err != nil {
+		fault("--step: %w", err)
+	} else if o.step < time.Second || o.step > time.Hour {
+		fault("--step: %s is not between 1s and 1h", v.step)
+	}
+	if o.queries, err = queriesOf(v.queries); err != nil {
+		fault("--query: %w", err)
+	}
+	return o, errors.Join(faults...)
+}
+
+func queriesOf(texts []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, text := range texts {
+		name, query, ok := strings.Cut(text, "=")
+		if !ok || strings.TrimSpace(query) == "" {
+			return nil, fmt.Errorf("%q is no NAME=PROMQL", text)
+		}
+		if err := history.CheckQuery(name); err != nil {
+			return nil, err
+		}
+		all[name] = query
+	}
+	return all, nil
+}
+
+func (v *verb) run(ctx context.Context, arg string) error {
+	o, err := v.check()
+	if err != nil {
+		return err
+	}
+	w, target, err := v.Load(ctx, arg, v.paths)
+	if err != nil {
+		return err
+	}
+	for _, note := range w.Notes {
+		v.Note(note)
+	}
+	s, err := newSubject(w, target)
+	if err != nil {
+		return err
+	}
+	if err := s.scale(v.container); err != nil {
+		return err
+	}
+	doing, done := v.Progress()
+	defer done()
+	samples, err := v.read(ctx, o, s, doing)
+	if err != nil {
+		return err
+	}
+	if len(samples) == 0 {
+		return errors.New("there are no samples of the containers of " + s.ref.String())
+	}
+	if o.at.IsZero() {
+		o.at = samples[len(samples)-1].At
+	}
+	out, err := replay.Run(replay.Input{
+		Profile: v.profile, Requests: s.requests, Scaled: s.scaled, Scalable: s.scalable, Bounds: v.bounds, Min: s.startMin(v.bounds), Max: s.startMax(v.bounds),
+		Utilisation: s.startUtilisation(), Samples: samples, At: o.at, Zone: v.Zone(),
+		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	f := newFinding(s, v.profile, o.at, out, v.Zone())
+	if err := v.Print(f); err != nil {
+		return err
+	}
+	if f.TooLittle() {
+		return ErrTooLittle
+	}
+	return nil
+}
+
+// read gives the samples of the containers of the subject.
+func (v *verb) read(ctx context.Context, o options, s *subject, doing func(string)) ([]usage.Sample, error) {
+	if v.prometheus == "" {
+		doing("reading " + strings.Join(v.usage, ", "))
+		return history.ReadFiles(v.usage, v.In, v.format, s.names())
+	}
+	to := o.at
+	if to.IsZero() {
+		to = v.Now()
+	}
+	pods := v.pods
+	if pods == "" {
+		pods = history.PodsOf(s.ref.Kind, s.ref.Name)
+	}
+	noted := map[string]bool{}
+	p := history.Prometheus{
+		Address: v.prometheus, TokenFile: v.tokenFile, Namespace: s.ref.Namespace, Pods: pods, Queries: o.queries,
+		From: to.Add(-o.span).Truncate(o.step), To: to.Truncate(o.step), Step: o.step, Progress: doing,
+		Note: func(text string) {
+			if !noted[text] {
+				noted[text] = true
+				v.Note(text)
+			}
+		},
+	}
+	all, err := p.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.known(all, s), nil
+}
+
+// known leaves out the containers that the subject does not have, such as sidecars that something injects.
+func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
+	strange := map[string]bool{}
+	kept := slices.DeleteFunc(all, func(x usage.Sample) bool {
+		_, ok := s.requests[x.Container]
+		if !ok {
+			strange[x.Container] = true
+		}
+		return !ok
+	})
+	for _, name := range slices.Sorted(maps.Keys(strange)) {
+		v.Note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
+	}
+	return kept
+}

@@ -1,0 +1,88 @@
+package source
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Overlay gives the world with manifests laid over it: policies, calendars and adapters are added, or put in place of those of
+// their names.
+func (w *World) Overlay(m *Manifests) (*World, error) {
+	next := *w
+	next.Notes = slices.Clone(w.Notes)
+	if len(m.Others) > 0 {
+		next.Note("left out of the edit, for being neither policy, calendar nor adapter: %s", workload.Count(len(m.Others), "object"))
+	}
+	for _, p := range m.Policies {
+		if i := slices.IndexFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == IDOf(p) }); i >= 0 {
+			applied(p, w.Policies[i])
+		}
+		next.SetPolicy(p)
+	}
+	next.Calendars = slices.DeleteFunc(slices.Clone(w.Calendars), func(c *v1alpha1.Calendar) bool {
+		return slices.ContainsFunc(m.Calendars, func(n *v1alpha1.Calendar) bool { return n.Name == c.Name })
+	})
+	next.Calendars = append(next.Calendars, m.Calendars...)
+	next.Adapters = slices.DeleteFunc(slices.Clone(w.Adapters), func(a *v1alpha1.Adapter) bool {
+		return slices.ContainsFunc(m.Adapters, func(n *v1alpha1.Adapter) bool { return n.Name == a.Name })
+	})
+	next.Adapters = append(next.Adapters, m.Adapters...)
+	return &next, next.Check(m)
+}
+
+// Edits says whether there is anything that a world can be edited with.
+func (m *Manifests) Edits() bool { return len(m.Policies)+len(m.Calendars)+len(m.Adapters) > 0 }
+
+// applied gives a policy what it keeps when it is applied over the one that is there: its identity and age, its status, and the labels and
+// annotations that it says nothing of. It edits the policy given.
+func applied(p, over policy.Object) {
+	p.SetUID(over.GetUID())
+	p.SetResourceVersion(over.GetResourceVersion())
+	p.SetCreationTimestamp(over.GetCreationTimestamp())
+	p.SetLabels(beneath(p.GetLabels(), over.GetLabels()))
+	p.SetAnnotations(beneath(p.GetAnnotations(), over.GetAnnotations()))
+	if kind, ok := kinds.Find(IDOf(p).Kind); ok && kind.Acts() {
+		*kind.Status(p) = *kind.Status(over)
+	}
+}
+
+// beneath are pairs with others beneath them.
+func beneath(pairs, others map[string]string) map[string]string {
+	all := maps.Clone(others)
+	if all == nil {
+		return pairs
+	}
+	maps.Copy(all, pairs)
+	return all
+}
+
+// Deleted gives the world as it is once policies and adapters of manifests are being deleted.
+func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
+	var ids []workload.Policy
+	for _, p := range m.Policies {
+		id := IDOf(p)
+		if !slices.ContainsFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == id }) {
+			return nil, fmt.Errorf("there is no %s to delete", id)
+		}
+		ids = append(ids, id)
+	}
+	next := w.MarkDeleted(ids, at)
+	next.Adapters = slices.Clone(w.Adapters)
+	for _, a := range m.Adapters {
+		i := slices.IndexFunc(next.Adapters, func(b *v1alpha1.Adapter) bool { return b.Name == a.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no adapter %s to delete", a.Name)
+		}
+		next.Adapters[i] = next.Adapters[i].DeepCopy()
+		next.Adapters[i].DeletionTimestamp = &at
+	}
+	return next, nil
+}

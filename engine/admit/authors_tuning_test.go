@@ -1,0 +1,99 @@
+package admit_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	shipped "flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/kinds"
+)
+
+// library has the adapters of the library by name.
+type library []string
+
+func (l library) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
+	all, err := shipped.All()
+	if err != nil {
+		panic(err)
+	}
+	for i := range all {
+		if !slices.Contains(l, all[i].Name) {
+			continue
+		}
+		compiled, errs := adapter.Compile(all[i].Name, all[i].Spec, adapter.Keys{})
+		if len(errs) > 0 {
+			panic(errs.ToAggregate())
+		}
+		if !yield(schema.ParseGroupResource(all[i].Name), compiled) {
+			return
+		}
+	}
+}
+
+// TestAuthorsOfWhatIsTuned: who has requests changed needs the right to patch what is selected, whatever else they may do to it, and what
+// governs it. Who only has it looked at needs none.
+func TestAuthorsOfWhatIsTuned(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		mode   v1alpha1.TortoiseMode
+		kinds  []v1alpha1.KindRef
+		may    []string
+		// lacks are named in the refusal; none: it is let through.
+		lacks []string
+	}{
+		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil},
+		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch", "patch horizontalpodautoscalers.autoscaling"}, nil},
+		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"}, []string{"horizontalpodautoscalers.autoscaling"}},
+		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}},
+		{"only what is listed", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil},
+		{"to scale is not to change requests", v1alpha1.TortoiseEmergency, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
+			[]string{"patch deployments.apps/scale", "patch horizontalpodautoscalers.autoscaling"}, []string{"deployments.apps"}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tuned"}}
+			policy.Spec.Mode, policy.Spec.Target.Kinds = tc.mode, tc.kinds
+			row, _ := kinds.Find("Tortoise")
+			loaded := make(chan struct{})
+			close(loaded)
+			authors := &admit.Authors{Adapted: library{"deployments.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}, Resources: resources(everything), Loaded: loaded,
+				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+					a := review.Spec.ResourceAttributes
+					asked := a.Verb + " " + a.Resource + "." + a.Group
+					if a.Subresource != "" {
+						asked += "/" + a.Subresource
+					}
+					review.Status.Allowed = slices.Contains(tc.may, asked) && a.Namespace == "shop"
+					return review, nil
+				})}
+			kind := authors.Ask(admit.Kind{Kind: row.Name, Resource: row.Resource, Validator: admit.ValidatorFunc(
+				func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+			_, errs, err := kind.Validator.Validate(t.Context(), admit.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
+				Namespace: "shop", Name: "tuned", New: policy, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
+			switch {
+			case len(errs) > 0:
+				t.Fatal(errs.ToAggregate())
+			case len(tc.lacks) == 0 && err != nil:
+				t.Errorf("it is refused: %v", err)
+			case len(tc.lacks) > 0 && err == nil:
+				t.Error("it is let through")
+			}
+			for _, name := range tc.lacks {
+				if !strings.Contains(err.Error(), name) {
+					t.Errorf("the refusal does not name %s: %v", name, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Need has pods and nodes watched, with those labels of nodes, until the context ends or Drop is called. It does not wait for the network. With
+// an error it has to be called again.
+func (m *Members) Need(ctx context.Context, labels []string) error {
+	m.needing.Lock()
+	defer m.needing.Unlock()
+	m.mu.Lock()
+	ctx = m.begin(ctx)
+	m.ordering = true
+	hasNodes := m.nodes != nil && slices.Equal(labels, m.labels)
+	m.mu.Unlock()
+	if !hasNodes {
+		nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
+			Handler: watch.HandlerFunc(m.nodeChanged)})
+		if err != nil {
+			return err
+		}
+		m.takeNodes(nodes, labels)
+	}
+	return m.ensurePods(ctx)
+}
+
+// NeedContainers has pods watched with what is known of their containers, until the context ends or DropContainers is called. All owners are
+// followed then, also those above an object that decides by itself which of its pods go. With an error it has to be called again.
+func (m *Members) NeedContainers(ctx context.Context) error {
+	m.needing.Lock()
+	defer m.needing.Unlock()
+	m.mu.Lock()
+	ctx = m.begin(ctx)
+	m.measuring = true
+	m.mu.Unlock()
+	return m.ensurePods(ctx)
+}
+
+// begin has watches begin where there are none. It is called with the lock held.
+func (m *Members) begin(ctx context.Context) context.Context {
+	if m.need == nil {
+		m.need, m.stop = context.WithCancel(ctx)
+	}
+	return m.need
+}
+
+// ensurePods has pods watched with as much of them as is needed. Where that has changed, they are read anew, and nothing is known until then.
+func (m *Members) ensurePods(ctx context.Context) error {
+	m.mu.Lock()
+	has, wide, turn := m.pods != nil && m.wide == m.measuring, m.measuring, m.podTurn+1
+	if !has {
+		if m.pods != nil {
+			m.pods.Release()
+		}
+		m.pods, m.wide, m.podTurn, m.known = nil, wide, turn, false
+		m.tree, m.byNode = newTree(m.ownerOf), map[string]*crowd{}
+	}
+	m.mu.Unlock()
+	if has {
+		return nil
+	}
+	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: fmt.Sprintf("members %t %d", wide, turn), Projector: newPods(m.identity, m.opts.Own, wide),
+		Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, turn, old, pod) })})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.pods = pods
+	m.mu.Unlock()
+	m.check()
+	return nil
+}
+
+// takeNodes has a watch of nodes take over once it is in sync; the first one does so at once.
+func (m *Members) takeNodes(nodes *watch.Watch, labels []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.labels = slices.Clone(labels)
+	if m.nodes == nil {
+		m.nodes = nodes
+		return
+	}
+	if m.nextNodes != nil {
+		m.nextNodes.Release()
+	}
+	m.nextNodes, m.known = nodes, false
+}
+
+// Drop ends what Need began. Where nobody needs anything any more, all watches end, and what they brought is forgotten.
+func (m *Members) Drop() {
+	m.needing.Lock()
+	defer m.needing.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ordering, m.labels = false, nil
+	if m.drop() {
+		return
+	}
+	for _, w := range []*watch.Watch{m.nodes, m.nextNodes} {
+		if w != nil {
+			w.Release()
+		}
+	}
+	m.nodes, m.nextNodes = nil, nil
+}
+
+// DropContainers ends what NeedContainers began. The pods are read anew, without their containers, where they are needed for something else.
+func (m *Members) DropContainers(ctx context.Context) error {
+	m.needing.Lock()
+	defer m.needing.Unlock()
+	m.mu.Lock()
+	was := m.measuring
+	m.measuring = false
+	ended := m.drop()
+	if !ended {
+		ctx = m.need
+	}
+	m.mu.Unlock()
+	if ended || !was {
+		return nil
+	}
+	return m.ensurePods(ctx)
+}
+
+// drop ends all watches if nobody needs any, and says whether there are none. It is called with the lock held.
+func (m *Members) drop() bool {
+	if m.need == nil {
+		return true
+	}
+	if m.ordering || m.measuring {
+		return false
+	}
+	m.stop()
+	m.need = nil
+	m.forget()
+	return true
+}
+
+// check looks whether everything is known, and tells the listener when that has come about, and when more kinds of owners have come to be known.
+func (m *Members) check() {
+	m.mu.Lock()
+	if m.nextNodes != nil && m.nextNodes.HasSynced() {
+		m.nodes.Release()
+		m.nodes, m.nextNodes = m.nextNodes, nil
+	}
+	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nextNodes == nil && (!m.ordering || m.nodes != nil && m.nodes.HasSynced())
+	for _, k := range m.owners {
+		known = known && !k.isAwaited()
+	}
+	settled := 0
+	for _, k := range m.owners {
+		if k.isSettled() {
+			settled++
+		}
+	}
+	tell := known && (!m.known || settled != m.settled)
+	m.known, m.settled = known, settled
+	m.mu.Unlock()
+	if tell {
+		m.listener.MembersSettled()
+	}
+}

@@ -1,0 +1,110 @@
+package classic
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scaling says how a container gets more of a resource.
+type Scaling string
+
+// The ways of scaling.
+const (
+	ByReplicas Scaling = "Horizontal"
+	BySize     Scaling = "Vertical"
+	Never      Scaling = "Off"
+)
+
+// Scalings are those of both resources of a container. Empty is not named.
+type Scalings struct{ CPU, Memory Scaling }
+
+// Container is one container of a target: which resources it requests, and for which an attached autoscaler has a ContainerResource metric.
+type Container struct {
+	Name                    string
+	CPU, Memory             bool
+	CPUMetric, MemoryMetric bool
+}
+
+// Policies says how each container is scaled. asked are the policies of the spec by container.
+//
+//	none is asked for                   CPU by replicas, memory by size
+//	... and an autoscaler is attached   what it has a metric for by replicas, the rest by size
+//	... and there is no request         never
+//	something is asked for              as asked, and never what is not named
+//
+// A container that there is not is an error.
+func Policies(containers []Container, asked map[string]Scalings, attached bool) (map[string]Scalings, error) {
+	for name := range asked {
+		if !slices.ContainsFunc(containers, func(c Container) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("there is no container %q", name)
+		}
+	}
+	all := map[string]Scalings{}
+	for _, c := range containers {
+		if len(asked) > 0 {
+			all[c.Name] = Scalings{orNever(asked[c.Name].CPU), orNever(asked[c.Name].Memory)}
+			continue
+		}
+		all[c.Name] = Scalings{
+			CPU:    byDefault(c.CPU, !attached || c.CPUMetric),
+			Memory: byDefault(c.Memory, attached && c.MemoryMetric),
+		}
+	}
+	return all, nil
+}
+
+func orNever(s Scaling) Scaling {
+	if s == "" {
+		return Never
+	}
+	return s
+}
+
+func byDefault(requested, horizontal bool) Scaling {
+	switch {
+	case !requested:
+		return Never
+	case horizontal:
+		return ByReplicas
+	}
+	return BySize
+}
+
+// The phases of a target. Those of one resource of a container are GatheringData, FullyWorking and Off.
+const (
+	Initializing  = "Initializing"
+	GatheringData = "GatheringData"
+	PartlyWorking = "PartlyWorking"
+	FullyWorking  = "Working"
+)
+
+// ResourcePhase gives the phase of one resource of a container. By size it works as soon as the VPA has a recommendation, by replicas once
+// every slot has a value.
+func ResourcePhase(s Scaling, recommended, filled bool) string {
+	switch {
+	case s == Never:
+		return string(Never)
+	case s == BySize && recommended, s == ByReplicas && filled:
+		return FullyWorking
+	}
+	return GatheringData
+}
+
+// TargetPhase gives the phase of a target from those of its resources, those that are Off aside.
+func TargetPhase(resources []string) string {
+	gathering, working := slices.Contains(resources, GatheringData), slices.Contains(resources, FullyWorking)
+	switch {
+	case gathering && working:
+		return PartlyWorking
+	case gathering:
+		return GatheringData
+	}
+	return FullyWorking
+}
+
+// MaxProcs gives the GOMAXPROCS that goes with a new CPU request: the old one times the ratio of the new request and the old, rounded up.
+func MaxProcs(old int, ratio float64) int { return int(math.Ceil(float64(old) * ratio)) }
+
+// MemLimit gives the GOMEMLIMIT in bytes that goes with a new memory request: the old one times the ratio of both.
+func MemLimit(old int64, ratio float64) int64 { return int64(float64(old) * ratio) }

@@ -1,0 +1,96 @@
+package classic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPolicies(t *testing.T) {
+	both := []Container{{Name: "app", CPU: true, Memory: true}, {Name: "side", CPU: true, Memory: true}}
+	metrics := []Container{{Name: "app", CPU: true, Memory: true, CPUMetric: true}, {Name: "side", CPU: true, Memory: true, MemoryMetric: true}}
+	for _, tc := range []struct {
+		reason     string
+		containers []Container
+		asked      map[string]Scalings
+		attached   bool
+		want       map[string]Scalings
+	}{
+		{"no policy", both, nil, false, map[string]Scalings{"app": {ByReplicas, BySize}, "side": {ByReplicas, BySize}}},
+		{"an attached autoscaler", metrics, nil, true, map[string]Scalings{"app": {ByReplicas, BySize}, "side": {BySize, ByReplicas}}},
+		{"an attached autoscaler without metrics of containers", both, nil, true, map[string]Scalings{"app": {BySize, BySize}, "side": {BySize, BySize}}},
+		{"no request", []Container{{Name: "app", Memory: true}, {Name: "side", CPU: true}}, nil, false, map[string]Scalings{"app": {Never, BySize}, "side": {ByReplicas, Never}}},
+		{"no request of what there is a metric for", []Container{{Name: "app", CPUMetric: true}}, nil, true, map[string]Scalings{"app": {Never, Never}}},
+		{"a partial policy", both, map[string]Scalings{"app": {Memory: ByReplicas}}, false, map[string]Scalings{"app": {Never, ByReplicas}, "side": {Never, Never}}},
+		{"a partial policy beside an attached autoscaler", metrics, map[string]Scalings{"side": {CPU: BySize}}, true, map[string]Scalings{"app": {Never, Never}, "side": {BySize, Never}}},
+	} {
+		got, err := Policies(tc.containers, tc.asked, tc.attached)
+		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", tc.reason, err, diff)
+		}
+	}
+	if _, err := Policies(both, map[string]Scalings{"ap": {}}, false); err == nil {
+		t.Error("a container that there is not is accepted")
+	}
+}
+
+func TestPhases(t *testing.T) {
+	for _, tc := range []struct {
+		s                   Scaling
+		recommended, filled bool
+		want                string
+	}{
+		{BySize, false, true, GatheringData}, {BySize, true, false, FullyWorking},
+		{ByReplicas, true, false, GatheringData}, {ByReplicas, false, true, FullyWorking},
+		{Never, true, true, "Off"}, {Never, false, false, "Off"},
+	} {
+		if got := ResourcePhase(tc.s, tc.recommended, tc.filled); got != tc.want {
+			t.Errorf("%s with a recommendation (%t) and slots (%t) is %s, want %s", tc.s, tc.recommended, tc.filled, got, tc.want)
+		}
+	}
+	for _, tc := range []struct {
+		resources []string
+		want      string
+	}{
+		{[]string{GatheringData, GatheringData}, GatheringData}, {[]string{FullyWorking, GatheringData}, PartlyWorking},
+		{[]string{FullyWorking, FullyWorking}, FullyWorking}, {[]string{FullyWorking, "Off"}, FullyWorking}, {[]string{GatheringData, "Off"}, GatheringData},
+	} {
+		if got := TargetPhase(tc.resources); got != tc.want {
+			t.Errorf("%v is %s, want %s", tc.resources, got, tc.want)
+		}
+	}
+}
+
+func TestRuntime(t *testing.T) {
+	for _, tc := range []struct {
+		old   int
+		ratio float64
+		want  int
+	}{{1, 1, 1}, {1, 1.2, 2}, {4, 0.5, 2}, {4, 0.6, 3}, {2, 0.1, 1}} {
+		if got := MaxProcs(tc.old, tc.ratio); got != tc.want {
+			t.Errorf("GOMAXPROCS %d times %v is %d, want %d", tc.old, tc.ratio, got, tc.want)
+		}
+	}
+	if got := MemLimit(1000, 1.2345); got != 1234 {
+		t.Errorf("GOMEMLIMIT is %d", got)
+	}
+}
+
+// TestDefaults are all of those that part 1 names.
+func TestDefaults(t *testing.T) {
+	want := Config{
+		Weekly: true, TimeZone: "Asia/Tokyo", Reconcile: 15 * time.Second,
+		MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100, Reduction: 0.95,
+		MinUtilisation: 65, MaxUtilisation: 90, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour, NewMetric: 70,
+		MinCPU: 50, MaxCPU: 10_000, MinMemory: 52_428_800_000, MaxMemory: 10_737_418_240_000, Buffer: 0.1, MaxStepDown: 0.8,
+		EmergencyAfter: 300 * time.Second, RestartInterval: 60 * time.Minute,
+		ScaleUp: Step{100, time.Minute}, ScaleDown: Step{2, 90 * time.Second},
+	}
+	if diff := cmp.Diff(want, Default()); diff != "" {
+		t.Error(diff)
+	}
+	if cpu, memory := c.CPU(1, 2), c.Memory(3, 4); cpu != (Limits{1, 2, 50, 10_000}) || memory != (Limits{3, 4, 52_428_800_000, 10_737_418_240_000}) {
+		t.Errorf("the limits are %+v and %+v", cpu, memory)
+	}
+}

@@ -1,0 +1,114 @@
+package classic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// week is a tuner that has seen a week of ten replicas, so that every slot has a value.
+func week(t *testing.T) *Tuner {
+	t.Helper()
+	k := NewTuner(c, time.UTC)
+	for hour := range hoursOfWeek {
+		d := k.Decide(Seen{Now: now.Add(time.Duration(hour-hoursOfWeek) * time.Hour), Replicas: 10, Minimum: 3, Target: 70})
+		if filled := hour == hoursOfWeek-1; d.Bound != filled {
+			t.Fatalf("after %d slots bounds are set: %t", hour+1, d.Bound)
+		}
+	}
+	return k
+}
+
+func cpu(request, target int64, horizontal bool) Resource {
+	return Resource{Container: "app", Horizontal: horizontal, Request: request, Target: target, Upper: 2 * target, Limits: c.CPU(0, 0)}
+}
+
+// TestTunerAppliesTheFormulas: what each formula gives is what is set, in the modes in which it is.
+func TestTunerAppliesTheFormulas(t *testing.T) {
+	k := week(t)
+	memory := Resource{Container: "app", Memory: true, Request: 1 << 30 * thousandth, Target: 400 << 20 * thousandth, Upper: 1 << 30 * thousandth, Limits: c.Memory(0, 0)}
+	d := k.Decide(Seen{Now: now, Replicas: 10, Minimum: 3, Target: 70, Resources: []Resource{cpu(1000, 800, true), memory}})
+	want := Decision{
+		Sizes:   []Sized{c.Horizontal(Horizontal{Request: 1000, Stored: 800, Limits: c.CPU(0, 0), Replicas: 10, Minimum: 3, Target: 70}), c.Vertical(memory.Request, memory.Target, memory.Limits)},
+		RollOut: true, Bound: true, Bounds: Bounds{Min: 5, Max: 20}, Utilisation: 75, // 100 - (80 - 70) = 90, five more at most
+	}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Error(diff)
+	}
+	if !k.Moved.Equal(now) || !k.Rolled.Equal(now) {
+		t.Errorf("moved %s, rolled %s", k.Moved, k.Rolled)
+	}
+	again := k.Decide(Seen{Now: now.Add(time.Minute), Replicas: 10, Minimum: 5, Target: 75, Resources: []Resource{cpu(1000, 800, true), {Container: "side", Request: 1000, Target: 100, Upper: 200, Limits: c.CPU(0, 0)}}})
+	if again.Utilisation != 75 || again.RollOut {
+		t.Errorf("a minute later it sets %+v", again)
+	}
+	if up := k.Decide(Seen{Now: now.Add(2 * time.Minute), Replicas: 10, Minimum: 5, Target: 75, Resources: []Resource{cpu(1000, 1000, false)}}); !up.RollOut || up.Sizes[0].Size != 1210 {
+		t.Errorf("up does not wait: %+v", up)
+	}
+}
+
+// TestTunerKeepsWhatVSays: V stays between target and upper bound, by container and resource.
+func TestTunerKeepsWhatVSays(t *testing.T) {
+	k := NewTuner(c, time.UTC)
+	for _, step := range []struct{ target, want int64 }{{100, 100}, {90, 100}, {40, 40}, {60, 60}} {
+		k.Decide(Seen{Now: now, Replicas: 5, Minimum: 3, Target: 70, Resources: []Resource{cpu(1000, step.target, false), {Container: "app", Memory: true, Request: 1, Target: 7, Upper: 9}}})
+		if k.Values["app/cpu"] != step.want || k.Values["app/memory"] != 7 {
+			t.Errorf("with a target of %d V is %v, want %d", step.target, k.Values, step.want)
+		}
+	}
+	if d := k.Decide(Seen{Now: now, Replicas: 5, Target: 70, Resources: []Resource{cpu(1000, 0, true)}}); d.Sizes[0].Size != 1000 || k.Values["app/cpu"] != 60 {
+		t.Errorf("without a recommendation it sets %+v", d)
+	}
+}
+
+// TestTunerInAnEmergency: five minutes without metrics; then the minimum is the maximum, and nothing is recommended until it is back.
+func TestTunerInAnEmergency(t *testing.T) {
+	k := week(t)
+	see := func(after time.Duration, lost bool, minimum int32) Decision {
+		return k.Decide(Seen{Now: now.Add(after), Lost: lost, Replicas: 10, Minimum: minimum, Target: 70, Resources: []Resource{cpu(1000, 2000, false)}})
+	}
+	if d := see(0, true, 5); d.Mode != Working {
+		t.Fatalf("at once it is %+v", d)
+	}
+	if d := see(5*time.Minute, true, 5); d.Mode != Emergency || d.Bounds.Min != 20 || d.Sizes != nil || d.Utilisation != 70 {
+		t.Fatalf("after five minutes it is %+v", d)
+	}
+	low := k.Low.Values[k.Low.At(now)]
+	minimum := int32(20)
+	for minute := 6; ; minute++ {
+		d := see(time.Duration(minute)*time.Minute, false, minimum)
+		if d.Bounds.Done {
+			if d.Mode != Working || d.Bounds.Min != 5 || minimum != 5 {
+				t.Errorf("it ends from %d with %+v", minimum, d)
+			}
+			return
+		}
+		if want := int32(float64(minimum) * 0.95); d.Mode != BackToNormal || d.Bounds.Min != want || d.Sizes != nil || k.Low.Values[k.Low.At(now)] != low {
+			t.Fatalf("from %d it goes to %+v", minimum, d)
+		}
+		minimum = d.Bounds.Min
+	}
+}
+
+// TestTunerRaisesRequestsOfManyReplicas, from the second time on, and counts Horizontal resources.
+func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
+	k := NewTuner(c, time.UTC)
+	see := func(after time.Duration, replicas int32, all ...Resource) Decision {
+		return k.Decide(Seen{Now: now.Add(after), Replicas: replicas, Minimum: 3, Target: 80, Resources: all})
+	}
+	if d := see(0, 30, cpu(1000, 500, true)); d.Sizes[0].Size != 1000 {
+		t.Errorf("the first time: %+v", d)
+	}
+	if d := see(30*time.Minute, 30, cpu(1000, 500, true)); d.Sizes[0].Size != 1300 {
+		t.Errorf("the second time: %+v", d)
+	}
+	other := cpu(1000, 800, true)
+	other.Container = "other"
+	if d := see(time.Hour, 10, cpu(1000, 500, true), other); d.Sizes[0].Size != 800 {
+		t.Errorf("of two that are Horizontal the one far below the target: %+v", d)
+	}
+	if d := see(time.Hour, 10, cpu(1000, 500, true)); d.Sizes[0].Size != 1000 {
+		t.Errorf("a single one: %+v", d)
+	}
+}

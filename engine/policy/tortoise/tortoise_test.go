@@ -1,0 +1,414 @@
+package tortoise_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// requesting knows Deployments, whose requests are known, and Services, whose are not.
+var requesting = tortoise.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
+	return policy.AdaptedKind{Requests: gk.Kind == "Deployment"}, true
+}}
+
+// read makes a Tortoise of the YAML of its spec.
+func read(t *testing.T, spec string) *v1alpha1.Tortoise {
+	t.Helper()
+	obj := &v1alpha1.Tortoise{}
+	obj.Namespace, obj.Name = "shop", "tuned"
+	if err := yaml.UnmarshalStrict([]byte(spec), &obj.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func compile(t *testing.T, spec string) *policy.Policy {
+	t.Helper()
+	p, errs := tortoise.Compile(read(t, spec), requesting)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return p
+}
+
+// TestWhatIsRefused names the field.
+func TestWhatIsRefused(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{}`:                              "",
+		`{mode: Auto, profile: Lean}`:     "",
+		`{mode: Sure}`:                    "spec.mode: Unsupported value",
+		`{profile: Tortoise}`:             "spec.profile: Unsupported value",
+		`{history: {source: Prometheus}}`: "spec.history.source: Unsupported value",
+		`{vertical: {apply: InPlace}}`:    "spec.vertical.apply: Unsupported value",
+		`{vertical: {cooldown: soon}}`:    "spec.vertical.cooldown",
+		`{vertical: {maxStepDown: 90%, maxStepUp: 1000%, cooldown: 2h}}`:                  "",
+		`{vertical: {maxStepDown: 91%}}`:                                                  "spec.vertical.maxStepDown: Invalid value",
+		`{vertical: {maxStepUp: 0%}}`:                                                     "spec.vertical.maxStepUp: Invalid value",
+		`{vertical: {maxStepUp: "20"}}`:                                                   "spec.vertical.maxStepUp: Invalid value",
+		`{replicas: {min: 4, max: 4, preferredMax: 4}}`:                                   "",
+		`{replicas: {min: 5, max: 4}}`:                                                    "spec.replicas.min: Invalid value: 5",
+		`{replicas: {preferredMax: 5, max: 4}}`:                                           "spec.replicas.preferredMax: Invalid value: 5",
+		`{replicas: {max: 0}}`:                                                            "spec.replicas.max: Invalid value: 0",
+		`{resources: [{container: a}, {container: a}]}`:                                   "spec.resources[1].container: Duplicate value",
+		`{resources: [{container: a, cpu: Horizontal}, {container: b, cpu: Horizontal}]}`: "spec.resources[1].cpu: Invalid value",
+		`{resources: [{cpu: Sideways}]}`:                                                  "spec.resources[0].cpu: Unsupported value",
+		`{resources: [{memory: Horizontal}]}`:                                             "spec.resources[0].memory: Unsupported value",
+		`{resources: [{min: {cpu: -1}}]}`:                                                 "spec.resources[0].min.cpu: Invalid value",
+		`{resources: [{min: {cpu: 2}, max: {cpu: 1}}]}`:                                   "spec.resources[0].min.cpu: Invalid value",
+		`{resources: [{min: {memory: 2Gi}, max: {memory: 1Gi}}]}`:                         "spec.resources[0].min.memory: Invalid value",
+		`{resources: [{max: {memory: 2Ei}}]}`:                                             "spec.resources[0].max.memory: Invalid value",
+		`{target: {kinds: [{kind: Service}]}}`:                                            "spec.target.kinds: Invalid value",
+	} {
+		p, errs := tortoise.Compile(read(t, spec), requesting)
+		switch got := errs.ToAggregate(); {
+		case want == "" && got != nil:
+			t.Errorf("%s: %v", spec, got)
+		case want != "" && (got == nil || !strings.Contains(got.Error(), want) || !p.IsBroken()):
+			t.Errorf("%s: %v, want %s", spec, got, want)
+		}
+	}
+	cluster := &v1alpha1.ClusterTortoise{}
+	if p, errs := tortoise.CompileCluster(cluster, requesting); len(errs) == 0 || !p.IsBroken() {
+		t.Error("a cluster policy that names no namespaces is let through")
+	}
+}
+
+// own is what the owner of a target with an autoscaler asks for.
+func own() policy.Seen {
+	return policy.Seen{Replicas: 5, Ready: 5,
+		Own: workload.Allocations{
+			{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
+			{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}},
+		},
+		Governor: &policy.SeenGovernor{
+			Ref:         workload.Ref{GroupKind: schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, Namespace: "shop", Name: "web"},
+			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
+			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 50}, {Resource: workload.Memory, Percent: 60}},
+		},
+	}
+}
+
+func observe(m policy.Mind, at time.Time) {
+	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
+	m.Observe(
+		policy.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5},
+		policy.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
+}
+
+// live lets a mind see some time, up to noon, and gives what it found last.
+func live(t *testing.T, m policy.Mind, seen policy.Seen, long time.Duration) policy.Found {
+	t.Helper()
+	var found policy.Found
+	for at := noon.Add(-long); !at.After(noon); at = at.Add(4 * time.Minute) {
+		observe(m, at)
+		seen.Now, seen.Since = at, noon.Add(-long)
+		found = m.Decide(seen)
+	}
+	return found
+}
+
+func mind(t *testing.T, p *policy.Policy) policy.Mind {
+	t.Helper()
+	m, err := p.Tuner().NewMind(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func amountOf(name string, of workload.Resource) workload.Amount {
+	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
+}
+
+// TestAdvice: while too little is known nothing is asked; later requests of the target, and bounds and utilisation of its autoscaler. A target
+// for memory stays.
+func TestAdvice(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	m := mind(t, p)
+	if found := live(t, m, own(), 20*time.Minute); found.Advice != nil || found.Report.Phase != "GatheringData" || len(found.Report.Containers) > 0 {
+		t.Errorf("after 20 minutes it finds %+v", found)
+	}
+	found := live(t, mind(t, p), own(), 4*24*time.Hour)
+	a := found.Advice
+	if found.Report.Phase != "Working" || a == nil || found.Trouble != "" {
+		t.Fatalf("after four days it finds %+v", found)
+	}
+	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("app", workload.Memory)]; cpu >= 1000 || cpu < 50 || memory >= 512<<20 || memory < 100<<20 {
+		t.Errorf("it asks for %dm and %d MiB", cpu, memory>>20)
+	}
+	utilisation := workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
+	if len(a.Targets) != 1 || a.Targets[utilisation] != 77 || *a.Max != 20 || *a.Min < 1 || *a.Min > 20 {
+		t.Errorf("it asks for %v, %d to %d", a.Targets, *a.Min, *a.Max)
+	}
+	if found.Saved.MilliCPU <= 0 || found.Saved.MemoryBytes <= 0 {
+		t.Errorf("it saves %+v", found.Saved)
+	}
+	for _, c := range found.Report.Containers {
+		if c.CPU.Reason == "" || c.Memory.Reason == "" {
+			t.Errorf("%s has no reason: %+v", c.Name, c)
+		}
+	}
+	if au := found.Report.Autoscaler; au.Min.Reason == "" || au.Max.Reason == "" || au.Utilisation.Reason == "" || len(au.MinByHour) != 24 || *au.Utilisation.Own != 50 {
+		t.Errorf("the autoscaler has %+v", au)
+	}
+}
+
+// TestARestartChangesNothing: a mind that is made anew from what was kept finds the same.
+func TestARestartChangesNothing(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	kept := mind(t, p)
+	live(t, kept, own(), 26*time.Hour)
+	data := kept.Keep()
+	if len(data) == 0 || len(data) > 64<<10 {
+		t.Errorf("%d bytes are kept", len(data))
+	}
+	restarted, err := p.Tuner().NewMind(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 90 {
+		at := noon.Add(time.Duration(i+1) * 2 * time.Minute)
+		seen := own()
+		seen.Now, seen.Since = at, noon
+		observe(kept, at)
+		observe(restarted, at)
+		if diff := cmp.Diff(kept.Decide(seen), restarted.Decide(seen)); diff != "" {
+			t.Fatalf("at %s: %s", at, diff)
+		}
+	}
+	for _, bad := range [][]byte{[]byte("nonsense"), data[:len(data)/2]} {
+		if _, err := p.Tuner().NewMind(bad); err == nil {
+			t.Error("what cannot be read is taken for a history")
+		}
+	}
+}
+
+// TestManyContainersAreKeptWithinTheLimit: those that are not scaled are left out first.
+func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	m := mind(t, p)
+	seen := own()
+	for at := noon.Add(-28 * 24 * time.Hour); !at.After(noon); at = at.Add(10 * time.Minute) {
+		for i, name := range []string{"app", "b", "c", "d", "e", "f", "g", "h"} {
+			noise := float64((at.Unix()/600*7919+int64(i)*104729)%1000) / 10
+			m.Observe(policy.Sample{At: at, Container: name, CPU: 200 + noise, Memory: 100<<20 + 1e5*noise, Replicas: 5})
+		}
+	}
+	seen.Now = noon
+	m.Decide(seen)
+	data := m.Keep()
+	if len(data) > 64<<10 {
+		t.Errorf("%d bytes are kept", len(data))
+	}
+	again, err := p.Tuner().NewMind(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen.Now = noon.Add(time.Minute)
+	if a, b := m.Decide(seen).Report.Demand, again.Decide(seen).Report.Demand; a.Expected.Cmp(b.Expected) != 0 {
+		t.Errorf("the scaled container needs %s, and %s after a restart", a.Expected.String(), b.Expected.String())
+	}
+}
+
+// TestWithoutAnAutoscaler: replicas stay, and requests are for them.
+func TestWithoutAnAutoscaler(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	seen := own()
+	seen.Governor = nil
+	found := live(t, mind(t, p), seen, 3*24*time.Hour)
+	if a := found.Advice; a == nil || a.Min != nil || a.Max != nil || len(a.Targets) > 0 {
+		t.Fatalf("it asks for %+v", a)
+	}
+	// Five pods use 300m each at most.
+	if cpu := found.Advice.Amounts[amountOf("app", workload.CPU)]; cpu < 300 || cpu > 500 {
+		t.Errorf("it requests %dm", cpu)
+	}
+	if !strings.Contains(found.Report.Autoscaler.Min.Reason, "no autoscaler governs it") {
+		t.Errorf("it says %q", found.Report.Autoscaler.Min.Reason)
+	}
+}
+
+// TestOffAndLimits: what is Off, or not requested by the owner, stays, and limits hold.
+func TestOffAndLimits(t *testing.T) {
+	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
+	seen := own()
+	seen.Own = append(seen.Own, workload.Allocation{Component: "zero"})
+	found := live(t, mind(t, p), seen, 3*24*time.Hour)
+	a := found.Advice
+	for _, never := range []workload.Amount{amountOf("proxy", workload.CPU), amountOf("proxy", workload.Memory), amountOf("zero", workload.CPU)} {
+		if _, asked := a.Amounts[never]; asked {
+			t.Errorf("it asks for %s", never)
+		}
+	}
+	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("app", workload.Memory)]; cpu < 800 || memory < 700<<20 {
+		t.Errorf("it asks for %dm and %d MiB", cpu, memory>>20)
+	}
+	proxy := found.Report.Containers[1]
+	if proxy.CPU.Reason != "spec.resources says Off" || proxy.CPU.Recommended.Cmp(*proxy.CPU.Own) != 0 {
+		t.Errorf("the proxy has %+v", proxy.CPU)
+	}
+	stray := compile(t, `{resources: [{container: nobody}]}`)
+	if found := live(t, mind(t, stray), own(), time.Hour); !strings.Contains(found.Trouble, "container nobody, which it does not have") {
+		t.Errorf("the trouble is %q", found.Trouble)
+	}
+	bare := own()
+	bare.Own = nil
+	if found := live(t, mind(t, stray), bare, time.Hour); found.Advice != nil || found.Trouble == "" {
+		t.Errorf("of a target without requests it finds %+v", found)
+	}
+}
+
+// TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
+func TestAnEditByTheOwnerCounts(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	m := mind(t, p)
+	live(t, m, own(), 3*24*time.Hour)
+	seen := own()
+	seen.Own[0].Requests.MilliCPU = 3000
+	seen.Now = noon.Add(2 * time.Minute)
+	observe(m, seen.Now)
+	found := m.Decide(seen)
+	if got := found.Advice.Amounts[amountOf("app", workload.CPU)]; got != 3000 || !found.Advice.AmountsSince.Equal(seen.Now) {
+		t.Errorf("it asks for %dm since %s", got, found.Advice.AmountsSince)
+	}
+}
+
+// TestSilenceWhileNobodyLooksIsNoEmergency: not after a night at zero, nor after a restart. Real silence is one.
+func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	m := mind(t, p)
+	live(t, m, own(), 3*24*time.Hour)
+	seen := own()
+	seen.Now = noon.Add(10 * time.Hour)
+	seen.Since = seen.Now.Add(-time.Minute)
+	if got := m.Decide(seen).Report.Phase; got != "Working" {
+		t.Errorf("after ten hours asleep it is %s", got)
+	}
+	seen.Since = noon
+	found := m.Decide(seen)
+	if found.Report.Phase != "Emergency" || *found.Advice.Min < 5 {
+		t.Errorf("after ten hours of silence it is %s with a minimum of %d", found.Report.Phase, *found.Advice.Min)
+	}
+	manual := compile(t, `{mode: Emergency}`)
+	if got := live(t, mind(t, manual), own(), 3*24*time.Hour).Report.Phase; got != "Emergency" {
+		t.Errorf("by hand it is %s", got)
+	}
+}
+
+// TestBoundsOfTheOwner: without bounds in the spec no maximum is raised, and no minimum above 3; an autoscaler that may go to zero keeps
+// its minimum.
+func TestBoundsOfTheOwner(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	seen := own()
+	seen.Governor.Bounds = workload.Bounds{Min: ptr.To(int64(1)), Max: ptr.To(int64(7))}
+	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; *a.Max != 7 || *a.Min > 7 || *a.Min < 1 {
+		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
+	}
+	seen.Governor.Bounds.Min = ptr.To(int64(0))
+	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != 7 {
+		t.Errorf("it asks for a minimum of %v", a.Min)
+	}
+	given := compile(t, `{mode: Auto, replicas: {min: 9, max: 40}}`)
+	if a := live(t, mind(t, given), own(), 3*24*time.Hour).Advice; *a.Max != 40 || *a.Min < 9 {
+		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
+	}
+}
+
+// TestPipeline: advice becomes what is asked of the target and of its autoscaler; Off asks for nothing whatever is advised; without
+// advice what was set stays.
+func TestPipeline(t *testing.T) {
+	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)), Max: ptr.To(int64(9)),
+		Targets: map[workload.Amount]int64{{Kind: workload.AmountUtilisation, Resource: workload.CPU}: 77}, AmountsSince: noon, BoundsSince: noon}
+	other := *advice
+	other.By.Name = "other"
+	for _, tc := range []struct {
+		reason, spec string
+		advice       *workload.Advice
+		classes      []workload.Class
+		says         string
+	}{
+		{"off", `{}`, advice, nil, "nothing is changed"},
+		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
+		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
+		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet}, "requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
+		{"for the target alone", `{mode: Emergency}`, &workload.Advice{By: id, Amounts: advice.Amounts}, []workload.Class{workload.ClassSet}, "none governs it"},
+	} {
+		p := compile(t, tc.spec)
+		trace := &pipeline.Trace{}
+		d, err := p.Pipeline.Run(pipeline.Input{Now: noon, Advice: tc.advice}, trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var classes []workload.Class
+		for _, in := range d.Intents {
+			classes = append(classes, in.Class)
+			if in.By != id || in.Class == workload.ClassSet && in.Priority != 0 {
+				t.Errorf("%s: %+v", tc.reason, in)
+			}
+		}
+		if diff := cmp.Diff(tc.classes, classes); diff != "" {
+			t.Errorf("%s: %s", tc.reason, diff)
+		}
+		if len(d.Intents) == 2 && (d.Intents[0].ForGovernors || !d.Intents[1].ForGovernors) {
+			t.Errorf("%s: %+v", tc.reason, d.Intents)
+		}
+		if !strings.Contains(trace.String(), tc.says) {
+			t.Errorf("%s: %q does not say %q", tc.reason, trace, tc.says)
+		}
+	}
+}
+
+// TestRights: one that recommends takes none; one that carries out takes that to patch its targets and what governs them.
+func TestRights(t *testing.T) {
+	row := tortoise.Kinds()[0]
+	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
+		t.Errorf("Off takes %+v", rights)
+	}
+	rights := row.RightsOf(read(t, `{mode: Auto}`))
+	if len(rights) != 2 || rights[0].Verb != "patch" || rights[0].Governors || rights[1].Verb != "patch" || !rights[1].Governors {
+		t.Errorf("Auto takes %+v", rights)
+	}
+}
+
+// TestStatus tells what was found for all targets.
+func TestStatus(t *testing.T) {
+	obj := read(t, `{mode: Auto}`)
+	p := compile(t, `{mode: Auto}`)
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1}, Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
+	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" || !s.NextChangeTime.Time.Equal(noon) {
+		t.Errorf("the status is %+v", s)
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
+	if s := obj.Status; s.Phase != "Working" || s.NextChangeTime != nil {
+		t.Errorf("the status is %+v", s)
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{})
+	if s := obj.Status; s.Phase != "" || s.Saved != nil {
+		t.Errorf("the status is %+v", s)
+	}
+	if state := p.State(noon); state.Name != "Auto" || state.Active == "" {
+		t.Errorf("the state is %+v", state)
+	}
+	if state := compile(t, `{}`).State(noon); state.Name != "Off" || state.Active != "" {
+		t.Errorf("the state is %+v", state)
+	}
+	if _, err := json.Marshal(obj); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,81 @@
+// Package vpa says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage, for memory
+// one of the peaks of days, both with older samples at less weight and with a margin. It is for a profile and for comparisons that need
+// its numbers where no VerticalPodAutoscaler is installed, and is close to them, not equal: buckets differ.
+//
+// Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
+package vpa
+
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+const (
+	// quantile is that of the target, upperQuantile that of the upper bound; margin is what both have above usage.
+	quantile, upperQuantile, margin = 0.9, 0.95, 1.15
+	// halfLife of CPU, and of the peaks of memory.
+	halfLife, memoryHalfLife = 24 * time.Hour, 8 * 24 * time.Hour
+	// killBump is how much more than its limit a container that was killed is taken to need.
+	killBump = 1.2
+	day      = 24 * time.Hour
+	mebi     = 1 << 20
+)
+
+// Recommender learns from samples. The zero value has seen nothing.
+type Recommender struct {
+	containers map[string]*container
+	first      time.Time
+}
+
+type container struct {
+	cpu, memory usage.Histogram
+	// peak is the largest memory in MiB of the day that began at since.
+	peak  float64
+	since time.Time
+}
+
+// Observe learns from a sample.
+func (r *Recommender) Observe(s usage.Sample) {
+	if r.first.IsZero() {
+		r.first = s.At
+		r.containers = map[string]*container{}
+	}
+	c := r.containers[s.Container]
+	if c == nil {
+		c = &container{since: s.At.Truncate(day)}
+		r.containers[s.Container] = c
+	}
+	if s.Replicas > 0 && s.CPU >= 0 {
+		c.cpu.Add(s.CPU, max(s.CPU, 1)/1000, s.At, halfLife)
+	}
+	c.peak = max(c.peak, s.Memory/mebi)
+	if s.OOMKills > 0 {
+		c.peak = max(c.peak, s.MemoryLimit/mebi*killBump)
+	}
+	if now := s.At.Truncate(day); now.After(c.since) || s.OOMKills > 0 {
+		c.memory.Add(c.peak, 1, s.At, memoryHalfLife)
+		c.since, c.peak = now, 0
+	}
+}
+
+// CPU gives target and upper bound of a container in milli-CPU; zero where nothing is known. The upper bound is the wider, the less history there
+// is.
+func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
+	c := r.containers[name]
+	if c == nil {
+		return 0, 0
+	}
+	days := max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
+	return c.cpu.Quantile(quantile) * margin, c.cpu.Quantile(upperQuantile) * margin * (1 + 1/days)
+}
+
+// Memory gives target and upper bound of a container in bytes; zero where nothing is known.
+func (r *Recommender) Memory(name string, now time.Time) (target, upper float64) {
+	c := r.containers[name]
+	if c == nil {
+		return 0, 0
+	}
+	days := max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
+	return max(c.memory.Quantile(quantile), c.peak) * margin * mebi, max(c.memory.Quantile(upperQuantile), c.peak) * margin * mebi * (1 + 1/days)
+}

@@ -1,0 +1,120 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/world"
+)
+
+// PutBack foresees what a Keeper puts back on an object that is there: the fields, and the object with them. No fields: it is as the
+// template says, or belongs to somebody else. Of fields that were taken out of a template only the API server knows whether they go.
+func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
+	t := owner.Template()
+	live := &unstructured.Unstructured{}
+	if err := live.UnmarshalJSON(raw); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", t.Ref(), err)
+	}
+	if ownerOf(live, []*world.Policy{owner}) == nil || live.GetDeletionTimestamp() != nil {
+		return nil, raw, nil
+	}
+	if live.GetAPIVersion() != t.GroupVersion().String() {
+		return nil, nil, fmt.Errorf("the template of %s is written in %s, and the object is read in %s", t.Ref(), t.GroupVersion(), live.GetAPIVersion())
+	}
+	seen, err := project(kind, t.Ref(), live)
+	if err != nil {
+		return nil, nil, err
+	}
+	claims, err := claimsOf(w, kind, t.Ref(), seen)
+	if err != nil {
+		return nil, nil, err
+	}
+	want, err := manifest(t, owner, live, claims)
+	if err != nil {
+		return nil, nil, err
+	}
+	unstructured.RemoveNestedField(want.Object, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(want.Object, "metadata", "ownerReferences")
+	p := putting{}
+	after, err := json.Marshal(p.put(nil, live.Object, want.Object))
+	if err != nil {
+		return nil, nil, fmt.Errorf("put back the template of %s: %w", t.Ref(), err)
+	}
+	return p.edits, after, nil
+}
+
+// putting collects what is put back.
+type putting struct{ edits []adapter.Edit }
+
+// put gives a value of a live object with what a template says of it. It edits the value given.
+func (p *putting) put(at []string, live, template any) any {
+	switch t := template.(type) {
+	case map[string]any:
+		if l, ok := live.(map[string]any); ok {
+			for _, key := range slices.Sorted(maps.Keys(t)) {
+				l[key] = p.put(append(at[:len(at):len(at)], key), l[key], t[key])
+			}
+			return l
+		}
+	case []any:
+		if l, ok := live.([]any); ok && len(l) == len(t) {
+			for i := range t {
+				l[i] = p.put(append(at[:len(at):len(at)], strconv.Itoa(i)), l[i], t[i])
+			}
+			return l
+		}
+	}
+	if sameValue(live, template) {
+		return live
+	}
+	p.edits = append(p.edits, adapter.Edit{Pointer: pointerOf(at), From: textOf(live), To: textOf(template)})
+	return template
+}
+
+// sameValue compares two scalars, or amounts that may be spelled in two ways.
+func sameValue(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	x, okX := amount(a)
+	y, okY := amount(b)
+	return okX && okY && x.Cmp(y) == 0
+}
+
+func amount(v any) (resource.Quantity, bool) {
+	switch v.(type) {
+	case string, int64, float64:
+		q, err := resource.ParseQuantity(fmt.Sprint(v))
+		return q, err == nil
+	}
+	return resource.Quantity{}, false
+}
+
+func pointerOf(tokens []string) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(t))
+	}
+	return b.String()
+}
+
+// textOf is JSON; empty for what is absent.
+func textOf(v any) string {
+	if v == nil {
+		return ""
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(raw)
+}

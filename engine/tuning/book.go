@@ -1,0 +1,137 @@
+package tuning
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Note is what is to be said of a target that policies tune.
+type Note struct {
+	// Policy is the one that tunes it. Failure says what is wrong; empty: nothing.
+	Policy  workload.Policy
+	Failure string
+}
+
+// book remembers what is told of targets and policies.
+type book struct {
+	mu sync.Mutex
+	// trouble says why nothing is measured; empty: all is well.
+	trouble string
+	notes   map[workload.Ref]Note
+	sums    map[workload.Policy]*policy.TunedSummary
+	told    map[workload.Policy]string
+}
+
+func newBook() *book {
+	return &book{notes: map[workload.Ref]Note{}, sums: map[workload.Policy]*policy.TunedSummary{}, told: map[workload.Policy]string{}}
+}
+
+// begin begins a round: notes of targets that are not tuned any more go, and sums are made anew.
+func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ref := range b.notes {
+		if tuned[ref] == nil {
+			delete(b.notes, ref)
+		}
+	}
+	b.sums = map[workload.Policy]*policy.TunedSummary{}
+	for p := range s.Policies {
+		if p.Tuner() != nil {
+			b.sums[p.ID] = &policy.TunedSummary{Phases: map[string]int{}}
+		}
+	}
+	for id := range b.told {
+		if b.sums[id] == nil {
+			delete(b.told, id)
+		}
+	}
+}
+
+// setTrouble remembers why nothing is measured, and gives the policies to be told of it if that is news.
+func (b *book) setTrouble(why string) (news []workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.trouble == why {
+		return nil
+	}
+	b.trouble = why
+	for id := range b.sums {
+		news = append(news, id)
+	}
+	return news
+}
+
+// note remembers what is wrong with a target, and says whether that is news.
+func (b *book) note(ref workload.Ref, n Note) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.notes[ref]
+	b.notes[ref] = n
+	return before != n
+}
+
+// phase counts a target with what was last found for it.
+func (b *book) phase(id workload.Policy, x *subject) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sums[id]
+	if s == nil {
+		return
+	}
+	if name := x.found.Report.Phase; name != "" {
+		s.Phases[name]++
+	}
+	s.Saved.MilliCPU += x.found.Saved.MilliCPU
+	s.Saved.MemoryBytes += x.found.Saved.MemoryBytes
+	s.Next = decide.Earliest(s.Next, x.found.Next)
+}
+
+// end ends a round, and gives the policies of which something is to be told.
+func (b *book) end() (news []workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, s := range b.sums {
+		if now := fmt.Sprintf("%v %v %s", s.Phases, s.Saved, s.Next.Format(time.RFC3339)); b.told[id] != now {
+			b.told[id] = now
+			news = append(news, id)
+		}
+	}
+	return news
+}
+
+func (b *book) summary(id workload.Policy) policy.TunedSummary {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := policy.TunedSummary{Phases: map[string]int{}}
+	if s := b.sums[id]; s != nil {
+		out.Saved, out.Next = s.Saved, s.Next
+		for name, n := range s.Phases {
+			out.Phases[name] = n
+		}
+	}
+	return out
+}
+
+// Note is what is to be said of a target.
+func (l *Loop) Note(ref workload.Ref) Note {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	return l.book.notes[ref]
+}
+
+// Summary is what has been found for all targets of a policy.
+func (l *Loop) Summary(id workload.Policy) policy.TunedSummary { return l.book.summary(id) }
+
+// Unmeasured says why nothing is measured; empty: all is well.
+func (l *Loop) Unmeasured() string {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	return l.book.trouble
+}

@@ -1,0 +1,321 @@
+// Package tuning lets policies learn from what the pods of their targets use. Once every resolution it measures, shows each target's mind
+// what was measured, takes down what the mind advises, and has the target looked at again if that is news. What was learnt is kept in the
+// cluster, so that a restart loses nothing. It writes no target: the loop over targets carries advice out.
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Meter measures what pods use.
+type Meter interface {
+	Read(ctx context.Context) (map[types.NamespacedName]usage.Pod, error)
+}
+
+// Members knows the pods of targets.
+type Members interface {
+	// NeedContainers has pods watched with their containers; DropContainers ends that.
+	NeedContainers(ctx context.Context) error
+	DropContainers(ctx context.Context) error
+	// Fleet gives the active pods of a target; false: not everything is known yet.
+	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
+	// Trouble says why not everything is known.
+	Trouble() string
+}
+
+// Audience hears of what was found.
+type Audience struct {
+	// Requeue has targets looked at again. Dirty has the status of a policy looked at again.
+	Requeue func(refs ...workload.Ref)
+	Dirty   func(workload.Policy)
+	// Fault counts a target that could not be worked on because of a fault in Flyball.
+	Fault func()
+}
+
+// Options say how a Loop runs.
+type Options struct {
+	// Clock tells the time by which policies are decided.
+	Clock clock.PassiveClock
+	// Resolution is the pause between two measurements.
+	Resolution time.Duration
+	// Recorder takes events.
+	Recorder events.EventRecorder
+	Log      logr.Logger
+}
+
+// Loop measures and decides.
+type Loop struct {
+	opts     Options
+	world    *world.World
+	members  Members
+	meter    Meter
+	store    *Store
+	audience Audience
+	metrics  *Metrics
+	// pods tells the time by which pods are judged: that of the cluster, whatever policies are decided by.
+	pods clock.PassiveClock
+
+	// subjects are the targets that are tuned. Only Run uses them.
+	subjects map[workload.Ref]*subject
+	book     *book
+	// news is poked when a policy has come, changed or gone.
+	news chan struct{}
+}
+
+// New makes a Loop, which works once it runs.
+func New(w *world.World, m Members, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
+	l := &Loop{
+		opts: opts, world: w, members: m, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
+		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
+	}
+	w.Observe(l)
+	return l
+}
+
+// Changing implements world.Observer.
+func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
+
+// Changed implements world.Observer: a policy that has come or changed does not wait for the next measurement.
+func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
+			select {
+			case l.news <- struct{}{}:
+			default:
+			}
+			return
+		}
+	}
+}
+
+// Run measures until the context ends, and keeps what was learnt then.
+func (l *Loop) Run(ctx context.Context) {
+	for {
+		l.round(ctx)
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			l.keepAll(last)
+			cancel()
+			return
+		case <-l.news:
+		case <-time.After(l.opts.Resolution):
+		}
+	}
+}
+
+// lastWords is how long writing checkpoints may take once the manager is told to stop.
+const lastWords = 10 * time.Second
+
+// round measures once, and decides for every target.
+func (l *Loop) round(ctx context.Context) {
+	snapshot := l.world.Snapshot()
+	tuned := assign(snapshot)
+	l.book.begin(tuned, snapshot)
+	if len(tuned) == 0 && !hasTuner(snapshot) {
+		l.leave(ctx, snapshot, tuned)
+		if err := l.members.DropContainers(ctx); err != nil {
+			l.opts.Log.Error(err, "pods are watched anew")
+		}
+		return
+	}
+	trouble := ""
+	if err := l.members.NeedContainers(ctx); err != nil {
+		trouble = err.Error()
+	}
+	measured, err := l.meter.Read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		trouble = err.Error()
+	} else if trouble == "" {
+		trouble = l.members.Trouble()
+	}
+	l.tell(l.book.setTrouble(trouble))
+	for ref, p := range tuned {
+		l.tend(ctx, snapshot, ref, p, measured)
+	}
+	l.leave(ctx, snapshot, tuned)
+	l.keepDue(ctx)
+	l.tell(l.book.end())
+	l.metrics.publish(l.book, l.subjects)
+}
+
+func (l *Loop) tell(ids []workload.Policy) {
+	for _, id := range ids {
+		l.audience.Dirty(id)
+	}
+}
+
+func hasTuner(s *world.Snapshot) bool {
+	for p := range s.Policies {
+		if p.Tuner() != nil && !p.Deleting {
+			return true
+		}
+	}
+	return false
+}
+
+// assign says which policy tunes which target: of several that select one, the one of the highest precedence.
+func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
+	tuned := map[workload.Ref]*world.Policy{}
+	for p := range s.Policies {
+		if p.Tuner() == nil || p.Deleting || p.IsBroken() {
+			continue
+		}
+		for _, k := range s.Kinds() {
+			s.EachSelected(p, k, func(ref workload.Ref) {
+				obj := s.Object(ref)
+				if obj == nil || ref.Namespace == "" || decide.LeavesAlone(s, k.Kind, obj) {
+					return
+				}
+				if before := tuned[ref]; before == nil || precedes(p, before) {
+					tuned[ref] = p
+				}
+			})
+		}
+	}
+	return tuned
+}
+
+// precedes says whether one policy tunes what another one selects too.
+func precedes(a, b *world.Policy) bool {
+	if x, y := a.Tuner().Precedence(), b.Tuner().Precedence(); x != y {
+		return x > y
+	}
+	return a.ID.Compare(b.ID) < 0
+}
+
+// tend works on one target. A panic stays that target's.
+func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, measured map[types.NamespacedName]usage.Pod) {
+	defer func() {
+		if r := recover(); r != nil {
+			err := fmt.Errorf("panic: %v", r)
+			l.audience.Fault()
+			l.opts.Log.Error(err, "a target could not be tuned because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+			l.note(ref, p.ID, "a fault in Flyball, please report it: "+err.Error())
+		}
+	}()
+	x, err := l.subject(ctx, s, ref, p)
+	if err != nil {
+		l.note(ref, p.ID, err.Error())
+		return
+	}
+	f, known := l.members.Fleet(ref)
+	if !known || len(f.Pods) == 0 {
+		x.since = time.Time{} // asleep, or nobody looks: silence says nothing
+		l.book.phase(p.ID, x)
+		return
+	}
+	seen, ok := l.look(s, ref, f, x)
+	if !ok {
+		return
+	}
+	if measured != nil {
+		x.mind.Observe(x.samples(seen.Now, l.pods.Now(), f, measured)...)
+	}
+	x.found = x.mind.Decide(seen)
+	l.advise(s, ref, p, x)
+	l.report(ctx, ref, p, x)
+	l.note(ref, p.ID, x.found.Trouble)
+	l.book.phase(p.ID, x)
+}
+
+// note remembers what is wrong with a target, and has that told if it is news.
+func (l *Loop) note(ref workload.Ref, id workload.Policy, failure string) {
+	if l.book.note(ref, Note{Policy: id, Failure: failure}) {
+		l.audience.Requeue(ref)
+	}
+}
+
+// advise takes over what is advised, and has the target and what governs it looked at again if that is news.
+func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
+	a := x.found.Advice
+	if a != nil {
+		a.By = p.ID
+	}
+	if before := s.Advice(ref); before.Same(a) {
+		return
+	}
+	l.world.Advise(ref, a)
+	s.Related(ref, func(ref workload.Ref) { l.audience.Requeue(ref) })
+}
+
+// leave forgets the targets that are not tuned any more, with what was kept of them.
+func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+	for ref := range l.subjects {
+		if tuned[ref] != nil {
+			continue
+		}
+		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
+			continue // nobody knows whether it is there
+		}
+		if err := l.store.Remove(ctx, ref); err != nil {
+			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
+			continue
+		}
+		delete(l.subjects, ref)
+		l.world.Advise(ref, nil)
+		l.audience.Requeue(ref)
+	}
+}
+
+// keepDue writes the checkpoints that are due, and keepAll those of all targets.
+func (l *Loop) keepDue(ctx context.Context) {
+	now := l.opts.Clock.Now()
+	var due []*subject
+	for _, x := range l.subjects {
+		if now.Sub(x.kept) >= keepEvery {
+			due = append(due, x)
+		}
+	}
+	l.keep(ctx, due)
+}
+
+func (l *Loop) keepAll(ctx context.Context) {
+	var all []*subject
+	for _, x := range l.subjects {
+		all = append(all, x)
+	}
+	l.keep(ctx, all)
+}
+
+// keepEvery is the least time between two checkpoints of a target, but for the last one; keepers how many are written at once.
+const (
+	keepEvery = 10 * time.Minute
+	keepers   = 8
+)
+
+func (l *Loop) keep(ctx context.Context, all []*subject) {
+	var wg sync.WaitGroup
+	places := make(chan struct{}, keepers)
+	now := l.opts.Clock.Now()
+	for _, x := range all {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, x.mind.Keep()); err != nil {
+				l.opts.Log.V(1).Info("what was learnt will be kept later", "target", x.ref.String(), "reason", err.Error())
+				return
+			}
+			x.kept = now
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,138 @@
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// reported is what was last told of a target.
+type reported struct {
+	// numbers are those told, all is all that was told, both as JSON; at is when.
+	numbers, all string
+	at           time.Time
+	phase        string
+	made         bool
+}
+
+// reportEvery is the least time between two reports that differ in words only.
+const reportEvery = 10 * time.Minute
+
+// report tells people of what was found: at once where a number or the phase is another one.
+func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
+	st := *x.found.Report.DeepCopy()
+	l.markApplied(ref, p.ID, &st)
+	numbers, all := numbersOf(st), text(st)
+	now := l.opts.Clock.Now()
+	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
+		return
+	}
+	if err := l.store.Tell(ctx, ref, x.uid, p.ID, st, x.made); err != nil {
+		x.made = false
+		l.opts.Log.V(1).Info("the recommendation will be written again", "target", ref.String(), "reason", err.Error())
+		return
+	}
+	l.announce(ref, p, x, st)
+	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true}
+	x.found.Report = st
+}
+
+// announce sends an event on a change of phase.
+func (l *Loop) announce(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
+	if x.phase == st.Phase || x.phase == "" || l.opts.Recorder == nil {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if st.Phase == "Emergency" {
+		kind = corev1.EventTypeWarning
+	}
+	l.opts.Recorder.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase, cmp.Or(st.PhaseReason, "no reason"))
+}
+
+// numbersOf is what is told at once where it changes.
+func numbersOf(st v1alpha1.RecommendationStatus) string {
+	bare := *st.DeepCopy()
+	bare.Reasons, bare.Demand, bare.PhaseReason = nil, nil, ""
+	for i := range bare.Containers {
+		for _, r := range []*v1alpha1.RecommendedRequest{bare.Containers[i].CPU, bare.Containers[i].Memory} {
+			if r != nil {
+				r.Reason = ""
+			}
+		}
+	}
+	if a := bare.Autoscaler; a != nil {
+		a.MinByHour, a.Min.Reason, a.Max.Reason = nil, "", ""
+		if a.Utilisation != nil {
+			a.Utilisation.Reason = ""
+		}
+	}
+	return text(bare)
+}
+
+func text(v any) string {
+	raw, _ := json.Marshal(v) // an API type
+	return string(raw)
+}
+
+// markApplied says of each number whether the policy has it in place.
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus) {
+	s, now := l.world.Snapshot(), l.opts.Clock.Now()
+	own := decide.Target(s, ref, now, nil)
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		for _, r := range []struct {
+			of workload.Resource
+			in *v1alpha1.RecommendedRequest
+		}{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}} {
+			if r.in != nil {
+				r.in.Applied = amountInPlace(&own, id, workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: r.of})
+			}
+		}
+	}
+	a := st.Autoscaler
+	if a == nil || a.Name == "" {
+		return
+	}
+	for _, g := range s.Governors(ref) {
+		if g.Name != a.Name || g.GroupKind.String() != a.Kind {
+			continue
+		}
+		v := decide.Target(s, g, now, nil)
+		a.Min.Applied, a.Max.Applied = boundInPlace(&v, id, v.Plan.Min), boundInPlace(&v, id, v.Plan.Max)
+		for key := range v.Plan.Amounts {
+			if a.Utilisation != nil && key.Resource == workload.CPU {
+				a.Utilisation.Applied = amountInPlace(&v, id, key)
+			}
+		}
+	}
+}
+
+// amountInPlace says whether a target has the amount that a policy asks for.
+func amountInPlace(v *decide.Verdict, id workload.Policy, key workload.Amount) bool {
+	claim, asked := v.Plan.Amounts[key]
+	return asked && claim.By == id && inPlace(v)
+}
+
+func boundInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
+	return claim != nil && claim.By == id && inPlace(v)
+}
+
+// inPlace says that nothing is left to write, and nobody has changed it since.
+func inPlace(v *decide.Verdict) bool {
+	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func typesUID(uid string) types.UID { return types.UID(uid) }

@@ -1,0 +1,135 @@
+package tuning
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Store keeps what was learnt of targets, and tells people of it, in objects beside the targets. Both go with the target.
+type Store struct {
+	// Client reads past any cache: what was kept is read once.
+	Client client.Client
+	// Kinds finds what a kind is served as.
+	Kinds func(workload.Ref) *decide.Kind
+}
+
+// nameOf is the name of the objects that belong to a target.
+func nameOf(ref workload.Ref) string {
+	name := strings.ToLower(ref.GroupKind.String()) + "-" + ref.Name
+	const most = 253
+	if len(name) <= most {
+		return name
+	}
+	digest := sha256.Sum256([]byte(name))
+	return name[:most-17] + "-" + hex.EncodeToString(digest[:8])
+}
+
+func tunedTarget(ref workload.Ref) v1alpha1.TunedTarget {
+	return v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
+}
+
+// meta is the metadata of an object that belongs to a target.
+func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
+	k := s.Kinds(ref)
+	if k == nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("%s is not in use any more", ref.GroupKind)
+	}
+	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: nameOf(ref), OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: k.Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name, UID: typesUID(uid), Controller: ptr.To(false),
+	}}}, nil
+}
+
+// Kept gives what was kept of a target for a policy; nothing if that is not there, or is of another object of that name.
+func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) ([]byte, error) {
+	c := &v1alpha1.UsageCheckpoint{}
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: nameOf(ref)}, c)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what was learnt of %s: %w", ref, err)
+	}
+	if c.Spec.TargetUID != uid || c.Spec.Policy != id.String() {
+		return nil, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(c.Spec.Data)
+	if err != nil {
+		return nil, nil //nolint:nilerr // somebody has edited it: it begins anew
+	}
+	return data, nil
+}
+
+// Keep writes down what was learnt of a target.
+func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, data []byte) error {
+	meta, err := s.meta(ref, uid)
+	if err != nil {
+		return err
+	}
+	return s.apply(ctx, &v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: v1alpha1.UsageCheckpointSpec{
+		Target: tunedTarget(ref), Policy: id.String(), TargetUID: uid, Data: base64.StdEncoding.EncodeToString(data),
+	}}, "UsageCheckpoint", false)
+}
+
+// Tell writes what was found for a target. The object is made first where that may not be there.
+func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, st v1alpha1.RecommendationStatus, made bool) error {
+	meta, err := s.meta(ref, uid)
+	if err != nil {
+		return err
+	}
+	obj := &v1alpha1.Recommendation{ObjectMeta: meta, Spec: v1alpha1.RecommendationSpec{Target: tunedTarget(ref), Policy: id.String()}}
+	if !made {
+		if err := s.apply(ctx, obj, "Recommendation", false); err != nil {
+			return err
+		}
+	}
+	obj.Status, obj.OwnerReferences = st, nil
+	return s.apply(ctx, obj, "Recommendation", true)
+}
+
+// Remove deletes what belongs to a target.
+func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
+	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: nameOf(ref)}
+	for _, obj := range []client.Object{&v1alpha1.Recommendation{ObjectMeta: meta}, &v1alpha1.UsageCheckpoint{ObjectMeta: meta}} {
+		if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove what was learnt of %s: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// apply makes an object, or brings it up to date, or its status alone.
+func (s *Store) apply(ctx context.Context, obj client.Object, kind string, status bool) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("write %s %s: %w", kind, obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	if status {
+		unstructured.RemoveNestedField(u.Object, "spec")
+		err = s.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(workload.FieldManager), client.ForceOwnership)
+	} else {
+		unstructured.RemoveNestedField(u.Object, "status")
+		err = s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(workload.FieldManager), client.ForceOwnership)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
+}

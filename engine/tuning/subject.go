@@ -1,0 +1,192 @@
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// subject is a target that is tuned.
+type subject struct {
+	ref    workload.Ref
+	uid    string
+	policy workload.Policy
+	// form tells forms of the policy apart.
+	form string
+	mind policy.Mind
+	// since is since when there are pods and somebody looks; zero: there are none.
+	since time.Time
+	// stamps are those of the last measurement, by the UID of the pod.
+	stamps map[string]string
+	// killed is up to when kills have been counted, in seconds since 1970.
+	killed int64
+	found  policy.Found
+	// kept is when the last checkpoint was written.
+	kept time.Time
+	reported
+}
+
+const (
+	// settled is how long a pod is ready before what it uses says anything of demand.
+	settled = 30 * time.Second
+	// lookBack is from when on kills count that were before the first look: those while the manager was away. What is counted twice
+	// says the same.
+	lookBack = time.Hour
+)
+
+// subject gives what is known of a target; where that is nothing, what was kept of it is read.
+func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy) (*subject, error) {
+	obj := s.Object(ref)
+	if obj == nil {
+		return nil, fmt.Errorf("%s has gone", ref)
+	}
+	form := fmt.Sprintf("%s %d", p.Object.GetUID(), p.Object.GetGeneration())
+	x := l.subjects[ref]
+	if x != nil && x.uid == obj.UID && x.policy == p.ID {
+		if x.form != form {
+			x.mind, x.form = p.Tuner().Adopt(x.mind), form
+		}
+		return x, nil
+	}
+	data, err := l.store.Kept(ctx, ref, obj.UID, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	mind, err := p.Tuner().NewMind(data)
+	if err != nil {
+		l.opts.Log.Error(err, "what was learnt cannot be read: it begins anew", "target", ref.String())
+		if mind, err = p.Tuner().NewMind(nil); err != nil {
+			return nil, err
+		}
+	}
+	x = &subject{ref: ref, uid: obj.UID, policy: p.ID, form: form, mind: mind, stamps: map[string]string{}, kept: l.opts.Clock.Now(),
+		killed: l.pods.Now().Add(-lookBack).Unix()}
+	l.subjects[ref] = x
+	return x, nil
+}
+
+// look gives what a mind looks at besides samples. It is false where the target has gone meanwhile.
+func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subject) (policy.Seen, bool) {
+	now := l.opts.Clock.Now()
+	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
+	if k == nil || obj == nil {
+		return policy.Seen{}, false
+	}
+	if x.since.IsZero() {
+		x.since = now
+	}
+	observed := k.Adapter.Observe(obj)
+	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods)}
+	if k.Can([]v1alpha1.Capability{v1alpha1.CapabilityScale}) {
+		seen.Replicas = 0
+		for _, c := range observed.Components {
+			seen.Replicas += int(c.Replicas)
+		}
+	}
+	for _, p := range f.Pods {
+		if p.Ready {
+			seen.Ready++
+		}
+	}
+	for _, g := range s.Governors(ref) {
+		gk, governor := s.Kind(g.GroupKind), s.Object(g)
+		if gk == nil || governor == nil || governor.Deleting {
+			continue
+		}
+		is := gk.Adapter.Observe(governor)
+		seen.Governor = &policy.SeenGovernor{Ref: g, Bounds: is.Bounds, Utilisation: is.Utilisation}
+		break
+	}
+	return seen, true
+}
+
+// sum adds up what a container uses in several pods.
+type sum struct {
+	cpu, memory     float64
+	pods, kills     int
+	limit           int64
+	young, measured bool
+}
+
+// samples makes of a measurement what a mind learns from. It is empty where nothing was measured since the last one. A pod counts once it
+// has been ready for a while; while none has, what the others use counts as that of pods that are starting.
+func (x *subject) samples(at, now time.Time, f *fleet.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
+	stamps, fresh, ready := map[string]string{}, false, 0
+	sums := map[string]*sum{}
+	anySettled := false
+	for _, p := range f.Pods {
+		anySettled = anySettled || isSettled(p, now)
+	}
+	newest := x.killed
+	for _, p := range f.Pods {
+		x.addKills(p, sums, &newest)
+		if !p.Ready {
+			continue
+		}
+		ready++
+		m, ok := measured[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+		if !ok {
+			continue
+		}
+		stamps[p.UID] = m.Stamp
+		fresh = fresh || x.stamps[p.UID] != m.Stamp
+		if anySettled && !isSettled(p, now) {
+			continue
+		}
+		for _, c := range m.Containers {
+			s := of(sums, c.Name)
+			s.cpu, s.memory, s.pods = s.cpu+c.MilliCPU, max(s.memory, c.MemoryBytes), s.pods+1
+			s.measured, s.young = true, !anySettled
+		}
+	}
+	x.stamps, x.killed = stamps, newest
+	return list(at, sums, fresh, ready)
+}
+
+func of(sums map[string]*sum, name string) *sum {
+	if sums[name] == nil {
+		sums[name] = &sum{}
+	}
+	return sums[name]
+}
+
+// list makes samples of sums. Kills count even where nothing was measured.
+func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sample {
+	var all []policy.Sample
+	for _, name := range sortedKeys(sums) {
+		s := sums[name]
+		sample := policy.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
+		if fresh && s.measured {
+			sample.CPU, sample.Memory, sample.Replicas = s.cpu/float64(s.pods), s.memory, ready
+		}
+		if sample.Replicas > 0 || sample.OOMKills > 0 {
+			all = append(all, sample)
+		}
+	}
+	return all
+}
+
+// addKills counts the kills for lack of memory that were after those counted before.
+func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
+	for _, c := range p.Containers {
+		if c.KilledAt > x.killed && c.MemoryLimit > 0 {
+			s := of(sums, c.Name)
+			s.kills++
+			s.limit = max(s.limit, c.MemoryLimit)
+			*newest = max(*newest, c.KilledAt)
+		}
+	}
+}
+
+func isSettled(p *fleet.Pod, now time.Time) bool {
+	return p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
+}

@@ -1,0 +1,106 @@
+package tuning
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// pod is ready since some time before noon.
+func pod(name string, ready time.Duration, containers ...fleet.Container) *fleet.Pod {
+	return &fleet.Pod{Namespace: "shop", Name: name, UID: name, Ready: true, Changed: noon.Add(-ready).Unix(), Containers: containers}
+}
+
+func unready(p *fleet.Pod) *fleet.Pod {
+	p.Ready = false
+	return p
+}
+
+func used(stamp string, cpu, memory float64) usage.Pod {
+	return usage.Pod{Stamp: stamp, Containers: []usage.Container{{Name: "app", MilliCPU: cpu, MemoryBytes: memory}}}
+}
+
+func at(pods map[string]usage.Pod) map[types.NamespacedName]usage.Pod {
+	all := map[types.NamespacedName]usage.Pod{}
+	for name, p := range pods {
+		all[types.NamespacedName{Namespace: "shop", Name: name}] = p
+	}
+	return all
+}
+
+// TestSamples: what of a measurement a mind learns from.
+func TestSamples(t *testing.T) {
+	hour := noon.Add(-time.Hour).Unix()
+	killed := fleet.Container{Name: "app", MemoryLimit: 1 << 30, KilledAt: noon.Unix()}
+	long := killed
+	long.KilledAt = hour - 1
+	sample := func(s policy.Sample) policy.Sample {
+		s.At, s.Container = noon, "app"
+		return s
+	}
+	for _, tc := range []struct {
+		reason   string
+		pods     []*fleet.Pod
+		measured map[string]usage.Pod
+		before   map[string]string
+		want     []policy.Sample
+	}{
+		{"the mean of CPU, the largest memory", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
+		{"a pod that is not measured yet counts as a replica", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+		{"a pod that is not ready does not count", []*fleet.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
+		{"one that is starting counts as a replica, and what it uses does not", []*fleet.Pod{pod("a", time.Hour), pod("b", 29*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+		{"after thirty seconds it does", []*fleet.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
+		{"where all are starting, that is said", []*fleet.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
+		{"the same measurement again is none", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)}, map[string]string{"a": "1"}, nil},
+		{"one newer measurement is enough", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
+			map[string]string{"a": "1", "b": "1"}, []policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+		{"no measurement", []*fleet.Pod{pod("a", time.Hour)}, nil, nil, nil},
+		{"a kill counts without one", []*fleet.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 1 << 30})}},
+		{"one of long ago does not", []*fleet.Pod{pod("a", time.Hour, long)}, nil, nil, nil},
+	} {
+		x := &subject{stamps: tc.before, killed: hour}
+		got := x.samples(noon, noon, &fleet.Fleet{Pods: tc.pods}, at(tc.measured))
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s", tc.reason, diff)
+		}
+		for _, s := range x.samples(noon, noon, &fleet.Fleet{Pods: tc.pods}, at(tc.measured)) {
+			t.Errorf("%s: looking again gives %+v", tc.reason, s)
+		}
+	}
+}
+
+// TestNamesOfWhatBelongsToTargets are valid and apart.
+func TestNamesOfWhatBelongsToTargets(t *testing.T) {
+	ref := func(group, kind, name string) workload.Ref {
+		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: name}
+	}
+	if got := nameOf(ref("apps", "Deployment", "web")); got != "deployment.apps-web" {
+		t.Errorf("it is %s", got)
+	}
+	long := strings.Repeat("a", 250)
+	one, other := nameOf(ref("apps", "Deployment", long+"1")), nameOf(ref("apps", "Deployment", long+"2"))
+	if one == other || len(one) > 253 {
+		t.Errorf("long names become %s and %s", one, other)
+	}
+	if nameOf(ref("apps", "Deployment", "web")) == nameOf(ref("example.com", "Deployment", "web")) {
+		t.Error("kinds of two groups have one name")
+	}
+}

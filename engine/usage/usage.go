@@ -1,0 +1,97 @@
+// Package usage reads what the containers of all pods use, from the metrics API (metrics.k8s.io). It is the one thing in Flyball that
+// polls: the API has no watch. One request reads all namespaces.
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Pod is what the containers of one pod use.
+type Pod struct {
+	// Stamp is when that was measured, as the server says it: another one is another measurement.
+	Stamp      string
+	Containers []Container
+}
+
+// Container is what one container uses.
+type Container struct {
+	Name string
+	// MilliCPU is the mean over the window of the measurement, in thousandths of a core.
+	MilliCPU float64
+	// MemoryBytes is the working set.
+	MemoryBytes float64
+}
+
+// Reader reads the metrics API.
+type Reader struct {
+	client rest.Interface
+	// timeout of one request.
+	timeout time.Duration
+}
+
+// group is that of the metrics API.
+var group = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
+
+// NewReader makes a Reader. A request takes as long as the timeout at most.
+func NewReader(config *rest.Config, timeout time.Duration) (*Reader, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &group, "/apis"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the metrics API: %w", err)
+	}
+	return &Reader{client: client, timeout: timeout}, nil
+}
+
+// list is what the API answers.
+type list struct {
+	Items []struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+		Timestamp  string `json:"timestamp"`
+		Containers []struct {
+			Name  string                       `json:"name"`
+			Usage map[string]resource.Quantity `json:"usage"`
+		} `json:"containers"`
+	} `json:"items"`
+}
+
+// Read gives what all pods use. Those of which nothing is known (yet) are left out. Its error names the metrics API.
+func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error) {
+	raw, err := r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("read the metrics API (%s), which a metrics server serves: %w", group, err)
+	}
+	return parse(raw)
+}
+
+func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
+	var all list
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("read the answer of the metrics API (%s): %w", group, err)
+	}
+	pods := make(map[types.NamespacedName]Pod, len(all.Items))
+	for i := range all.Items {
+		item := &all.Items[i]
+		pod := Pod{Stamp: item.Timestamp, Containers: make([]Container, 0, len(item.Containers))}
+		for _, c := range item.Containers {
+			cpu, memory := c.Usage["cpu"], c.Usage["memory"]
+			pod.Containers = append(pod.Containers, Container{Name: c.Name, MilliCPU: 1000 * cpu.AsApproximateFloat64(), MemoryBytes: memory.AsApproximateFloat64()})
+		}
+		pods[types.NamespacedName{Namespace: item.Metadata.Namespace, Name: item.Metadata.Name}] = pod
+	}
+	return pods, nil
+}

@@ -1,0 +1,63 @@
+// Package workers has targets worked on: so many workers take them from a queue, each one at a time. What is done with a target is for who
+// uses the package to say. A panic stays that target's own.
+package workers
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Loop says how targets are worked on.
+type Loop struct {
+	// Queue has the targets that are to be looked at.
+	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
+	// Process works on a target. Its context is that of Run.
+	Process func(ctx context.Context, ref workload.Ref) error
+	// Settle takes note of what came of it, and queues the target again where that asks for it.
+	Settle func(ref workload.Ref, err error)
+	// Fault tells of a panic in Process. It comes before Settle, which gets the same error.
+	Fault func(ref workload.Ref, err error)
+	Log   logr.Logger
+}
+
+// Run has n workers take targets until the context ends. What is under way then is finished, and what still waits is left.
+func (l Loop) Run(ctx context.Context, n int) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() { l.work(ctx) })
+	}
+	<-ctx.Done()
+	l.Queue.ShutDownWithDrain()
+	wg.Wait()
+}
+
+func (l Loop) work(ctx context.Context) {
+	for {
+		ref, shutdown := l.Queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			l.Settle(ref, l.process(ctx, ref))
+		}
+		l.Queue.Done(ref)
+	}
+}
+
+func (l Loop) process(ctx context.Context, ref workload.Ref) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			l.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+			l.Fault(ref, err)
+		}
+	}()
+	return l.Process(ctx, ref)
+}

@@ -1,0 +1,57 @@
+package world_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// TestManifestsWithoutAVersion simulates what nobody has applied yet, through a merge patch and through a JSON patch, which is conditional on
+// the version that an API server would give.
+func TestManifestsWithoutAVersion(t *testing.T) {
+	library, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}}}
+	for i := range library {
+		switch library[i].Name {
+		case "deployments.apps", "elasticsearches.elasticsearch.k8s.elastic.co":
+			lists.Adapters = append(lists.Adapters, &library[i])
+		}
+	}
+	nights := &v1alpha1.Schedule{}
+	nights.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Schedule"))
+	nights.Namespace, nights.Name, nights.Spec.Upscale, nights.Spec.Downscale = "shop", "nights", "0 8 * * *", "0 20 * * *"
+	lists.Policies = []policy.Object{nights}
+	lists.Objects = [][]byte{
+		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"},"spec":{"replicas":3}}`),
+		[]byte(`{"apiVersion":"elasticsearch.k8s.elastic.co/v1","kind":"Elasticsearch","metadata":{"namespace":"shop","name":"logs"},"spec":{"nodeSets":[{"name":"hot","count":3}]}}`),
+	}
+	m, err := world.NewMemory(lists)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
+	writes, err := decide.Simulate(m, from, from.Add(12*time.Hour))
+	if err != nil || len(writes) != 2 {
+		t.Fatalf("%d writes, %v", len(writes), err)
+	}
+	m.EachObject(func(ref workload.Ref) {
+		raw := m.Raw(ref)
+		if gjson.GetBytes(raw, "metadata.resourceVersion").Str != "2" {
+			t.Errorf("%s is at version %q after its first write", ref, gjson.GetBytes(raw, "metadata.resourceVersion").Str)
+		}
+		if gjson.GetBytes(raw, "spec.replicas").Int()+gjson.GetBytes(raw, "spec.nodeSets.0.count").Int() > 1 {
+			t.Errorf("%s is awake: %s", ref, raw)
+		}
+	})
+}

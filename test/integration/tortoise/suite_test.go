@@ -1,0 +1,266 @@
+// Package tortoise tests how requests, bounds and target utilisation are tuned from usage, with the metrics server and the
+// HorizontalPodAutoscaler controller of Kubernetes, on simulated usage.
+package tortoise
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/local"
+)
+
+var (
+	env *harness.Env
+	ctx context.Context
+)
+
+func TestTortoise(t *testing.T) {
+	// Metrics are ten seconds apart, and a pod counts once it has been ready for thirty.
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(3 * harness.Patience)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	RunSpecs(t, "Tortoise")
+}
+
+var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics}, adapters...)
+})
+
+// noon is when the clocks of managers begin: a Monday.
+var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// start runs a manager that measures every second, by a clock that stands.
+func start(clock *clocktesting.FakeClock) *harness.Manager {
+	GinkgoHelper()
+	return suite.Start(ctx, env, optionsAt(clock), adapters...)
+}
+
+// deployment uses 300m of 1000m CPU and 100Mi of 1Gi memory a pod.
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: %[1]s, name: %[2]s}
+spec:
+  replicas: 5
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata:
+      labels: {app: %[2]s}
+      annotations: {kwok.x-k8s.io/usage-cpu: 300m, kwok.x-k8s.io/usage-memory: 100Mi}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: "example.com/app:1", resources: {requests: {cpu: "1", memory: 1Gi}, limits: {memory: 2Gi}}}]
+`
+
+// autoscaler keeps five replicas at the usage above.
+const autoscaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {namespace: %[1]s, name: %[2]s}
+spec:
+  minReplicas: 5
+  maxReplicas: 20
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[2]s}
+  behavior: {scaleDown: {stabilizationWindowSeconds: 7}}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+`
+
+// web makes a Deployment with an autoscaler in a namespace of the spec's own.
+func web() (namespace string) {
+	GinkgoHelper()
+	ns := suite.Namespace(ctx, env)
+	Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
+	Expect(env.Apply(ctx, fmt.Appendf(nil, autoscaler, ns, "web"))).To(Succeed())
+	return ns
+}
+
+// newTortoise makes one over all Deployments of a namespace.
+func newTortoise(namespace string, mode v1alpha1.TortoiseMode, edit ...func(*v1alpha1.TortoiseSpec)) *v1alpha1.Tortoise {
+	GinkgoHelper()
+	t := tortoiseOf(namespace, mode)
+	for _, e := range edit {
+		e(&t.Spec)
+	}
+	Expect(env.Client.Create(ctx, t)).To(Succeed())
+	DeferCleanup(func() { suite.Remove(ctx, env, t) })
+	return t
+}
+
+func tortoiseOf(namespace string, mode v1alpha1.TortoiseMode) *v1alpha1.Tortoise {
+	t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tuned"}}
+	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	t.Spec.Mode = mode
+	return t
+}
+
+// recommendation reads what was found for a Deployment.
+func recommendation(namespace, name string) func(Gomega) v1alpha1.RecommendationStatus {
+	return func(g Gomega) v1alpha1.RecommendationStatus {
+		var r v1alpha1.Recommendation
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment.apps-" + name}, &r)).To(Succeed())
+		return r.Status
+	}
+}
+
+func phaseOf(namespace, name string) func(Gomega) string {
+	return func(g Gomega) string { return recommendation(namespace, name)(g).Phase }
+}
+
+// owned is all of an object that its owner says: what is to be the same once everything is given back.
+func owned(obj client.Object, namespace, name string) func(Gomega) string {
+	return func(g Gomega) string {
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)).To(Succeed())
+		raw, err := json.Marshal(obj)
+		g.Expect(err).NotTo(HaveOccurred())
+		fields := map[string]any{}
+		g.Expect(json.Unmarshal(raw, &fields)).To(Succeed())
+		annotations := obj.GetAnnotations()
+		delete(annotations, "deployment.kubernetes.io/revision")
+		// The autoscaler controller scales within the bounds.
+		spec, _ := fields["spec"].(map[string]any)
+		delete(spec, "replicas")
+		text, err := json.Marshal([]any{spec, obj.GetLabels(), annotations})
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(text)
+	}
+}
+
+// writers lists who has written an object.
+func writers(obj client.Object) (names []string) {
+	for _, m := range obj.GetManagedFields() {
+		names = append(names, m.Manager)
+	}
+	return names
+}
+
+func readyOf(namespace string) func(Gomega) metav1.Condition {
+	return func(g Gomega) metav1.Condition {
+		var t v1alpha1.Tortoise
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "tuned"}, &t)).To(Succeed())
+		for _, c := range t.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady {
+				return c
+			}
+		}
+		return metav1.Condition{}
+	}
+}
+
+func hpa(namespace string) func(Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
+	return func(g Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		return h.Spec
+	}
+}
+
+func requests(namespace, name string) func(Gomega) map[string]string {
+	return func(g Gomega) map[string]string {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
+		r := d.Spec.Template.Spec.Containers[0].Resources
+		return map[string]string{"cpu": r.Requests.Cpu().String(), "memory": r.Requests.Memory().String(), "limit": r.Limits.Memory().String()}
+	}
+}
+
+// seen is what a mind sees of the Deployment with the autoscaler.
+func seen(namespace string, now time.Time) policy.Seen {
+	return policy.Seen{Now: now, Since: now, Replicas: 5, Ready: 5,
+		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}, Limits: workload.Requests{MemoryBytes: 2 << 30}}},
+		Governor: &policy.SeenGovernor{
+			Ref:         workload.Ref{Namespace: namespace, Name: "web"},
+			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
+			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 50}},
+		},
+	}
+}
+
+// learnt is a mind that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
+func learnt(namespace string) policy.Mind {
+	GinkgoHelper()
+	compiled, errs := tortoise.Compile(tortoiseOf(namespace, v1alpha1.TortoiseAuto), tortoise.Context{})
+	Expect(errs).To(BeEmpty())
+	mind, err := compiled.Tuner().NewMind(nil)
+	Expect(err).NotTo(HaveOccurred())
+	for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
+		day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
+		mind.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
+	}
+	return mind
+}
+
+// remember has the manager find what a mind has learnt of the Deployment web.
+func remember(namespace string, mind policy.Mind) {
+	GinkgoHelper()
+	var d appsv1.Deployment
+	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &d)).To(Succeed())
+	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment.apps-web"},
+		Spec: v1alpha1.UsageCheckpointSpec{
+			Target: v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: "web"}, Policy: "Tortoise/" + namespace + "/tuned",
+			TargetUID: string(d.UID), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+		},
+	})).To(Succeed())
+}
+
+// withoutMetrics takes the metrics API away until the function that it gives is called.
+func withoutMetrics() (back func()) {
+	GinkgoHelper()
+	service := &unstructured.Unstructured{}
+	service.SetAPIVersion("apiregistration.k8s.io/v1")
+	service.SetKind("APIService")
+	Expect(env.Client.Get(ctx, client.ObjectKey{Name: "v1beta1.metrics.k8s.io"}, service)).To(Succeed())
+	Expect(env.Client.Delete(ctx, service)).To(Succeed())
+	gone := true
+	back = func() {
+		if !gone {
+			return
+		}
+		gone = false
+		service.SetResourceVersion("")
+		service.SetUID("")
+		unstructured.RemoveNestedField(service.Object, "status")
+		Expect(env.Client.Create(ctx, service)).To(Succeed())
+	}
+	DeferCleanup(func() { back() })
+	return back
+}
+
+func contains(all []string, part string) bool {
+	for _, s := range all {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// optionsAt are those of a manager that measures every second, by a clock that stands.
+func optionsAt(clock *clocktesting.FakeClock) harness.Options {
+	return harness.Options{Clock: clock, UsageResolution: time.Second, Log: GinkgoWriter}
+}

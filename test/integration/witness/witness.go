@@ -1,0 +1,231 @@
+// Package witness holds what kubectl flyball explain says against what happens: whenever a spec is about to move its clock, and at the
+// spec's end, every target of the spec's namespaces is explained from the live cluster, by the verb's own code. What was told has to
+// agree with the ledgers and with what the manager reports, and what was told to come next with the writes that the manager then
+// makes.
+package witness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/harness"
+)
+
+// Clock is a clock that a spec moves.
+type Clock struct {
+	*clocktesting.FakeClock
+	witness *Witness
+}
+
+// NewClock makes a clock that stands at an instant.
+func NewClock(at time.Time) *Clock { return &Clock{FakeClock: clocktesting.NewFakeClock(at)} }
+
+// SetTime moves the clock, after everything has been explained.
+func (c *Clock) SetTime(at time.Time) {
+	GinkgoHelper()
+	c.Tell()
+	c.FakeClock.SetTime(at)
+}
+
+// Step moves the clock by a span, after everything has been explained.
+func (c *Clock) Step(by time.Duration) {
+	GinkgoHelper()
+	c.Tell()
+	c.FakeClock.Step(by)
+}
+
+// Tell has everything explained.
+func (c *Clock) Tell() {
+	GinkgoHelper()
+	if c.witness != nil {
+		c.witness.tellAll()
+	}
+}
+
+// Count is what became of the stories of a suite.
+type Count struct {
+	// Told agreed with what is; Kept of them said what came next, and it came; Open are those of targets of which a write was pending.
+	Told, Kept, Open int
+}
+
+// Witness explains for one clock.
+type Witness struct {
+	clock *Clock
+	// namespaces are those of the spec.
+	namespaces func() []string
+	count      *Count
+	cluster    source.Cluster
+	managers   []*harness.Manager
+	writes     *writes
+	last       map[string]*scene
+}
+
+// Of gives the witness of a clock, made at the first call. namespaces gives those that the running spec has made; count is added to.
+func Of(env *harness.Env, clock *Clock, namespaces func() []string, count *Count) *Witness {
+	GinkgoHelper()
+	if clock.witness == nil {
+		config := rest.CopyConfig(env.Config)
+		config.QPS = -1
+		client, err := dynamic.NewForConfig(config)
+		Expect(err).NotTo(HaveOccurred())
+		clock.witness = &Witness{
+			clock: clock, namespaces: namespaces, count: count, last: map[string]*scene{}, writes: &writes{now: clock.Now},
+			cluster: source.Cluster{Client: client, Mapper: env.Client.RESTMapper(), FlyballNamespace: harness.Namespace},
+		}
+	}
+	return clock.witness
+}
+
+// Overhear gives the configuration of a manager with its writes overheard.
+func (w *Witness) Overhear(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(w.writes.wrap)
+	return config
+}
+
+// Manages says that a manager runs by the clock.
+func (w *Witness) Manages(m *harness.Manager) { w.managers = append(w.managers, m) }
+
+// scene is what a namespace was at one instant, and what was told of it.
+type scene struct {
+	at      time.Time
+	heard   int
+	rules   string
+	objects map[workload.Ref][]byte
+	stories map[workload.Ref]*explain.Explanation
+	// paths are those of the objects, as the API has them.
+	paths map[workload.Ref]string
+	// open are the targets of which a write is pending that waits for nothing.
+	open map[workload.Ref]bool
+}
+
+// settles is how long a spec's clock waits for writes that are pending: some specs keep them from happening.
+const settles = time.Second
+
+// tellAll explains everything, and compares. Where no manager runs nothing happens, and nothing is told.
+func (w *Witness) tellAll() {
+	GinkgoHelper()
+	if !slices.ContainsFunc(w.managers, (*harness.Manager).Running) {
+		clear(w.last)
+		return
+	}
+	for _, ns := range w.namespaces() {
+		w.tell(ns)
+	}
+}
+
+func (w *Witness) tell(ns string) {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+	defer cancel()
+	var now *scene
+	var wrong []string
+	begun := time.Now()
+	for {
+		var err error
+		now, wrong, err = w.look(ctx, ns)
+		if err != nil {
+			delete(w.last, ns) // what a spec has spoilt cannot be told of
+			return
+		}
+		wrong = append(wrong, w.kept(w.last[ns], now)...)
+		if len(wrong) == 0 && (len(now.open) == 0 || time.Since(begun) > settles) || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	Expect(wrong).To(BeEmpty(), "what is told in %s at %s is not so", ns, now.at.UTC().Format(time.RFC3339))
+	w.count.Open += len(now.open)
+	w.count.Told += len(now.stories) - len(now.open)
+	w.count.Kept += w.foretold(w.last[ns], now)
+	w.last[ns] = now
+}
+
+// look explains every target of a namespace. wrong is what does not agree with what is.
+func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []string, err error) {
+	now = &scene{at: w.clock.Now(), heard: w.writes.count(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{}, paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
+	loaded, err := w.cluster.Load(ctx, source.Query{Namespace: ns})
+	if err != nil {
+		return nil, nil, err
+	}
+	now.rules = rules(loaded)
+	withoutIdle(loaded)
+	memory, err := loaded.Memory()
+	if err != nil {
+		return nil, nil, err
+	}
+	memory.EachObject(func(ref workload.Ref) { now.objects[ref] = memory.Raw(ref) })
+	for ref := range now.objects {
+		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })]
+		now.paths[ref] = pathOf(kind.Resource, ref)
+		story, err := explain.Of(ctx, loaded, source.Target{Kind: kind, Ref: ref}, explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
+		if err != nil {
+			return nil, nil, fmt.Errorf("explain %s: %w", ref, err)
+		}
+		now.stories[ref] = story
+		if story.Pending != "" && (story.Waits == nil || !story.Waits.Until.After(now.at)) {
+			now.open[ref] = true
+			continue
+		}
+		for _, what := range slices.Concat(disagreesWithLedger(story, now.objects[ref]), disagreesWithStatus(story, loaded)) {
+			wrong = append(wrong, ref.String()+": "+what)
+		}
+	}
+	slices.Sort(wrong)
+	return now, wrong, nil
+}
+
+// withoutIdle leaves out the adapters of kinds of which the namespace has no object: to compile them for each story takes most of the
+// time. It edits the world given.
+func withoutIdle(loaded *source.World) {
+	used := map[schema.GroupKind]bool{}
+	for _, raw := range loaded.Objects {
+		used[groupKind(raw)] = true
+	}
+	kept := loaded.Adapters[:0]
+	for _, a := range loaded.Adapters {
+		if used[schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}] {
+			kept = append(kept, a)
+		}
+	}
+	loaded.Adapters = kept
+}
+
+// rules is everything that decides besides the targets: while it is the same, only time and the targets decide anew.
+func rules(w *source.World) string {
+	var all []string
+	for _, p := range w.Policies {
+		all = append(all, fmt.Sprint(source.IDOf(p), p.GetUID(), p.GetGeneration(), p.GetDeletionTimestamp(), p.GetAnnotations()))
+	}
+	for _, a := range w.Adapters {
+		all = append(all, fmt.Sprint(a.Name, a.UID, a.Generation, a.DeletionTimestamp, w.Blocked[a.Name]))
+	}
+	for _, c := range w.Calendars {
+		all = append(all, fmt.Sprint(c.Name, c.UID, c.Generation))
+	}
+	for _, ns := range w.Namespaces {
+		all = append(all, fmt.Sprint(ns.Name, ns.Labels, ns.Annotations))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// sameTargets says whether two scenes have the same objects.
+func sameTargets(a, b *scene) bool {
+	names := func(s *scene) []workload.Ref { return slices.SortedFunc(maps.Keys(s.objects), workload.Ref.Compare) }
+	return slices.Equal(names(a), names(b))
+}
