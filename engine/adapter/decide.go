@@ -33,6 +33,9 @@ type decision struct {
 // decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
 // a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
+	if l == nil && w.once == "" && w.field.Exists() && v.newOriginal(w) == "" {
+		return v.takenOver(w) // what is there came with a container that Flyball made, and would go with it
+	}
 	switch outcomeOf(s) {
 	case keepEntry:
 		return v.keep(l)
