@@ -52,7 +52,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"adapter", "try", file, "deployment/web"}, answered(0, "waking gives back exactly what was there"), refused(1, `deployments.apps "web" is forbidden`)},
 		{[]string{"adapter", "test", cases}, answered(0), answered(0)},
 		{[]string{"adapter", "rbac", file}, answered(0, "kind: ClusterRole"), answered(0, "kind: ClusterRole")},
-		{[]string{"migrate", "py-kube-downscaler"}, answered(0, "Nothing is left behind."), refused(1, "list deployments.apps in namespace "+ns)},
+		{[]string{"migrate", "kube-downscaler"}, answered(0), refused(1, "list deployments.apps in namespace "+ns)},
 		{[]string{"doctor"}, answered(0, "webhook: not checked"), refused(1, lists)},
 		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "(not known: ")},
 	}

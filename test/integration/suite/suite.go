@@ -54,13 +54,13 @@ func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters
 	if opts.Log == nil {
 		opts.Log = GinkgoWriter
 	}
-	clock, witnessed := opts.Clock.(*Clock)
-	if witnessed {
+	clock, moved := opts.Clock.(*Clock)
+	if witnessed && moved {
 		opts.Config = witness.Of(env, clock, namespacesOfSpec, &stories).Overhear(cmp.Or(opts.Config, env.Config))
 	}
 	m := env.Start(opts)
 	DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
-	if witnessed {
+	if witnessed && moved {
 		witness.Of(env, clock, namespacesOfSpec, &stories).Manages(m)
 		running.mu.Lock()
 		defer running.mu.Unlock()

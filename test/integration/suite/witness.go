@@ -32,9 +32,13 @@ func namespacesOfSpec() []string {
 
 var stories witness.Count
 
+// witnessed is true in a suite that has a Witness.
+var witnessed bool
+
 // Witness has the end of every spec of a package explained too, and holds the stories of the whole suite against the numbers of those
 // that have to be told at least, and of those of which the next change has to have come.
 func Witness(told, kept int) bool {
+	witnessed = true
 	AfterEach(func() {
 		running.mu.Lock()
 		clocks := running.clocks
