@@ -22,8 +22,9 @@ func long() string {
 	return `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
 changed, and nothing has to be installed. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; what it
 used comes from files (--usage) or from a Prometheus server (--prometheus). The history is replayed through the manager's own code, as if a
-Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. The profile Tortoise
-has the formulas of mercari/tortoise instead; what its VPA would recommend is made of the same samples, and slots are those of --time-zone.
+Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. A Tortoise that selects the
+workload says how it is tuned, and flags that are given go before it. The profile Tortoise has the formulas of mercari/tortoise instead; what
+its VPA would recommend is made of the same samples, and slots are those of --time-zone.
 
 Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
 with # are comments. Files of JSON lines have one object a line, with the same names as keys. Empty, or not there, means not known.

@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
@@ -52,6 +55,8 @@ type verb struct {
 	pods, span, step              string
 	profile, container, when      string
 	bounds                        optimize.Bounds
+	// given says which flags were given.
+	given func(flag string) bool
 }
 
 // profiles that there are, in the order of their caution.
@@ -75,6 +80,7 @@ func New(s Surroundings) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()
+	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	f.StringSliceVar(&v.usage, "usage", nil, "Files of samples; - is standard input")
 	f.StringVar(&v.format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
@@ -84,12 +90,12 @@ func New(s Surroundings) *cobra.Command {
 	f.StringVar(&v.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
 	f.StringVar(&v.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
 	f.StringVar(&v.step, "step", "1m", "Time between two samples of Prometheus")
-	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", "))
+	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+"; it goes before that of a Tortoise")
 	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
-	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend")
-	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend")
-	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred")
+	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred; it goes before that of a Tortoise")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
@@ -173,11 +179,20 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	for _, note := range w.Notes {
 		v.Note(note)
 	}
-	s, err := newSubject(w, target)
+	memory, err := w.Memory()
 	if err != nil {
 		return err
 	}
-	if err := s.scale(v.container); err != nil {
+	s, err := newSubject(w, memory, target)
+	if err != nil {
+		return err
+	}
+	rules, from := rulesFor(memory, target)
+	if err := s.scale(v.container, rules); err != nil {
+		return err
+	}
+	tuner, err := v.tuner(rules, target)
+	if err != nil {
 		return err
 	}
 	doing, done := v.Progress()
@@ -193,8 +208,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Profile: v.profile, Requests: s.requests, Scaled: s.scaled, Scalable: s.scalable, Bounds: v.bounds, Min: s.startMin(v.bounds), Max: s.startMax(v.bounds),
-		Utilisation: s.startUtilisation(), Samples: samples, At: o.at, Zone: v.Zone(),
+		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: v.Zone(),
 		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
 	})
 	done()
@@ -202,6 +216,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	f := newFinding(s, v.profile, o.at, out, v.Zone())
+	f.Tortoise = from
 	if err := v.Print(f); err != nil {
 		return err
 	}
@@ -209,6 +224,31 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return ErrTooLittle
 	}
 	return nil
+}
+
+// tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
+func (v *verb) tuner(rules v1alpha1.TortoiseRules, target source.Target) (policy.Tuner, error) {
+	if rules.Profile != "" && !v.given("profile") {
+		v.profile = string(rules.Profile)
+	}
+	if v.profile == replay.Original {
+		return nil, nil
+	}
+	rules.Profile = v1alpha1.TortoiseProfile(v.profile)
+	for _, n := range []struct {
+		flag  string
+		value int
+		to    **int32
+	}{{"min-replicas", v.bounds.Min, &rules.Replicas.Min}, {"max-replicas", v.bounds.Max, &rules.Replicas.Max}, {"preferred-max", v.bounds.PreferredMax, &rules.Replicas.PreferredMax}} {
+		if v.given(n.flag) {
+			*n.to = ptr.To(int32(n.value))
+		}
+	}
+	if v.container != "" {
+		rules.Resources = slices.DeleteFunc(rules.Resources, func(r v1alpha1.TunedResources) bool { return r.Container == v.container })
+		rules.Resources = append(rules.Resources, v1alpha1.TunedResources{Container: v.container, CPU: v1alpha1.ScaleHorizontal})
+	}
+	return tunerOf(rules, target)
 }
 
 // read gives the samples of the containers of the subject.

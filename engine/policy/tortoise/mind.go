@@ -169,6 +169,13 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		if !rule.given.maxMemory {
 			l.Max.Memory = max(l.Max.Memory, own.Memory)
 		}
+		// What is Off is held where it is: a change that is taken back would be one that others wait for.
+		if rule.memory == "Off" {
+			l.Min.Memory, l.Max.Memory = own.Memory, own.Memory
+		}
+		if rule.cpu == v1alpha1.ScaleOff && name != m.Scaled {
+			l.Min.CPU, l.Max.CPU = own.CPU, own.CPU
+		}
 		if name == m.Scaled {
 			if rule.given.minCPU {
 				spec.Bounds.MinRequest = l.Min.CPU
