@@ -191,7 +191,10 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	return spec
 }
 
-// pin leaves what is not tuned as its owner has it.
+// mebi is what memory requests are rounded up to.
+const mebi = 1 << 20
+
+// pin leaves what is not tuned as its owner has it, and rounds the rest.
 func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 	for _, a := range own {
 		r, known := s.Requests[a.Component]
@@ -203,6 +206,8 @@ func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 		}
 		if !m.tunes(a.Component, workload.Memory) {
 			r.Memory = a.Requests.MemoryBytes
+		} else if r.Memory != a.Requests.MemoryBytes {
+			r.Memory = (r.Memory + mebi - 1) / mebi * mebi
 		}
 		s.Requests[a.Component] = r
 	}
