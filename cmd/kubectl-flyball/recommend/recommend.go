@@ -4,6 +4,7 @@
 package recommend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ type verb struct {
 // profiles that there are, in the order of their caution.
 func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
-		return int(optimize.Profiles[a].Violation - optimize.Profiles[b].Violation)
+		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
 	})
 	return append(all, replay.Original)
 }
@@ -191,7 +192,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	if err := s.scale(v.container, rules); err != nil {
 		return err
 	}
-	tuner, err := v.tuner(rules, target)
+	tuner, err := v.tuner(rules)
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 }
 
 // tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
-func (v *verb) tuner(rules v1alpha1.TortoiseRules, target source.Target) (policy.Tuner, error) {
+func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	if rules.Profile != "" && !v.given("profile") {
 		v.profile = string(rules.Profile)
 	}
@@ -248,7 +249,7 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules, target source.Target) (policy
 		rules.Resources = slices.DeleteFunc(rules.Resources, func(r v1alpha1.TunedResources) bool { return r.Container == v.container })
 		rules.Resources = append(rules.Resources, v1alpha1.TunedResources{Container: v.container, CPU: v1alpha1.ScaleHorizontal})
 	}
-	return tunerOf(rules, target)
+	return tunerOf(rules)
 }
 
 // read gives the samples of the containers of the subject.
