@@ -36,6 +36,14 @@ test-busy: ## Run the integration suites ten times while every core is kept busy
 unit: ## Run the tests that need no server.
 	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep -v flyball.dev/flyball/test/ | cut -d' ' -f1)
 
+# How many inputs make properties tries for each property.
+CHECKS ?= 1000
+
+.PHONY: properties
+properties: ## Try every property with CHECKS random inputs (1000), other ones each time; a failure says by which seed it is seen again.
+	RAPID_CHECKS=$(CHECKS) $(GO) test -count=1 -timeout 60m \
+	  $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep pgregory.net/rapid | cut -d' ' -f1)
+
 # Packages that touch no cluster and no clock, so that their tests alone must notice every change of their code.
 PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter engine/pipeline engine/policy/... $(wildcard engine/decide)
 

@@ -11,8 +11,9 @@ import (
 // A package is one noun and a file one part of it; what has outgrown these has become two.
 const maxFileLines, maxPackageLines = 400, 2100
 
-// large are the packages that are one noun all the same: the engine's model of a kind, and the grammar of paths.
-var large = []string{"engine/adapter", "engine/path"}
+// large are the packages that are one noun all the same: the engine's model of a kind, the grammar of paths, and the tools that people come
+// over from, of which each is a file or two that know nothing of the others.
+var large = []string{"engine/adapter", "engine/path", "cmd/kubectl-flyball/migrate/tools"}
 
 // TestFilesAndPackagesStaySmall counts lines: those of each file, and those of each package outside tests. What is generated does
 // not count.
@@ -41,7 +42,7 @@ func TestFilesAndPackagesStaySmall(t *testing.T) {
 			}
 			seen++
 		}
-		if in(l.ImportPath, []string{"engine"}) && total > maxPackageLines && !in(l.ImportPath, large) {
+		if in(l.ImportPath, []string{"engine", "cmd"}) && total > maxPackageLines && !in(l.ImportPath, large) {
 			t.Errorf("%s has %d lines outside tests, more than %d", l.ImportPath, total, maxPackageLines)
 		}
 	}

@@ -199,16 +199,26 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 	if f.part.kind != workload.AmountRequest || limit == nil {
 		return
 	}
-	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) && !request.renews(l) {
-		if limit.entry != nil {
-			w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
+	own := requested(all, f)
+	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) {
+		switch {
+		case request.renews(l): // what is there becomes the original
+		case !request.enforce:
+			if limit.entry != nil {
+				w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
+			}
+			return
+		default: // it is written over, and the original stays what it was
+			own = limit.value
+			if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
+				own = was
+			}
 		}
-		return
 	}
-	n := v.wantAmount(limit, c, inRatio(c.Value, requested(all, f), limit.value))
+	n := v.wantAmount(limit, c, inRatio(c.Value, own, limit.value))
 	if l := limit.entry; l != nil {
 		if was, ok := limit.part.read(l.entry.Was); ok {
-			n.valueForWas = limit.part.spell(inRatio(c.Value, requested(all, f), was), l.entry.Was, l.entry.Set)
+			n.valueForWas = limit.part.spell(inRatio(c.Value, own, was), l.entry.Was, l.entry.Set)
 		}
 	}
 	w.add(n)

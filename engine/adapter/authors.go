@@ -90,10 +90,10 @@ func (w *writers) author(raw []byte, e *workload.Entry, pointer string) workload
 	if e.Made == 0 {
 		return a
 	}
-	for level := int(e.Made); level < len(tokens); level++ {
-		in := tokens[:level]
+	for depth := int(e.Made); depth < len(tokens); depth++ {
+		in := tokens[:depth]
 		if w.ownAll(doc, in) && !anyOwns(w.others, doc, in, ownsIn) && !anyOwns(w.unsure, doc, in, ownsIn) {
-			a.Alone = small(level)
+			a.Alone = small(depth)
 			break
 		}
 	}

@@ -168,6 +168,38 @@ func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 	}
 }
 
+// TestAnOwnersValueKeepsTheContainerItIsIn has Flyball set, and give back, what an owner has put into a container that Flyball made.
+// Flyball has then written that value last, and it is the owner's all the same.
+func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
+	a := compiled(t, poweredYAML, Keys{})
+	held, both := holding(), workload.Plan{Hold: holding().Hold, Min: number(9)}
+	orphaned := workload.Plan{Hold: holding().Hold, Orphan: map[workload.Policy]bool{peaks: true}}
+	for _, c := range []struct {
+		name string
+		// level is what the owner puts into the container after the first plan; empty: nothing.
+		level string
+		plans []workload.Plan
+		want  string
+	}{
+		{"given back beside another entry", "8", []workload.Plan{held, both, held}, `{"power":{"level":8}}`},
+		{"given back as another entry comes", "8", []workload.Plan{held, {Min: number(9)}, sleep()}, `{"power":{"level":8}}`},
+		{"orphaned beside another entry", "", []workload.Plan{held, both, orphaned}, `{"power":{"level":9}}`},
+		{"nothing is left", "", []workload.Plan{held, both, held}, `{}`},
+	} {
+		s := newTrackingServer(object(`{}`), map[string]string{})
+		for i, plan := range c.plans {
+			s.settle(t, a, plan)
+			if i == 0 && c.level != "" {
+				s.set("/spec/power/level", c.level)
+			}
+		}
+		s.settle(t, a, workload.Plan{})
+		if got := s.value("/spec"); !path.Equal(got, c.want) {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestACopyIsNotWoken has objects with the ledger of another one.
 func TestACopyIsNotWoken(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})

@@ -21,10 +21,8 @@ type decision struct {
 	// write says that value is written; empty removes the field.
 	write bool
 	value string
-	// made is the Made of the entry whose original is written.
-	made uint8
-	// alone is the Alone of the author of that entry.
-	alone uint8
+	// made and alone are, where an original is written, the Made of its entry and the Alone of the entry's author.
+	made, alone uint8
 	// viaScale says that the write goes through /scale.
 	viaScale bool
 	// overridden says that somebody else's value is respected; corrected, that it is written over.
@@ -101,7 +99,7 @@ func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
 		Pointer: w.pointer, Was: v.newOriginal(w), Set: w.value, By: d.by, Since: w.since,
-		Made: v.made(w.pointer, w.field), Pending: w.viaScale,
+		Made: v.outermostMade(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
 		d.after.Element, d.after.Position, d.after.Beside = w.element.Name, w.element.Name == "", v.beside(w)
@@ -240,6 +238,43 @@ func (w *want) onceClaim() workload.Once {
 	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
 }
 
+// disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
+// although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
+func (v *view) disclaimContainersIn(decisions []decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after != nil || d.result() == "" || v.entryAt(d.location) == nil {
+			continue
+		}
+		tokens := path.Pointer(d.pointer).Tokens()
+		for k := range decisions {
+			e := decisions[k].after
+			if e == nil || e.Made == 0 {
+				continue
+			}
+			others := path.Pointer(e.Pointer).Tokens()
+			common := commonTokens(tokens, others)
+			if common < int(e.Made) {
+				continue
+			}
+			left := *e
+			left.Made = 0
+			if common+1 < len(others) {
+				left.Made = small(common + 1)
+			}
+			decisions[k].after = &left
+		}
+	}
+}
+
+// result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
+func (d *decision) result() string {
+	if d.write {
+		return d.value
+	}
+	return d.field.Raw
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -260,37 +295,9 @@ func towards(from, to string) workload.Direction {
 	return workload.DirectionDown
 }
 
-// leaveParents has the entries that stay forget that Flyball made containers in which an owner's value is given back: whoever goes last must
-// not take them away with it. Managed fields do not tell, since from then on Flyball has written that value.
-func leaveParents(decisions []decision) {
-	for i := range decisions {
-		back := &decisions[i]
-		if !back.write || back.value == "" || back.after != nil {
-			continue
-		}
-		theirs := path.Pointer(back.pointer).Tokens()
-		for k := range decisions {
-			left := decisions[k].after
-			if left == nil || left.Made == 0 {
-				continue
-			}
-			tokens := path.Pointer(left.Pointer).Tokens()
-			common := commonTokens(tokens, theirs)
-			if common < int(left.Made) {
-				continue
-			}
-			e := *left
-			if e.Made = small(common + 1); common+1 >= len(tokens) {
-				e.Made = 0
-			}
-			decisions[k].after = &e
-		}
-	}
-}
-
-// made is, where parents of the field are missing, the number of leading tokens that exist, plus one. Parents that are
+// outermostMade is the Made of a new entry: the number of tokens of the outermost parent that is missing; 0: none is. Parents that are
 // only there because an earlier entry made them count as missing, so that whoever goes last takes them away.
-func (v *view) made(pointer string, f workload.Field) uint8 {
+func (v *view) outermostMade(pointer string, f workload.Field) uint8 {
 	tokens := path.Pointer(pointer).Tokens()
 	var made uint8
 	if int(f.Depth) < len(tokens)-1 {

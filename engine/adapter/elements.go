@@ -218,8 +218,8 @@ func pick(from []int, fits func(int) bool) []int {
 	return all
 }
 
-// mayHold says whether a pointer is that of a count in the list, whatever its filters say.
-func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.count.Steps(), tokens) }
+// mayHold says whether a pointer is that of a value in the list, whatever its filters say.
+func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
 // beside is what helps to find the element of a new entry again (Entry.Beside).
 func (v *view) beside(w *want) string {

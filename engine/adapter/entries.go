@@ -164,7 +164,7 @@ func (v *view) original(s *slot) string {
 	return v.originals[s.index]
 }
 
-// originalOf is the owner's count in a list element.
+// originalOf is the owner's value in a list element, as JSON text; empty if there is none.
 func (v *view) originalOf(element int) string {
 	for i := range v.entries {
 		if l := &v.entries[i]; l.location == (location{inElement, element}) && l.state == fieldSet {
@@ -226,22 +226,22 @@ func (l *ledgerField) isAround(tokens []string) bool {
 	return alone > 0 && len(tokens) >= alone && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
 }
 
-// splice gives the text of the container at tokens[:level] with the entry's field as it was. Containers that the entry
+// splice gives the text of the container at tokens[:depth] with the entry's field as it was. Containers that the entry
 // made go when that leaves them empty.
-func splice(raw string, tokens []string, level int, e *workload.Entry) string {
-	if level == len(tokens) {
+func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
+	if depth == len(tokens) {
 		return e.Was
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(raw), &members) != nil || members == nil {
 		return raw
 	}
-	if inner := splice(string(members[tokens[level]]), tokens, level+1, e); inner != "" {
-		members[tokens[level]] = json.RawMessage(inner)
+	if inner := splice(string(members[tokens[depth]]), tokens, depth+1, e); inner != "" {
+		members[tokens[depth]] = json.RawMessage(inner)
 	} else {
-		delete(members, tokens[level])
+		delete(members, tokens[depth])
 	}
-	if len(members) == 0 && e.Made > 0 && int(e.Made) <= level {
+	if len(members) == 0 && e.Made > 0 && int(e.Made) <= depth {
 		return ""
 	}
 	text, err := json.Marshal(members)

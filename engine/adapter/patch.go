@@ -17,8 +17,9 @@ type edit struct {
 	tokens []string
 	value  string
 	field  workload.Field
-	made   uint8
-	// alone is, where only Flyball has written into containers that it made, the level of the outermost; 0: none.
+	// made is the number of tokens of the outermost container that Flyball made for the field; alone, of the outermost of those into which
+	// nobody else has written. 0: none.
+	made  uint8
 	alone int
 	// listed says that the way goes through a list, which a merge patch would replace as a whole.
 	listed bool
@@ -40,7 +41,8 @@ func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 		}
 		return scalePatch(scale.value, v.obj.ResourceVersion)
 	}
-	p, err := v.write(v.removeEmptied(v.removeMade(edits, decisions)), ledger)
+	widenRemovalsIn(edits, decisions)
+	p, err := v.objectPatch(v.removeEmptied(edits), ledger)
 	if err != nil || scale == nil {
 		return p, err
 	}
@@ -73,26 +75,24 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	return edits, scale
 }
 
-// removeMade replaces the removal of fields by that of the outermost container around them that Flyball made, that nobody else has
-// written to, and that nothing of Flyball's stays in. What else is in there came with Flyball's write: defaults of the schema, or what
-// a webhook adds.
-func (v *view) removeMade(edits []edit, decisions []decision) []edit {
-	for i := 0; i < len(edits); i++ {
-		e := edits[i]
-		for level := e.alone; level > 0 && level < len(e.tokens) && e.value == ""; level++ {
-			container := e.tokens[:level]
-			if staysIn(container, edits, decisions) {
-				continue
+// widenRemovalsIn edits the edits: the removal of a field becomes that of the outermost container around it that Flyball made, that
+// nobody else has written to, and in which nothing of Flyball's stays. What else is in there came with Flyball's write: defaults of the
+// schema, or what a webhook adds.
+func widenRemovalsIn(edits []edit, decisions []decision) {
+	for i := range edits {
+		e := &edits[i]
+		for depth := e.alone; e.value == "" && depth > 0 && depth < len(e.tokens); depth++ {
+			if !staysIn(e.tokens[:depth], edits, decisions) {
+				e.widenTo(depth)
+				break
 			}
-			edits = slices.DeleteFunc(edits, func(o edit) bool { return startsWith(o.tokens, container) })
-			e.tokens, e.alone = container, 0
-			e.field = workload.Field{Raw: "{}", Depth: small(level)}
-			edits = append(edits, e)
-			i = -1
-			break
 		}
 	}
-	return edits
+}
+
+// widenTo has the removal of a field be that of the container around it that has so many tokens.
+func (e *edit) widenTo(depth int) {
+	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
 // staysIn says whether a value is written into a container, or one of Flyball's stays there.
@@ -103,43 +103,50 @@ func staysIn(container []string, edits []edit, decisions []decision) bool {
 		})
 }
 
-// removeEmptied replaces the removal of all members of a container that Flyball made by the removal of the container, from
-// the inside outwards. It gives the edits that are left.
-func (v *view) removeEmptied(edits []edit) []edit {
-	for i := 0; i < len(edits); i++ {
-		container, ok := v.emptied(edits, &edits[i])
-		if !ok {
-			continue
+// outermost leaves out the edits inside other ones, and all but the first of one place.
+func outermost(edits []edit) []edit {
+	var left []edit
+	for i, e := range edits {
+		around := func(o edit) bool { return startsWith(e.tokens, o.tokens) }
+		again := func(o edit) bool { return slices.Equal(e.tokens, o.tokens) }
+		if !slices.ContainsFunc(edits, around) && !slices.ContainsFunc(edits[:i], again) {
+			left = append(left, e)
 		}
-		edits = slices.DeleteFunc(edits, func(e edit) bool { return startsWith(e.tokens, container.tokens) })
-		edits = append(edits, container)
-		i = -1 // the container above may be empty now
 	}
-	return edits
+	return left
 }
 
-// emptied gives the removal of the container that an edit's field is in. It is false unless Flyball made the container and
-// the edits remove all members of it.
-func (v *view) emptied(edits []edit, e *edit) (edit, bool) {
-	level := len(e.tokens) - 1
-	if e.value != "" || e.made == 0 || level < int(e.made) {
-		return edit{}, false
+// removeEmptied replaces the removals of all members of a container that Flyball made by the removal of the container, from the inside
+// outwards. It gives the edits that are left.
+func (v *view) removeEmptied(edits []edit) []edit {
+	for {
+		edits = outermost(edits)
+		i := slices.IndexFunc(edits, func(e edit) bool { return v.empties(&e, edits) })
+		if i < 0 {
+			return edits
+		}
+		edits[i].widenTo(len(edits[i].tokens) - 1)
 	}
-	container, removed := e.tokens[:level], 0
+}
+
+// empties says whether Flyball made the container that an edit's field is in, and the edits remove all members of it.
+func (v *view) empties(e *edit, edits []edit) bool {
+	depth := len(e.tokens) - 1
+	if e.value != "" || e.made == 0 || depth < int(e.made) {
+		return false
+	}
+	container, removed := e.tokens[:depth], 0
 	for i := range edits {
 		if !startsWith(edits[i].tokens, container) {
 			continue
 		}
 		if edits[i].value != "" || len(edits[i].tokens) != len(e.tokens) {
-			return edit{}, false
+			return false
 		}
 		removed++
 	}
-	above := *e
-	above.tokens = container
-	above.field = workload.Field{Raw: "{}", Depth: small(level)}
 	n, known := v.obj.Notes().Members[pointerOf(container)]
-	return above, known && n == removed
+	return known && n == removed
 }
 
 // startsWith says whether the tokens lead into the container at prefix.
@@ -147,8 +154,8 @@ func startsWith(tokens, prefix []string) bool {
 	return len(tokens) > len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// write makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
-func (v *view) write(edits []edit, ledger *string) (*workload.Patch, error) {
+// objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
+func (v *view) objectPatch(edits []edit, ledger *string) (*workload.Patch, error) {
 	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
 		body, err := v.jsonPatch(edits, ledger)
 		return &workload.Patch{Type: types.JSONPatchType, Body: body}, err
@@ -290,8 +297,8 @@ func (s *steps) addEdit(e *edit) {
 	case e.field.Exists():
 		s.add("replace", pointer, e.value)
 	default:
-		for level := int(e.field.Depth) + 1; level < len(e.tokens); level++ {
-			s.addContainer(pointerOf(e.tokens[:level]))
+		for depth := int(e.field.Depth) + 1; depth < len(e.tokens); depth++ {
+			s.addContainer(pointerOf(e.tokens[:depth]))
 		}
 		s.add("add", pointer, e.value)
 	}

@@ -29,7 +29,8 @@ func (x *trial) isSetSomewhere(raw string) bool {
 	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
-// editList is an owner's change of the list as a whole. Elements without names only change places by leaving.
+// editList is an owner's change of the list as a whole. Elements without names, and those that had none when Flyball wrote, only change
+// places by leaving: their places are all that tells them apart.
 func (x *trial) editList() {
 	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count", "rename", "repeat"}).Draw(x.T, "op")
 	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
@@ -38,6 +39,7 @@ func (x *trial) editList() {
 	if op == "count" && (x.isSetSomewhere(integer(int64(n))) || same(now.Value.Raw(), integer(int64(n)))) {
 		return
 	}
+	byPlace := slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return e.Position })
 	x.fresh++
 	for _, s := range []*server{x.real, x.shadow} {
 		var doc map[string]any
@@ -46,7 +48,7 @@ func (x *trial) editList() {
 		}
 		spec := doc["spec"].(map[string]any)
 		sets, _ := spec["nodeSets"].([]any)
-		named := !slices.ContainsFunc(sets, func(set any) bool { return set.(map[string]any)["name"] == nil })
+		named := !byPlace && !slices.ContainsFunc(sets, func(set any) bool { return set.(map[string]any)["name"] == nil })
 		switch {
 		case op == "reverse" && named:
 			slices.Reverse(sets)

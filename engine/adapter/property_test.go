@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -269,7 +270,7 @@ func (x *trial) lose() {
 }
 
 func (x *trial) apply(r Result, patches ...*workload.Patch) {
-	old := x.object(x.real)
+	old, owners := x.object(x.real), slices.Collect(maps.Keys(x.real.tracked["owner"]))
 	for _, p := range patches {
 		if p == nil {
 			continue
@@ -286,7 +287,7 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	for _, l := range x.a.view(old).entries {
 		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
 			x.shadow.set(l.entry.Pointer, l.entry.Was)
-			if parent := madeParent(l.entry); parent != "" && !x.real.holdsOthers(parent) {
+			if parent := madeParent(l.entry); parent != "" && !slices.ContainsFunc(owners, func(p string) bool { return p != l.entry.Pointer && strings.HasPrefix(p, parent+"/") }) {
 				x.shadow.set(parent, "")
 			}
 		}

@@ -78,7 +78,6 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return result, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
 	decisions := v.decideAll(&w, plan)
-	leaveParents(decisions)
 	result = v.summary(w.first, decisions)
 	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.failure()
 	result.State = v.state(&w, decisions, plan)
@@ -132,7 +131,9 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 			decisions = append(decisions, v.keep(l))
 		}
 	}
-	return append(decisions, released...)
+	decisions = append(decisions, released...)
+	v.disclaimContainersIn(decisions)
+	return decisions
 }
 
 // has says whether the field at a location is wanted.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
@@ -109,11 +108,4 @@ func madeParent(e workload.Entry) string {
 		parent = parent.Append(token)
 	}
 	return string(parent)
-}
-
-// holdsOthers says whether somebody other than Flyball wrote a field below a parent that is still there.
-func (s *server) holdsOthers(parent string) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(s.tracked["owner"])), func(pointer string) bool {
-		return strings.HasPrefix(pointer, parent+"/")
-	})
 }

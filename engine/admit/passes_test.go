@@ -152,8 +152,9 @@ func rows(text string, columns int) [][]string {
 	return all[2:]
 }
 
-// Everything that the documentation lists passes a freeze that denies everything everywhere, and for the reason that it gives.
-func TestWhatPasses(t *testing.T) {
+// judgeOfEverything judges by a freeze that denies everything everywhere.
+func judgeOfEverything(t *testing.T) *admit.Judge {
+	t.Helper()
 	judges := freezes(t)
 	f := &v1alpha1.ClusterChangeFreeze{}
 	everything := `{metadata: {name: everything}, spec: {target: {namespaceSelector: {}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
@@ -165,8 +166,12 @@ func TestWhatPasses(t *testing.T) {
 		t.Fatal(errs)
 	}
 	judges.set = judges.set.With(rule)
-	j := judge(t, judges, func(admit.Judgement) {})
+	return judge(t, judges, func(admit.Judgement) {})
+}
 
+// Everything that the documentation lists passes a freeze that denies everything everywhere, and for the reason that it gives.
+func TestWhatPasses(t *testing.T) {
+	j := judgeOfEverything(t)
 	table := rows(section(t, "## What passes"), 3)
 	if len(table) < 16 {
 		t.Fatalf("found only %d rows", len(table))

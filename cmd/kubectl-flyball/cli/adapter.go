@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -19,7 +18,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/spelling"
 )
 
 func newAdapter(s *session) *cobra.Command {
@@ -42,7 +40,7 @@ the pod template. Comments say what was guessed and why, and what was not found.
 			if err != nil {
 				return err
 			}
-			crd, err := pickDefinition(crds, args[0])
+			crd, err := draft.PickDefinition(crds, args[0])
 			if err != nil {
 				return err
 			}
@@ -97,36 +95,7 @@ func (s *session) definitions(ctx context.Context, files []string) ([][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := cluster.Client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the cluster's CustomResourceDefinitions: %w", err)
-	}
-	var all [][]byte
-	for i := range list.Items {
-		list.Items[i].SetKind("CustomResourceDefinition")
-		raw, err := list.Items[i].MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", list.Items[i].GetName(), err)
-		}
-		all = append(all, raw)
-	}
-	return all, nil
-}
-
-func pickDefinition(crds [][]byte, name string) ([]byte, error) {
-	var names []string
-	for _, raw := range crds {
-		root := gjson.ParseBytes(raw)
-		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str, root.Get("spec.names.singular").Str}
-		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {
-			return raw, nil
-		}
-		names = append(names, own...)
-	}
-	if near := spelling.Nearest(name, names); near != "" {
-		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
-	}
-	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)
+	return draft.Definitions(ctx, cluster.Client)
 }
 
 // readAdapter reads the one adapter of a file.
@@ -245,19 +214,7 @@ func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, a.Spec.Target.Versions...)
-	if err != nil {
-		return nil, fmt.Errorf("find how %s is served: %w", a.Spec.Target.Kind, err)
-	}
-	client := cluster.Client.Resource(mapping.Resource)
-	if mapping.Scope.Name() != "namespace" {
-		namespace = ""
-	}
-	obj, err := client.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", arg, err)
-	}
-	return obj.MarshalJSON()
+	return draft.Object(ctx, cluster, a, namespace, name)
 }
 
 func newAdapterRBAC(s *session) *cobra.Command {

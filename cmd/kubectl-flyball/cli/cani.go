@@ -184,7 +184,7 @@ func (v *canIVerb) worldOf(ctx context.Context, namespace string, kinds []schema
 	if err != nil || v.offline {
 		return w, err
 	}
-	for _, gk := range governing(w) {
+	for _, gk := range w.Governing() {
 		if slices.Contains(kinds, gk) {
 			q.Kinds = nil
 			return v.load(ctx, q, nil)

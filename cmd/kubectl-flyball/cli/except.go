@@ -8,18 +8,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/court"
-	"flyball.dev/flyball/engine/policy/kinds"
 )
 
 type exceptVerb struct {
@@ -97,7 +91,11 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	}
 	preview.DryRun = v.dryRun || v.offline
 	if !preview.DryRun {
-		if err := v.create(ctx, preview); err != nil {
+		cluster, err := v.cluster()
+		if err != nil {
+			return err
+		}
+		if err := preview.Create(ctx, cluster.Client, fieldManager); err != nil {
 			return err
 		}
 	}
@@ -142,30 +140,5 @@ func (v *exceptVerb) readSpec() error {
 		return fmt.Errorf("--for: %w", err)
 	}
 	v.spec.To = v.spec.From.Add(span)
-	return nil
-}
-
-func (v *exceptVerb) create(ctx context.Context, preview *verdict.Preview) error {
-	cluster, err := v.cluster()
-	if err != nil {
-		return err
-	}
-	text, err := preview.Manifest()
-	if err != nil {
-		return err
-	}
-	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(text, &obj.Object); err != nil {
-		return fmt.Errorf("encode the exception: %w", err)
-	}
-	kind, _ := kinds.Find(preview.Exception.Kind)
-	resource := v1alpha1.GroupVersion.WithResource(kind.Resource)
-	_, err = cluster.Client.Resource(resource).Namespace(v.spec.Namespace).Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager})
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w\nto make an exception, the verbs create and except on freezeexceptions.flyball.dev are needed in namespace %s", err, v.spec.Namespace)
-	}
-	if err != nil {
-		return fmt.Errorf("make the exception: %w", err)
-	}
 	return nil
 }

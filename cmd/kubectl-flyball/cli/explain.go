@@ -5,12 +5,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/workload"
 )
 
 type explainVerb struct {
@@ -72,46 +69,15 @@ func (s *session) around(ctx context.Context, arg string, files []string) (*sour
 	if err != nil || s.offline {
 		return w, target, err
 	}
-	q.PoliciesOnly, q.Kinds = false, append(governing(w), target.GroupKind)
+	q.PoliciesOnly, q.Kinds = false, append(w.Governing(), target.GroupKind)
 	if w, err = s.load(ctx, q, files); err != nil {
 		return nil, target, err
 	}
-	governed, err := governedKind(w, target.Ref)
+	governed, err := w.Governed(target.Ref)
 	if err != nil || governed == nil || slices.Contains(q.Kinds, *governed) {
 		return w, target, err
 	}
 	q.Kinds = append(q.Kinds, *governed)
 	w, err = s.load(ctx, q, files)
 	return w, target, err
-}
-
-// governing are the kinds whose objects own the replicas of others.
-func governing(w *source.World) []schema.GroupKind {
-	var all []schema.GroupKind
-	for _, a := range w.Adapters {
-		if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 && compiled.CanGovern() {
-			all = append(all, compiled.GroupKind())
-		}
-	}
-	return all
-}
-
-// governedKind is the kind of what an object governs; nil: it governs nothing.
-func governedKind(w *source.World, ref workload.Ref) (*schema.GroupKind, error) {
-	memory, err := w.Memory()
-	if err != nil {
-		return nil, err
-	}
-	kind, obj := memory.Kind(ref.GroupKind), memory.Object(ref)
-	if kind == nil || obj == nil {
-		return nil, nil
-	}
-	governed, ok := kind.Adapter.Governs(obj)
-	if !ok {
-		return nil, nil
-	}
-	if memory.Kind(governed.GroupKind) == nil {
-		return nil, nil // nobody can put it to sleep
-	}
-	return &governed.GroupKind, nil
 }

@@ -4,25 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -228,7 +219,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 	}
 	found.Left = slept.Left
 	if !v.apply {
-		found.Unapplied = unapplied(lists, out)
+		found.Unapplied = out.Unapplied(lists)
 		lists = out.Over(lists)
 	}
 	var err error
@@ -236,7 +227,14 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		return err
 	}
 	if v.apply {
-		if err := v.write(ctx, lists, found.Items); err != nil {
+		cluster, err := v.cluster()
+		if err != nil {
+			return err
+		}
+		p := v.startProgress()
+		err = migrate.Write(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
+		p.done()
+		if err != nil {
 			return err
 		}
 	}
@@ -247,89 +245,4 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		return exit{code: exitLeft}
 	}
 	return nil
-}
-
-// unapplied names the policies that are printed and that a world does not have.
-func unapplied(lists world.Lists, out *migrate.Output) []string {
-	var names []string
-	for _, e := range out.Emitted {
-		p, ok := e.Object.(policy.Object)
-		if ok && !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == source.IDOf(p) }) {
-			names = append(names, source.IDOf(p).String())
-		}
-	}
-	return names
-}
-
-// write sends the patches. Rights that are missing are named together; everything else that fails is said of the object it concerns.
-func (v *migrateVerb) write(ctx context.Context, lists world.Lists, items []*migrate.Handover) error {
-	cluster, err := v.cluster()
-	if err != nil {
-		return err
-	}
-	p := v.startProgress()
-	defer p.done()
-	var missing source.MissingRights
-	for _, h := range items {
-		if h.Patch == nil {
-			continue
-		}
-		if why := unready(lists, h.Policy()); why != "" {
-			h.Left = why
-			continue
-		}
-		p.doing("writing " + h.Target)
-		mapping, err := cluster.Mapper.RESTMapping(h.Ref().GroupKind)
-		if err != nil {
-			return fmt.Errorf("find how %s is served: %w", h.Ref().Kind, err)
-		}
-		_, err = cluster.Client.Resource(mapping.Resource).Namespace(h.Ref().Namespace).
-			Patch(ctx, h.Ref().Name, types.MergePatchType, h.Patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
-		switch {
-		case err == nil:
-			h.Done = true
-		case apierrors.IsConflict(err):
-			h.Error = "it has been changed since it was read; run the command again"
-		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "cannot patch resource"):
-			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref().Namespace}
-			h.Error = "this right is needed: " + right.String()
-			if !slices.Contains(missing, right) {
-				missing = append(missing, right)
-			}
-		default:
-			h.Error = err.Error()
-		}
-	}
-	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *migrate.Handover) bool { return h.Done }) {
-		return missing
-	}
-	return nil
-}
-
-// unready says why nothing may be taken over for a policy yet; empty: it may.
-func unready(lists world.Lists, id workload.Policy) string {
-	if id == (workload.Policy{}) {
-		return ""
-	}
-	for _, p := range lists.Policies {
-		if source.IDOf(p) != id {
-			continue
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-		if err != nil {
-			return err.Error()
-		}
-		var status struct {
-			Status struct {
-				Conditions []metav1.Condition `json:"conditions"`
-			} `json:"status"`
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-			return err.Error()
-		}
-		if c := apimeta.FindStatusCondition(status.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
-			return fmt.Sprintf("%s is not Ready yet: wait until it is, or see kubectl flyball status", id)
-		}
-	}
-	return ""
 }

@@ -1,43 +1,12 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/checkup"
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
-
-type versions struct {
-	Client string `json:"client"`
-	// ClientAPI is the version of the API that this build speaks, ServerAPI those that the cluster serves.
-	ClientAPI  string   `json:"clientAPI"`
-	ServerAPI  []string `json:"serverAPI,omitempty"`
-	Manager    string   `json:"manager,omitempty"`
-	Kubernetes string   `json:"kubernetes,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
-}
-
-// Names implements report.Finding.
-func (v versions) Names() []string { return []string{v.Client} }
-
-// Text implements report.Finding.
-func (v versions) Text(w *report.Writer) {
-	rows := [][]report.Cell{report.Row("client", v.Client, "API "+v.ClientAPI)}
-	if v.Kubernetes != "" {
-		rows = append(rows, report.Row("manager", v.Manager, "API "+strings.Join(v.ServerAPI, ", ")), report.Row("kubernetes", v.Kubernetes))
-	}
-	w.Grid("", nil, rows)
-	for _, text := range v.Warnings {
-		w.Line("%s", w.Styled("warning: "+text, report.Warn))
-	}
-}
 
 func newVersion(s *session) *cobra.Command {
 	client := false
@@ -47,9 +16,13 @@ func newVersion(s *session) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			own, _ := version.Get()
-			v := versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
+			v := checkup.Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
 			if !client && !s.offline {
-				if err := s.askVersions(cmd.Context(), &v); err != nil {
+				config, err := s.restConfig()
+				if err != nil {
+					return err
+				}
+				if err := v.Ask(cmd.Context(), config, s.flyballNamespace); err != nil {
 					return err
 				}
 			}
@@ -58,64 +31,4 @@ func newVersion(s *session) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&client, "client", false, "Only the version of this plugin; ask no cluster")
 	return cmd
-}
-
-// askVersions fills in what the cluster says.
-func (s *session) askVersions(ctx context.Context, v *versions) error {
-	config, err := s.restConfig()
-	if err != nil {
-		return err
-	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
-	}
-	info, err := clients.Discovery().ServerVersion()
-	if err != nil {
-		return fmt.Errorf("ask the cluster for its version: %w", err)
-	}
-	v.Kubernetes = info.GitVersion
-	groups, err := clients.Discovery().ServerGroups()
-	if err != nil {
-		return fmt.Errorf("ask the cluster for its API groups: %w", err)
-	}
-	for _, g := range groups.Groups {
-		if g.Name == v1alpha1.GroupVersion.Group {
-			for _, version := range g.Versions {
-				v.ServerAPI = append(v.ServerAPI, version.GroupVersion)
-			}
-		}
-	}
-	v.Manager = managerVersion(ctx, clients, s.flyballNamespace)
-	v.compare()
-	return nil
-}
-
-// managerVersion is the tag of the image that the manager's Deployment runs; in brackets what is known instead.
-func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) string {
-	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
-	switch {
-	case err != nil:
-		return "(not known: " + err.Error() + ")"
-	case len(list.Items) == 0 || len(list.Items[0].Spec.Template.Spec.Containers) == 0:
-		return "(there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace + ")"
-	}
-	image := list.Items[0].Spec.Template.Spec.Containers[0].Image
-	if at := strings.LastIndex(image, ":"); at > strings.LastIndex(image, "/") && !strings.Contains(image, "@") {
-		return image[at+1:]
-	}
-	return image
-}
-
-// compare warns of versions that do not fit together.
-func (v *versions) compare() {
-	switch {
-	case len(v.ServerAPI) == 0:
-		v.Warnings = append(v.Warnings, "the cluster does not serve flyball.dev: Flyball's CRDs are not installed")
-	case !strings.Contains(" "+strings.Join(v.ServerAPI, " ")+" ", " "+v.ClientAPI+" "):
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the cluster serves %s, and this plugin speaks %s", strings.Join(v.ServerAPI, ", "), v.ClientAPI))
-	}
-	if !strings.HasPrefix(v.Manager, "(") && v.Manager != v.Client {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does", v.Manager, v.Client))
-	}
 }

@@ -7,22 +7,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/workload"
 )
 
 // fieldManager is what the API server takes down as the writer.
 const fieldManager = "kubectl-flyball"
-
-// lookAgain is how often --wait looks whether objects are ready.
-const lookAgain = time.Second
 
 type wakeVerb struct {
 	*session
@@ -111,11 +103,18 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	}
 	effect.DryRun = v.dryRun || v.offline
 	if !effect.DryRun {
-		if err := v.write(ctx, places, until); err != nil {
+		cluster, err := v.cluster()
+		if err != nil {
+			return err
+		}
+		if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
 			return err
 		}
 		if v.wait {
-			if effect.Ready, err = v.await(ctx, w, effect, places); err != nil {
+			p := v.startProgress()
+			effect.Ready, err = effect.Await(ctx, cluster.Client, w, places, v.timeout, p.doing)
+			p.done()
+			if err != nil {
 				return err
 			}
 		}
@@ -146,79 +145,4 @@ func (v *wakeVerb) end() (time.Time, error) {
 		return t, fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
 	}
 	return t, nil
-}
-
-// resource gives what reads and writes a place.
-func resource(client dynamic.Interface, p awake.Place) dynamic.ResourceInterface {
-	if p.Namespace == "" {
-		return client.Resource(p.Resource)
-	}
-	return client.Resource(p.Resource).Namespace(p.Namespace)
-}
-
-func (v *wakeVerb) write(ctx context.Context, places []awake.Place, until time.Time) error {
-	cluster, err := v.cluster()
-	if err != nil {
-		return err
-	}
-	for _, p := range places {
-		_, err := resource(cluster.Client, p).Patch(ctx, p.Name, types.MergePatchType, awake.Patch(until, v.reason), metav1.PatchOptions{FieldManager: fieldManager})
-		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err, source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace})
-		}
-		if err != nil {
-			return fmt.Errorf("annotate %s: %w", p, err)
-		}
-	}
-	return nil
-}
-
-// await waits until the objects named are awake and ready.
-func (v *wakeVerb) await(ctx context.Context, w *source.World, effect *awake.Effect, places []awake.Place) (ready []string, err error) {
-	memory, err := w.Memory()
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := v.cluster()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
-	shown := v.startProgress()
-	defer shown.done()
-	for _, p := range places {
-		if p.Ref() == (workload.Ref{}) {
-			continue
-		}
-		adapter := memory.Kind(p.Ref().GroupKind).Adapter
-		isReady := func() (bool, string) {
-			obj, err := resource(cluster.Client, p).Get(ctx, p.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			raw, err := obj.MarshalJSON()
-			if err != nil {
-				return false, err.Error()
-			}
-			if why := effect.Unwritten(p.Ref(), raw); why != "" {
-				return false, why
-			}
-			return adapter.Ready(raw)
-		}
-		for {
-			ok, why := isReady()
-			if ok {
-				ready = append(ready, p.String())
-				break
-			}
-			shown.doing("waiting for " + p.String() + ": " + why)
-			select {
-			case <-ctx.Done():
-				return nil, fmt.Errorf("%s is kept awake but not ready after %s: %s", p, v.timeout, why)
-			case <-time.After(lookAgain):
-			}
-		}
-	}
-	return ready, nil
 }

@@ -105,7 +105,7 @@ func (n *Recorder) announce(a announcement) {
 	if t == nil {
 		t = &told{since: n.wall(), told: map[string]struct{}{}}
 		n.told[key] = t
-		time.AfterFunc(quietFor, n.poke)
+		time.AfterFunc(quietFor, func() { poke(n.signal) })
 	}
 	if _, repeated := t.told[a.same]; repeated || len(t.told) >= maxTold {
 		t.rest, t.last = t.rest+1, a

@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"context"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -42,6 +43,8 @@ type Recorder struct {
 	creators map[types.UID]creator
 	told     map[occasion]*told
 	signal   chan struct{}
+	// appeared is poked when an exception is seen of which it has still to be written who made it.
+	appeared chan struct{}
 
 	// wall is the clock of this machine, by which events are held back; instance is which manager tells.
 	wall     func() time.Time
@@ -68,7 +71,7 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 		host = "unknown"
 	}
 	n := &Recorder{client: cached, metrics: m, world: w, now: now, wall: time.Now, instance: reporter + "-" + host, log: log,
-		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, told: map[occasion]*told{}, signal: make(chan struct{}, 1)}
+		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, told: map[occasion]*told{}, signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)
 	return n
 }
@@ -83,6 +86,10 @@ func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			n.metrics.forgetPolicy(p.ID)
+			continue
+		}
+		if _, waiting := n.creators[p.New.Object.GetUID()]; waiting {
+			poke(n.appeared)
 		}
 	}
 }
@@ -106,7 +113,7 @@ func (n *Recorder) Judged(j admit.Judgement) {
 	for _, a := range n.judgedEvents(&j) {
 		n.announce(a)
 	}
-	n.poke()
+	poke(n.signal)
 }
 
 func nameOf(r *freeze.Request) string {
@@ -177,12 +184,12 @@ func (n *Recorder) Guarded(g admit.Guarded) {
 	if g.Verb == admit.VerbExcept && g.What == "create" {
 		n.creators[types.UID(g.UID)] = creator{exception: g.Policy, user: g.User, at: g.At}
 	}
-	n.poke()
+	poke(n.signal)
 }
 
-func (n *Recorder) poke() {
+func poke(signal chan<- struct{}) {
 	select {
-	case n.signal <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
@@ -192,6 +199,9 @@ func (n *Recorder) NeedLeaderElection() bool { return false }
 
 // Start writes what was noted until the context ends, and once more what is left then.
 func (n *Recorder) Start(ctx context.Context) error {
+	var creators sync.WaitGroup
+	defer creators.Wait()
+	creators.Go(func() { n.followCreators(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -202,7 +212,7 @@ func (n *Recorder) Start(ctx context.Context) error {
 		case <-n.signal:
 		}
 		if n.flush(ctx) {
-			time.AfterFunc(writeInterval, n.poke)
+			time.AfterFunc(writeInterval, func() { poke(n.signal) })
 		}
 		select {
 		case <-ctx.Done():
@@ -217,10 +227,6 @@ func (n *Recorder) flush(ctx context.Context) (left bool) {
 	n.tellRest()
 	denials, queue := n.denials, n.queue
 	n.denials, n.queue = map[workload.Policy]*denied{}, nil
-	creators := make(map[types.UID]creator, len(n.creators))
-	for uid, c := range n.creators {
-		creators[uid] = c
-	}
 	n.mu.Unlock()
 	for _, r := range queue {
 		if !n.tell(ctx, r) && n.now().Before(r.until) {
@@ -237,6 +243,27 @@ func (n *Recorder) flush(ctx context.Context) (left bool) {
 			left = true
 		}
 	}
+	return n.recordCreators(ctx) || left
+}
+
+// followCreators writes who made an exception as soon as that is seen, and does not wait for the next round: until then only this replica
+// knows.
+func (n *Recorder) followCreators(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.appeared:
+			n.recordCreators(ctx)
+		}
+	}
+}
+
+// recordCreators writes who made exceptions and reports whether some are left to be tried again.
+func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
+	n.mu.Lock()
+	creators := maps.Clone(n.creators)
+	n.mu.Unlock()
 	for uid, c := range creators {
 		done, err := n.recordCreator(ctx, uid, c)
 		if err != nil {

@@ -243,6 +243,30 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	}
 }
 
+// TestFromOffToAuto: Off says where it would end, and Auto begins from what there is, by steps.
+func TestFromOffToAuto(t *testing.T) {
+	off := compile(t, `{}`)
+	m := mind(t, off)
+	there := live(t, m, own(), 3*24*time.Hour).Advice.Amounts[amountOf("app", workload.CPU)]
+	m = compile(t, `{mode: Auto}`).Tuner().Adopt(m)
+	seen := own()
+	last := int64(1000)
+	for i := range 24 * 60 {
+		seen.Now, seen.Since = noon.Add(time.Duration(i)*time.Minute), noon
+		observe(m, seen.Now)
+		a := m.Decide(seen).Advice
+		seen.Ready = max(5, int(*a.Min))
+		now := a.Amounts[amountOf("app", workload.CPU)]
+		if float64(now) < 0.8*float64(last)-1 {
+			t.Fatalf("after %d minutes it goes from %dm to %dm", i, last, now)
+		}
+		last = now
+	}
+	if there >= 500 || last >= 500 {
+		t.Errorf("off says %dm, and a day later auto is at %dm", there, last)
+	}
+}
+
 // TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
 func TestAnEditByTheOwnerCounts(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)

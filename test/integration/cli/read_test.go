@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -41,7 +42,7 @@ type change struct {
 
 var _ = Describe("Verbs that read", func() {
 	var ns string
-	verbs := func() [][]string {
+	reading := func() [][]string {
 		return [][]string{
 			{"status", "-n", ns}, {"explain", "deployment/web", "-n", ns}, {"explain", "cj/report", "-n", ns, "-o", "json"},
 			{"plan", "-n", ns, "--for", "1d"}, {"can-i", "rollout", "deploy/web", "-n", ns}, {"freezes", "-n", ns}, {"freezes", "deploy/web", "-n", ns},
@@ -51,18 +52,12 @@ var _ = Describe("Verbs that read", func() {
 	BeforeEach(func() {
 		ns = suite.Namespace(ctx, env)
 		apply(shop, ns)
-		DeferCleanup(func() {
-			policy := &unstructured.Unstructured{}
-			policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "flyball.dev", Version: "v1alpha1", Kind: "Schedule"})
-			policy.SetNamespace(ns)
-			policy.SetName("nights")
-			suite.Remove(ctx, env, policy)
-		})
+		DeferCleanup(removeNights, ns)
 		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
 	})
 
 	It("need no more than the rights to read", func() {
-		for _, args := range verbs() {
+		for _, args := range reading() {
 			got := run("viewer", "", args...)
 			Expect(got.Code).To(BeElementOf(0, 2), "%v: %s", args, got.ErrOut)
 			Expect(got.ErrOut).To(BeEmpty(), "%v", args)
@@ -73,7 +68,7 @@ var _ = Describe("Verbs that read", func() {
 	})
 
 	It("name the rights that are missing and show nothing", func() {
-		for _, args := range verbs() {
+		for _, args := range reading() {
 			got := run("nobody", "", args...)
 			want := 1
 			if args[0] == "can-i" {
@@ -111,6 +106,21 @@ var _ = Describe("Verbs that read", func() {
 		}
 	})
 
+	It("plan with a policy in place of the one that is there, which keeps what is not said of it", func() {
+		Expect(run("alice:people", "", "wake", "schedule/nights", "-n", ns, "--until", "2026-03-02T22:00:00Z").Code).To(Equal(0))
+		later := strings.Replace(fmt.Sprintf(shop[strings.LastIndex(shop, "---"):], ns), "0 8 * * *", "0 9 * * *", 1)
+		got := run("viewer", later, "plan", "deployment/web", "-n", ns, "--for", "1d", "-f", "-", "-o", "json")
+		Expect(got.Code).To(Equal(2), got.ErrOut)
+		var planned struct {
+			Changes []struct {
+				Diff string
+				At   time.Time
+			}
+		}
+		Expect(json.Unmarshal([]byte(got.Out), &planned)).To(Succeed())
+		Expect(planned.Changes).To(HaveLen(2), "it wakes later, and sleeps when it did: %s", got.Out)
+	})
+
 	It("check the installation, and adapters", func() {
 		got := run("", "", "doctor", "-n", ns)
 		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
@@ -142,6 +152,12 @@ var _ = Describe("Verbs that read", func() {
 		))
 	})
 })
+
+// removeNights removes the schedule of shop.
+func removeNights(ns string) {
+	GinkgoHelper()
+	suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "nights")})
+}
 
 // value is the JSON text of the field that a change is about, as it is now.
 func value(ns string, c change) string {

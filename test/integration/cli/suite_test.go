@@ -57,7 +57,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: cli-view}
 rules:
-- {apiGroups: ["", apps, batch, autoscaling], resources: [namespaces, deployments, statefulsets, cronjobs, horizontalpodautoscalers], verbs: [get, list, watch]}
+- {apiGroups: [""], resources: [namespaces, pods, configmaps, services], verbs: [get, list, watch]}
+- {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [get, list, watch]}
 - {apiGroups: [flyball.dev], resources: ["*"], verbs: [get, list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

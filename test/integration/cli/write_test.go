@@ -19,9 +19,7 @@ var _ = Describe("Verbs that write", func() {
 	BeforeEach(func() {
 		ns = suite.Namespace(ctx, env)
 		apply(shop, ns)
-		DeferCleanup(func() {
-			suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "nights")})
-		})
+		DeferCleanup(removeNights, ns)
 		clock.SetTime(noon.Add(10 * time.Hour))
 		Eventually(asleep).Should(Equal("true"))
 	})

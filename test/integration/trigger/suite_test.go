@@ -24,7 +24,7 @@ var (
 
 func TestTrigger(t *testing.T) { suite.Run(t, "Trigger") }
 
-var _ = suite.Witness(1, 1)
+var _ = suite.Witness(150, 40)
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()

@@ -1,0 +1,96 @@
+package checkup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Versions are those of this plugin, of the manager, and of the API.
+type Versions struct {
+	Client string `json:"client"`
+	// ClientAPI is the version of the API that this build speaks, ServerAPI those that the cluster serves.
+	ClientAPI  string   `json:"clientAPI"`
+	ServerAPI  []string `json:"serverAPI,omitempty"`
+	Manager    string   `json:"manager,omitempty"`
+	Kubernetes string   `json:"kubernetes,omitempty"`
+	Warnings   []string `json:"warnings,omitempty"`
+}
+
+// Names implements report.Finding.
+func (v Versions) Names() []string { return []string{v.Client} }
+
+// Text implements report.Finding.
+func (v Versions) Text(w *report.Writer) {
+	rows := [][]report.Cell{report.Row("client", v.Client, "API "+v.ClientAPI)}
+	if v.Kubernetes != "" {
+		rows = append(rows, report.Row("manager", v.Manager, "API "+strings.Join(v.ServerAPI, ", ")), report.Row("kubernetes", v.Kubernetes))
+	}
+	w.Grid("", nil, rows)
+	for _, text := range v.Warnings {
+		w.Line("%s", w.Styled("warning: "+text, report.Warn))
+	}
+}
+
+// Ask fills in what a cluster says, and compares.
+func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespace string) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	info, err := clients.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the cluster for its version: %w", err)
+	}
+	v.Kubernetes = info.GitVersion
+	groups, err := clients.Discovery().ServerGroups()
+	if err != nil {
+		return fmt.Errorf("ask the cluster for its API groups: %w", err)
+	}
+	for _, g := range groups.Groups {
+		if g.Name == v1alpha1.GroupVersion.Group {
+			for _, version := range g.Versions {
+				v.ServerAPI = append(v.ServerAPI, version.GroupVersion)
+			}
+		}
+	}
+	v.Manager = managerVersion(ctx, clients, flyballNamespace)
+	v.compare()
+	return nil
+}
+
+// managerVersion is the tag of the image that the manager's Deployment runs; in brackets what is known instead.
+func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) string {
+	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
+	switch {
+	case err != nil:
+		return "(not known: " + err.Error() + ")"
+	case len(list.Items) == 0 || len(list.Items[0].Spec.Template.Spec.Containers) == 0:
+		return "(there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace + ")"
+	}
+	image := list.Items[0].Spec.Template.Spec.Containers[0].Image
+	if at := strings.LastIndex(image, ":"); at > strings.LastIndex(image, "/") && !strings.Contains(image, "@") {
+		return image[at+1:]
+	}
+	return image
+}
+
+// compare warns of versions that do not fit together.
+func (v *Versions) compare() {
+	switch {
+	case len(v.ServerAPI) == 0:
+		v.Warnings = append(v.Warnings, "the cluster does not serve flyball.dev: Flyball's CRDs are not installed")
+	case !strings.Contains(" "+strings.Join(v.ServerAPI, " ")+" ", " "+v.ClientAPI+" "):
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the cluster serves %s, and this plugin speaks %s", strings.Join(v.ServerAPI, ", "), v.ClientAPI))
+	}
+	if !strings.HasPrefix(v.Manager, "(") && v.Manager != v.Client {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does", v.Manager, v.Client))
+	}
+}

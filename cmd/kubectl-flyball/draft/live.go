@@ -1,0 +1,69 @@
+package draft
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Definitions are the CustomResourceDefinitions of a cluster, as JSON.
+func Definitions(ctx context.Context, client dynamic.Interface) ([][]byte, error) {
+	list, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the cluster's CustomResourceDefinitions: %w", err)
+	}
+	var all [][]byte
+	for i := range list.Items {
+		list.Items[i].SetKind("CustomResourceDefinition")
+		raw, err := list.Items[i].MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", list.Items[i].GetName(), err)
+		}
+		all = append(all, raw)
+	}
+	return all, nil
+}
+
+// PickDefinition picks the CustomResourceDefinition of a kind by one of its names. An error names the nearest.
+func PickDefinition(crds [][]byte, name string) ([]byte, error) {
+	var names []string
+	for _, raw := range crds {
+		root := gjson.ParseBytes(raw)
+		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str, root.Get("spec.names.singular").Str}
+		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return raw, nil
+		}
+		names = append(names, own...)
+	}
+	if near := spelling.Nearest(name, names); near != "" {
+		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
+	}
+	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)
+}
+
+// Object reads one object of the kind of an adapter, which need not be applied.
+func Object(ctx context.Context, cluster source.Cluster, a *v1alpha1.Adapter, namespace, name string) ([]byte, error) {
+	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, a.Spec.Target.Versions...)
+	if err != nil {
+		return nil, fmt.Errorf("find how %s is served: %w", a.Spec.Target.Kind, err)
+	}
+	client := cluster.Client.Resource(mapping.Resource)
+	if mapping.Scope.Name() != "namespace" {
+		namespace = ""
+	}
+	obj, err := client.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", strings.ToLower(a.Spec.Target.Kind), name, err)
+	}
+	return obj.MarshalJSON()
+}

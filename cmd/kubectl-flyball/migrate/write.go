@@ -1,0 +1,99 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Unapplied names the policies that are printed and that a world does not have.
+func (out *Output) Unapplied(lists world.Lists) []string {
+	var names []string
+	for _, e := range out.Emitted {
+		p, ok := e.Object.(policy.Object)
+		if ok && !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == source.IDOf(p) }) {
+			names = append(names, source.IDOf(p).String())
+		}
+	}
+	return names
+}
+
+// Write sends the patches, and says before each what it writes. Rights that are missing are named together; everything else that fails is said of the object it concerns.
+func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*Handover, doing func(target string)) error {
+	var missing source.MissingRights
+	for _, h := range items {
+		if h.Patch == nil {
+			continue
+		}
+		if why := unready(lists, h.Policy()); why != "" {
+			h.Left = why
+			continue
+		}
+		doing(h.Target)
+		mapping, err := cluster.Mapper.RESTMapping(h.Ref().GroupKind)
+		if err != nil {
+			return fmt.Errorf("find how %s is served: %w", h.Ref().Kind, err)
+		}
+		_, err = cluster.Client.Resource(mapping.Resource).Namespace(h.Ref().Namespace).
+			Patch(ctx, h.Ref().Name, types.MergePatchType, h.Patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
+		switch {
+		case err == nil:
+			h.Done = true
+		case apierrors.IsConflict(err):
+			h.Error = "it has been changed since it was read; run the command again"
+		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "cannot patch resource"):
+			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref().Namespace}
+			h.Error = "this right is needed: " + right.String()
+			if !slices.Contains(missing, right) {
+				missing = append(missing, right)
+			}
+		default:
+			h.Error = err.Error()
+		}
+	}
+	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *Handover) bool { return h.Done }) {
+		return missing
+	}
+	return nil
+}
+
+// unready says why nothing may be taken over for a policy yet; empty: it may.
+func unready(lists world.Lists, id workload.Policy) string {
+	if id == (workload.Policy{}) {
+		return ""
+	}
+	for _, p := range lists.Policies {
+		if source.IDOf(p) != id {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		if err != nil {
+			return err.Error()
+		}
+		var status struct {
+			Status struct {
+				Conditions []metav1.Condition `json:"conditions"`
+			} `json:"status"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
+			return err.Error()
+		}
+		if c := apimeta.FindStatusCondition(status.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("%s is not Ready yet: wait until it is, or see kubectl flyball status", id)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,39 @@
+package source
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Governing are the kinds whose objects own the replicas of others.
+func (w *World) Governing() []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, a := range w.Adapters {
+		if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 && compiled.CanGovern() {
+			all = append(all, compiled.GroupKind())
+		}
+	}
+	return all
+}
+
+// Governed is the kind of what an object governs; nil: it governs nothing.
+func (w *World) Governed(ref workload.Ref) (*schema.GroupKind, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	kind, obj := memory.Kind(ref.GroupKind), memory.Object(ref)
+	if kind == nil || obj == nil {
+		return nil, nil
+	}
+	governed, ok := kind.Adapter.Governs(obj)
+	if !ok {
+		return nil, nil
+	}
+	if memory.Kind(governed.GroupKind) == nil {
+		return nil, nil // nobody can put it to sleep
+	}
+	return &governed.GroupKind, nil
+}

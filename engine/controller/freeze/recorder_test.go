@@ -1,0 +1,77 @@
+package freeze
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// storing is a client that knows one exception, once it is stored, and tells of writes of its status.
+type storing struct {
+	client.Client
+	stored *v1alpha1.FreezeException
+	wrote  chan string
+}
+
+func (s *storing) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if s.stored == nil || key.Name != s.stored.Name {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	s.stored.DeepCopyInto(into.(*v1alpha1.FreezeException))
+	return nil
+}
+
+func (s *storing) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
+
+func (s *storing) Status() client.SubResourceWriter { return statusOf{s: s} }
+
+type statusOf struct {
+	client.SubResourceWriter
+	s *storing
+}
+
+func (o statusOf) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	o.s.wrote <- obj.(*v1alpha1.FreezeException).Status.CreatedBy
+	return nil
+}
+
+// Who made an exception is written the moment that the exception is seen: a replica that is killed later has lost nothing.
+func TestWhoMadeAnExceptionIsWrittenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, _ := noting(t)
+		made := &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "hotfix", UID: types.UID("u-1")}}
+		s := &storing{wrote: make(chan string, 1)}
+		n.client = s
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- n.Start(ctx) }()
+		kind, _ := kinds.Find("FreezeException")
+		n.Guarded(admit.Guarded{Verb: admit.VerbExcept, What: "create", UID: "u-1", User: "alice", At: n.now(),
+			Policy: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}})
+		synctest.Wait() // it has been looked for, and is not there
+		time.Sleep(writeInterval / 5)
+		s.stored = made
+		begin := time.Now()
+		n.world.Update(func(tx *world.Tx) { tx.SetPolicy(kind, made) })
+		if user, took := <-s.wrote, time.Since(begin); user != "alice" || took > 0 {
+			t.Errorf("%s is written after %v", user, took)
+		}
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// asked is a verb as two people ask it: one who may view, and one who may nothing.
+type asked struct {
+	args           []string
+	viewer, nobody types.GomegaMatcher
+}
+
+// answered is a command line that has ended with a code and has told something; nothing but that where it is an error.
+func answered(code int, said ...string) types.GomegaMatcher {
+	all := []types.GomegaMatcher{HaveField("Code", code)}
+	for _, text := range said {
+		all = append(all, WithTransform(func(o outcome) string { return o.Out + o.ErrOut }, ContainSubstring(text)))
+	}
+	return And(all...)
+}
+
+// refused is one that has named a right that is missing, and has shown nothing.
+func refused(code int, right string) types.GomegaMatcher {
+	return And(answered(code, right), HaveField("Out", BeEmpty()), HaveField("ErrOut", HavePrefix("error: ")))
+}
+
+// everyVerb is every verb of the command, with what the two people get.
+func everyVerb(ns string) []asked {
+	file := filepath.Join(env.Root, "adapters/apps/Deployment/adapter.yaml")
+	cases := filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/oven")
+	lists := "list schedules.flyball.dev in namespace " + ns
+	return []asked{
+		{[]string{"status"}, answered(0, "Schedule/"+ns+"/nights"), refused(1, lists)},
+		{[]string{"explain", "deployment/web"}, answered(0, "nights asks: awake"), refused(1, lists)},
+		{[]string{"plan", "--for", "1d"}, answered(2, "/spec/replicas"), refused(1, lists)},
+		{[]string{"can-i", "rollout", "deployment/web"}, answered(0, "yes: RollOut"), refused(2, lists)},
+		{[]string{"freezes"}, answered(0, "No freeze and no maintenance window is in force."), refused(1, lists)},
+		{[]string{"wake", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
+		{[]string{"sleep", "deployment/web", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
+		{[]string{"except", "deployment/web", "--allow", "rollout", "--for", "1h", "--reason", "fix", "--dry-run"}, answered(0, "FreezeException"), refused(1, lists)},
+		{[]string{"adapter", "new", "adapters.flyball.dev"}, refused(1, "customresourcedefinitions.apiextensions.k8s.io is forbidden"), refused(1, "customresourcedefinitions.apiextensions.k8s.io is forbidden")},
+		{[]string{"adapter", "check", file}, answered(1, "problem: you may not patch deployments.apps"), answered(1, "problem: you may not")},
+		{[]string{"adapter", "try", file, "deployment/web"}, answered(0, "waking gives back exactly what was there"), refused(1, `deployments.apps "web" is forbidden`)},
+		{[]string{"adapter", "test", cases}, answered(0), answered(0)},
+		{[]string{"adapter", "rbac", file}, answered(0, "kind: ClusterRole"), answered(0, "kind: ClusterRole")},
+		{[]string{"migrate", "py-kube-downscaler"}, answered(0, "Nothing is left behind."), refused(1, "list deployments.apps in namespace "+ns)},
+		{[]string{"doctor"}, answered(0, "webhook: not checked"), refused(1, lists)},
+		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "(not known: ")},
+	}
+}
+
+var _ = Describe("Every verb", func() {
+	It("answers who may view as far as that goes, and tells who may nothing which right is missing", func() {
+		ns := suite.Namespace(ctx, env)
+		apply(shop, ns)
+		DeferCleanup(removeNights, ns)
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+		var put []string
+		for _, a := range everyVerb(ns) {
+			args := append(a.args[:len(a.args):len(a.args)], "-n", ns)
+			By(strings.Join(args, " "))
+			Expect(run("viewer", "", args...)).To(a.viewer, "the viewer")
+			Expect(run("nobody", "", args...)).To(a.nobody, "nobody")
+			put = append(put, verbOf(a.args))
+		}
+		Expect(put).To(ConsistOf(verbs("", cli.New(cli.Env{}))))
+	})
+})
+
+// verbOf is the name of the verb of a command line.
+func verbOf(args []string) string {
+	if args[0] == "adapter" {
+		return strings.Join(args[:2], " ")
+	}
+	return args[0]
+}
+
+// verbs are the names of the commands that do something below one, but for those that cobra brings.
+func verbs(above string, cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		name := strings.TrimSpace(above + " " + c.Name())
+		switch {
+		case c.Name() == "help" || c.Name() == "completion":
+		case c.Runnable():
+			names = append(names, name)
+		default:
+			names = append(names, verbs(name, c)...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,73 @@
+package freeze
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Somebody who may write /status, and nothing else of an object.
+var _ = Describe("Who writes a status in a freeze", func() {
+	It("has no object deleted by an owner that does not exist", func() {
+		ns, alice := newNamespace(), as("alice")
+		var all []*unstructured.Unstructured
+		for _, s := range specimens() {
+			all = append(all, s.made(ns, "a"))
+		}
+		freezing(ns, "inventory", "Delete")
+		eventuallyRefused(func() error { return alice.Delete(ctx, all[0].DeepCopy(), client.DryRunAll) })
+		orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`))
+		refusals := 0
+		for _, obj := range all {
+			given := obj.DeepCopy()
+			err := alice.Status().Patch(ctx, given, orphan)
+			switch {
+			case err == nil:
+				Expect(given.GetOwnerReferences()).To(BeEmpty(), "the API server takes no owner from the status of %s", obj.GetKind())
+			case apierrors.IsNotFound(err): // the kind has no status
+			default:
+				Expect(err).To(BeRefused("denies Delete"), obj.GetKind())
+				refusals++
+			}
+		}
+		Expect(refusals).To(BeNumerically(">", 0), "some kinds take owners from a status")
+	})
+
+	It("does not end it by saying of an adapter that its kind is not served", func() {
+		ns, alice := newNamespace(), as("alice")
+		web := deployment(ns, "web")
+		Expect(env.Client.Create(ctx, web)).To(Succeed())
+		try := func() error { return patch(alice, web, toTwo, client.DryRunAll) }
+		freezing(ns, "inventory", "Scale")
+		eventuallyRefused(try)
+
+		var a v1alpha1.Adapter
+		Expect(env.Client.Get(ctx, client.ObjectKey{Name: "deployments.apps"}, &a)).To(Succeed())
+		before := a.DeepCopy()
+		DeferCleanup(func() {
+			Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(&a), &a)).To(Succeed())
+			a.Status.Conditions = before.Status.Conditions
+			Expect(env.Client.Status().Update(ctx, &a)).To(Succeed())
+			Expect(env.AwaitAdapters(ctx, "deployments.apps")).To(Succeed())
+		})
+		meta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionServed, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "forged"})
+		Expect(env.Client.Status().Update(ctx, &a)).To(Succeed())
+
+		// Another freeze has the configuration made anew, from all that is known.
+		other := newNamespace()
+		api := deployment(other, "api")
+		Expect(env.Client.Create(ctx, api)).To(Succeed())
+		freezing(other, "second", "Scale")
+		Eventually(func() error { return patch(alice, api, toTwo, client.DryRunAll) }).Should(BeRefused(fmt.Sprintf("ChangeFreeze/%s/second", other)))
+		Expect(try()).To(BeRefused())
+	})
+})

@@ -1,0 +1,93 @@
+package witness
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var (
+	dusk = time.Date(2037, 5, 13, 20, 0, 0, 0, time.UTC)
+	web  = workload.Ref{Namespace: "shop", Name: "web"}
+)
+
+// TestForetelling holds a story of what comes next against writes of the manager, and finds what is not so.
+func TestForetelling(t *testing.T) {
+	sleeps := []explain.Change{{At: dusk, Message: "replicas 3 -> 0, suspend absent -> true"}}
+	for _, test := range []struct {
+		reason string
+		next   []explain.Change
+		came   map[string]string
+		edited bool
+		wrong  bool
+	}{
+		{reason: "it came as told", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true"}},
+		{reason: "another value came", next: sleeps, came: map[string]string{"/spec/replicas": "1", "/spec/suspend": "true"}, wrong: true},
+		{reason: "half of it came", next: sleeps, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
+		{reason: "what was not told came", came: map[string]string{"/spec/replicas": "0"}, wrong: true},
+		{reason: "it came before it was told to", next: []explain.Change{{At: dusk.Add(time.Hour), Message: "replicas 3 -> 0"}}, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
+		{reason: "the ledger alone was written", came: map[string]string{}},
+		{reason: "somebody else wrote, and all is decided anew", next: sleeps, edited: true},
+	} {
+		w := &Witness{writes: &writes{}}
+		now := `{"metadata":{"resourceVersion":"2"},"spec":{"replicas":0}}`
+		if test.came != nil {
+			w.writes.all = []write{{path: "/web", before: "1", after: "2", fields: test.came}}
+		}
+		if !test.edited && test.came == nil {
+			now = `{"metadata":{"resourceVersion":"1"}}`
+		}
+		before := &scene{at: dusk.Add(-time.Hour), objects: map[workload.Ref][]byte{web: []byte(`{"metadata":{"resourceVersion":"1"},"spec":{"replicas":3}}`)}, paths: map[workload.Ref]string{web: "/web"}}
+		after := &scene{at: dusk, objects: map[workload.Ref][]byte{web: []byte(now)}}
+		if got := w.compare(before, after, web, &explain.Explanation{Next: test.next}); (got != "") != test.wrong {
+			t.Errorf("%s: %q", test.reason, got)
+		}
+	}
+}
+
+// TestWinners holds the winner of a story against the ledger.
+func TestWinners(t *testing.T) {
+	ledger := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationLedger + `":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}}}`
+	for _, test := range []struct {
+		state, winner, raw string
+		wrong              bool
+	}{
+		{"asleep", "Schedule/shop/nights", ledger, false},
+		{"asleep", "Schedule/shop/days", ledger, true},
+		{"asleep", "Schedule/shop/nights", `{}`, true},
+		{"awake", "", `{}`, false},
+	} {
+		if wrong := disagreesWithLedger(&explain.Explanation{State: test.state, Winner: test.winner}, []byte(test.raw)); (len(wrong) > 0) != test.wrong {
+			t.Errorf("%s because of %q: %s", test.state, test.winner, wrong)
+		}
+	}
+}
+
+// TestReasons holds the reason that is told against the state that the manager reports.
+func TestReasons(t *testing.T) {
+	nights := &v1alpha1.Schedule{}
+	nights.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Schedule"))
+	nights.Namespace, nights.Name, nights.Status.State = "shop", "nights", "Asleep"
+	dawn := metav1.NewTime(dusk.Add(12 * time.Hour))
+	nights.Status.NextTransitionTime = &dawn
+	w := &source.World{}
+	w.Policies = []policy.Object{nights}
+	for text, wrong := range map[string]bool{
+		"asleep since 2037-05-13T20:00:00Z, next edge 2037-05-14T08:00:00Z": false,
+		"asleep since 2037-05-13T20:00:00Z, next edge 2037-05-14T09:00:00Z": true,
+		"always asleep": false,
+	} {
+		story := &explain.Explanation{Policies: []explain.Policy{{Policy: "Schedule/shop/nights", Steps: []explain.Line{{Step: "window", Text: text}}}}}
+		if got := disagreesWithStatus(story, w); (len(got) > 0) != wrong || wrong && !strings.Contains(got[0], "Asleep") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
