@@ -6,10 +6,9 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 )
 
-const examples = `  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
-  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json
-  kubectl flyball recommend deployment/web --prometheus http://prometheus.monitoring:9090 --history 14d
-  kubectl flyball recommend sts/db --prometheus http://localhost:9090 --query 'replicas=sum(up{job="db"})'`
+const examples = `  kubectl flyball recommend deployment/web --usage web.csv
+  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
+  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb. It has the default queries, so that a reader can change them.
 func long() string {
@@ -40,7 +39,7 @@ with # are comments. Files of JSON lines have one object a line, with the same n
 
 A sample a minute is best: with less, the next minutes are not learnt, and margins are wider.
 
-Prometheus is asked a day at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
+A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, a day at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
 by the label container; replicas gives one series. $namespace, $pods and $step are filled in. cpu is in cores, memory and memory_limit
 in bytes.
 ` + queries.String() + `
