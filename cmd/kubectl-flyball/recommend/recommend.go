@@ -8,13 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
@@ -28,20 +28,21 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// ErrTooLittle says that nothing can be recommended yet. What is known was printed.
+// ErrTooLittle says that nothing can be recommended yet. What is known is printed.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
 // Surroundings are what the verb gets of the command that it belongs to.
 type Surroundings struct {
-	In io.Reader
-	// Now is the clock, Zone the zone in which instants are read and shown.
+	genericiooptions.IOStreams
+	// Now is the clock. Zone is where the zone will stand, in which instants are read and shown, once flags are read.
 	Now  func() time.Time
-	Zone func() *time.Location
+	Zone **time.Location
 	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
-	// Print writes a finding, Note tells a person what should be known of it.
+	// Print writes a finding.
 	Print func(report.Finding) error
-	Note  func(text string)
+	// TooLittle is the error where nothing can be recommended yet.
+	TooLittle error
 	// Progress begins to tell a person what goes on.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
@@ -135,7 +136,7 @@ func (v *verb) check() (o options, err error) {
 		fault("--preferred-max: %d is below 1", v.bounds.PreferredMax)
 	}
 	if v.when != "" {
-		if o.at, err = instant.Parse(v.when, v.Now(), v.Zone()); err != nil {
+		if o.at, err = instant.Parse(v.when, v.Now(), *v.Zone); err != nil {
 			fault("--at: %w", err)
 		}
 	}
@@ -178,7 +179,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, note := range w.Notes {
-		v.Note(note)
+		v.note(note)
 	}
 	memory, err := w.Memory()
 	if err != nil {
@@ -209,20 +210,20 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: v.Zone(),
+		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: *v.Zone,
 		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
 	})
 	done()
 	if err != nil {
 		return err
 	}
-	f := newFinding(s, v.profile, o.at, out, v.Zone())
+	f := newFinding(s, v.profile, o.at, out, *v.Zone)
 	f.Tortoise = from
 	if err := v.Print(f); err != nil {
 		return err
 	}
 	if f.TooLittle() {
-		return ErrTooLittle
+		return v.TooLittle
 	}
 	return nil
 }
@@ -273,7 +274,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 		Note: func(text string) {
 			if !noted[text] {
 				noted[text] = true
-				v.Note(text)
+				v.note(text)
 			}
 		},
 	}
@@ -283,6 +284,9 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	}
 	return v.known(all, s), nil
 }
+
+// note tells a person what should be known beside the answer.
+func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }
 
 // known leaves out the containers that the subject does not have, such as sidecars that something injects.
 func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
@@ -295,7 +299,7 @@ func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
 		return !ok
 	})
 	for _, name := range slices.Sorted(maps.Keys(strange)) {
-		v.Note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
+		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
 	}
 	return kept
 }
