@@ -34,7 +34,7 @@ with # are comments. Files of JSON lines have one object a line, with the same n
   cpu           mean usage of these pods, in cores: 0.25 or 250m
   memory        largest usage of one of them, in bytes: 268435456 or 256Mi
   throttled     share of the CPU demand that limits kept from being served, from 0 to 1
-  oom_kills     kills for lack of memory since the sample before; needs memory_limit
+  oom_kills     kills for lack of memory since the sample before; the limit is needed beside it
   memory_limit  the limit, in bytes or as 256Mi
 
 A sample a minute is best: with less, the next minutes are not learnt, and margins are wider.
