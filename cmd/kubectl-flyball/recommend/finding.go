@@ -124,7 +124,7 @@ func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone
 	}
 	f.Autoscaler = &Autoscaler{Min: numberOf(o.Min), Max: numberOf(o.Max), Utilisation: numberOf(o.Utilisation)}
 	if s.governor != nil {
-		f.Autoscaler.Name = s.governor.Ref.String()
+		f.Autoscaler.Name = s.governor.String()
 		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.governor.Bounds.Min, s.governor.Bounds.Max
 		if u := s.target(); u != nil {
 			f.Autoscaler.Utilisation.Own = &u.Percent

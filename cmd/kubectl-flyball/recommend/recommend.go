@@ -4,16 +4,17 @@
 package recommend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
@@ -27,20 +28,21 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// ErrTooLittle says that nothing can be recommended yet. What is known was printed.
+// ErrTooLittle says that nothing can be recommended yet. What is known is printed.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
 // Surroundings are what the verb gets of the command that it belongs to.
 type Surroundings struct {
-	In io.Reader
-	// Now is the clock, Zone the zone in which instants are read and shown.
+	genericiooptions.IOStreams
+	// Now is the clock. Zone is where the zone will stand, in which instants are read and shown, once flags are read.
 	Now  func() time.Time
-	Zone func() *time.Location
+	Zone **time.Location
 	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
-	// Print writes a finding, Note tells a person what should be known of it.
+	// Print writes a finding.
 	Print func(report.Finding) error
-	Note  func(text string)
+	// TooLittle is the error where nothing can be recommended yet.
+	TooLittle error
 	// Progress begins to tell a person what goes on.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
@@ -62,7 +64,7 @@ type verb struct {
 // profiles that there are, in the order of their caution.
 func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
-		return int(optimize.Profiles[a].Violation - optimize.Profiles[b].Violation)
+		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
 	})
 	return append(all, replay.Original)
 }
@@ -134,7 +136,7 @@ func (v *verb) check() (o options, err error) {
 		fault("--preferred-max: %d is below 1", v.bounds.PreferredMax)
 	}
 	if v.when != "" {
-		if o.at, err = instant.Parse(v.when, v.Now(), v.Zone()); err != nil {
+		if o.at, err = instant.Parse(v.when, v.Now(), *v.Zone); err != nil {
 			fault("--at: %w", err)
 		}
 	}
@@ -177,7 +179,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, note := range w.Notes {
-		v.Note(note)
+		v.note(note)
 	}
 	memory, err := w.Memory()
 	if err != nil {
@@ -191,7 +193,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	if err := s.scale(v.container, rules); err != nil {
 		return err
 	}
-	tuner, err := v.tuner(rules, target)
+	tuner, err := v.tuner(rules)
 	if err != nil {
 		return err
 	}
@@ -208,26 +210,26 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: v.Zone(),
+		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: *v.Zone,
 		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
 	})
 	done()
 	if err != nil {
 		return err
 	}
-	f := newFinding(s, v.profile, o.at, out, v.Zone())
+	f := newFinding(s, v.profile, o.at, out, *v.Zone)
 	f.Tortoise = from
 	if err := v.Print(f); err != nil {
 		return err
 	}
 	if f.TooLittle() {
-		return ErrTooLittle
+		return v.TooLittle
 	}
 	return nil
 }
 
 // tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
-func (v *verb) tuner(rules v1alpha1.TortoiseRules, target source.Target) (policy.Tuner, error) {
+func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	if rules.Profile != "" && !v.given("profile") {
 		v.profile = string(rules.Profile)
 	}
@@ -248,7 +250,7 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules, target source.Target) (policy
 		rules.Resources = slices.DeleteFunc(rules.Resources, func(r v1alpha1.TunedResources) bool { return r.Container == v.container })
 		rules.Resources = append(rules.Resources, v1alpha1.TunedResources{Container: v.container, CPU: v1alpha1.ScaleHorizontal})
 	}
-	return tunerOf(rules, target)
+	return tunerOf(rules)
 }
 
 // read gives the samples of the containers of the subject.
@@ -272,7 +274,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 		Note: func(text string) {
 			if !noted[text] {
 				noted[text] = true
-				v.Note(text)
+				v.note(text)
 			}
 		},
 	}
@@ -282,6 +284,9 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	}
 	return v.known(all, s), nil
 }
+
+// note tells a person what should be known beside the answer.
+func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }
 
 // known leaves out the containers that the subject does not have, such as sidecars that something injects.
 func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
@@ -294,7 +299,7 @@ func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
 		return !ok
 	})
 	for _, name := range slices.Sorted(maps.Keys(strange)) {
-		v.Note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
+		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
 	}
 	return kept
 }

@@ -26,12 +26,7 @@ func rulesFor(memory *world.Memory, target source.Target) (rules v1alpha1.Tortoi
 	if best == nil {
 		return rules, ""
 	}
-	switch t := best.Object.(type) {
-	case *v1alpha1.Tortoise:
-		rules = *t.Spec.TortoiseRules.DeepCopy()
-	case *v1alpha1.ClusterTortoise:
-		rules = *t.Spec.TortoiseRules.DeepCopy()
-	}
+	rules, _ = tortoise.RulesOf(best.Object)
 	return rules, best.ID.String()
 }
 
@@ -44,14 +39,11 @@ func selects(memory *world.Memory, p *world.Policy, target source.Target) (found
 	return found
 }
 
-// tunerOf compiles rules into what tunes one target.
-func tunerOf(rules v1alpha1.TortoiseRules, target source.Target) (policy.Tuner, error) {
-	t := &v1alpha1.Tortoise{Spec: v1alpha1.TortoiseSpec{TortoiseRules: rules}}
-	t.Namespace, t.Name = target.Namespace, "recommend"
-	t.Spec.Target.Names = []string{target.Name}
-	p, errs := tortoise.Compile(t, tortoise.Context{})
+// tunerOf compiles rules into what tunes.
+func tunerOf(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
+	tuner, errs := tortoise.NewTuner(rules)
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("tune %s: %w", target.Ref, errs.ToAggregate())
+		return nil, fmt.Errorf("read how to tune: %w", errs.ToAggregate())
 	}
-	return p.Tuner(), nil
+	return tuner, nil
 }

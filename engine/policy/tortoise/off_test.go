@@ -49,3 +49,18 @@ func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 		t.Error("it asks for memory, which is Off")
 	}
 }
+
+// TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
+func TestAnEditByTheOwnerCounts(t *testing.T) {
+	p := compile(t, `{mode: Auto}`)
+	m := mind(t, p)
+	live(t, m, own(), 3*24*time.Hour)
+	seen := own()
+	seen.Own[0].Requests.MilliCPU = 3000
+	seen.Now = noon.Add(2 * time.Minute)
+	observe(m, seen.Now)
+	found := m.Decide(seen)
+	if got := found.Advice.Amounts[amountOf("app", workload.CPU)]; got != 3000 || !found.Advice.AmountsSince.Equal(seen.Now) {
+		t.Errorf("it asks for %dm since %s", got, found.Advice.AmountsSince)
+	}
+}

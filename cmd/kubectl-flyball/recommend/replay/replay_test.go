@@ -25,11 +25,11 @@ func compiled(t *testing.T, profile string) policy.Tuner {
 	if profile == Original {
 		return nil
 	}
-	p, errs := tortoise.Compile(&v1alpha1.Tortoise{Spec: v1alpha1.TortoiseSpec{TortoiseRules: v1alpha1.TortoiseRules{Profile: v1alpha1.TortoiseProfile(profile)}}}, tortoise.Context{})
+	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Profile: v1alpha1.TortoiseProfile(profile)})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return p.Tuner()
+	return tuner
 }
 
 // recorded is a workload with a day and a night, a sample a minute.
