@@ -42,7 +42,7 @@ type place struct {
 // resources compiles what requests CPU and memory: what the spec lists, or else the containers of the pod template.
 func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if len(spec.Resources) == 0 {
-		c.containers(spec.Pods)
+		c.containerAmounts(spec.Pods)
 		return
 	}
 	names := map[string]bool{}
@@ -66,16 +66,16 @@ func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 			continue
 		}
 		when := c.predicates(here.Child("when"), r.When, c.d)
-		c.component(p, r.Name, when, r.Requests, false)
+		c.resourceAmounts(p, r.Name, when, r.Requests, false)
 		if r.Limits != nil {
-			c.component(p, r.Name, when, *r.Limits, true)
+			c.resourceAmounts(p, r.Name, when, *r.Limits, true)
 		}
 	}
 }
 
-// containers are the default: the containers of the pod template, and those of its init containers that run beside them. Nothing is
-// added to the uses: a kind whose template is of another shape has no components, and nothing is wrong with it.
-func (c *compiler) containers(pods *v1alpha1.Pods) {
+// containerAmounts compiles the default: the amounts of the containers of the pod template, and of those init containers that run beside
+// them. Nothing is added to the uses: a kind whose template is of another shape has no components, and nothing is wrong with it.
+func (c *compiler) containerAmounts(pods *v1alpha1.Pods) {
 	if pods == nil || pods.Immutable || c.a.template.Len() == 0 {
 		return
 	}
@@ -96,16 +96,16 @@ func (c *compiler) containers(pods *v1alpha1.Pods) {
 			absent string
 		}{{"requests", false, "0"}, {"limits", true, ""}} {
 			for _, name := range []workload.Resource{workload.CPU, workload.Memory} {
-				count := each.Field("resources").Field(part.field).Field(string(name))
-				c.addAmount(amount{kind: workload.AmountRequest, limit: part.limit, resource: name, absent: part.absent, each: &count}, each,
+				p := each.Field("resources").Field(part.field).Field(string(name))
+				c.addAmount(amount{kind: workload.AmountRequest, limit: part.limit, resource: name, absent: part.absent, each: &p}, each,
 					each.Field("name"))
 			}
 		}
 	}
 }
 
-// component compiles the requests or the limits of one entry of spec.resources.
-func (c *compiler) component(p place, name string, when []predicate, amounts v1alpha1.Amounts, limit bool) {
+// resourceAmounts compiles the requests or the limits of one entry of spec.resources.
+func (c *compiler) resourceAmounts(p place, name string, when []predicate, amounts v1alpha1.Amounts, limit bool) {
 	at := p.at.Child("requests")
 	if limit {
 		at = p.at.Child("limits")

@@ -115,6 +115,30 @@ func TestWhoseRequest(t *testing.T) {
 	}
 }
 
+// TestACorrectedRequestKeepsTheOwnersRatio writes request and limit at once, by what both were before.
+func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
+	enforced := asking(webCPU, 1000)
+	claim := enforced.Amounts[webCPU]
+	claim.Enforce = true
+	enforced.Amounts[webCPU] = claim
+	for _, theirs := range []string{"", `"300m"`} {
+		s := newServer(object(pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`)))
+		s.settle(t, a, enforced)
+		s.set(at, theirs)
+		before := s.writes
+		s.settle(t, a, enforced)
+		if want := pod(`{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}`); !path.Equal(want, s.spec()) || s.writes != before+1 {
+			t.Errorf("%q is corrected by %d writes: %s", theirs, s.writes-before, s.spec())
+		}
+		s.settle(t, a, workload.Plan{})
+		if want := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`); !path.Equal(want, s.spec()) {
+			t.Errorf("given back: %s", s.spec())
+		}
+	}
+}
+
 // TestAmountsAreKeptWhereTheyAreAskedFor keeps nothing of containers where no policy sets requests, and gives back all the same: containers
 // are found by their names then.
 func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {

@@ -143,6 +143,21 @@ func TestMadeContainersGo(t *testing.T) {
 	}
 }
 
+// TestADefaultThatIsClaimedStays although the container goes that it came with: to claim what is there is a claim as well.
+func TestADefaultThatIsClaimedStays(t *testing.T) {
+	a := compiled(t, poweredYAML, Keys{})
+	s := newTrackingServer(object(`{}`), worlds["Powered"].defaults)
+	s.settle(t, a, holding())
+	before := s.writes
+	s.settle(t, a, workload.Plan{Min: number(3)})
+	if want := `{"power":{"level":3,"fan":{"speed":2}}}`; !path.Equal(want, s.spec()) || s.writes != before+1 {
+		t.Errorf("claimed in %d writes: %s", s.writes-before, s.spec())
+	}
+	if s.settle(t, a, workload.Plan{}); !path.Equal(`{}`, s.spec()) || len(s.ledger(t, a)) > 0 {
+		t.Errorf("given back: %s", s.spec())
+	}
+}
+
 // TestAnOwnersValueStaysInAContainerThatWasMade: once Flyball has given it back, managed fields say that Flyball wrote it.
 func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 	a := compiled(t, allocatedYAML, Keys{Amounts: true})

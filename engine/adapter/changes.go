@@ -13,9 +13,9 @@ import (
 // Subresources are those, besides scale, whose updates carry the whole object and are classified like edits of it.
 func (a *Adapter) Subresources() []string { return slices.Clone(a.subresources) }
 
-// whole is the action of an object that is created or deleted, or none where the adapter says that the kind's objects come
-// and go with others.
-func (a *Adapter) whole(object []byte, action workload.Change) workload.Change {
+// lifecycleAction is the action of an object that is created or deleted, or none where the adapter says that the kind's objects
+// come and go with others.
+func (a *Adapter) lifecycleAction(object []byte, action workload.Change) workload.Change {
 	read := func(s *slot) string {
 		found, err := s.path.Get(object)
 		if err != nil || found.Raw() == "null" {

@@ -20,9 +20,9 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 	case len(before) == 0 && len(after) == 0:
 		return 0
 	case len(before) == 0:
-		return a.whole(after, workload.ChangeCreate)
+		return a.lifecycleAction(after, workload.ChangeCreate)
 	case len(after) == 0:
-		return a.whole(before, workload.ChangeDelete)
+		return a.lifecycleAction(before, workload.ChangeDelete)
 	}
 	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.changes}, a.changes.action)
 }
@@ -30,9 +30,9 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 // ledgerPath is where gjson finds the ledger.
 var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
 
-// Ordered says what an edit of the ledger by somebody else brings about: whoever writes one tells Flyball what to give back,
-// which can be any field that the adapter sets. To drop it gives nothing back.
-func Ordered(before, after []byte) workload.Change {
+// LedgerEditMeans says what an edit of the ledger by somebody else does, as a set of actions: whoever writes one tells Flyball what to give
+// back, which can be any field that the adapter sets. The empty set: the ledger is as it was, or goes, and nothing is given back.
+func LedgerEditMeans(before, after []byte) workload.Change {
 	if !bytes.Contains(after, []byte(v1alpha1.AnnotationLedger)) {
 		return 0
 	}

@@ -137,7 +137,7 @@ func TestOrdered(t *testing.T) {
 		{"a ledger that changes", with(`"{}"`), with(`"{ }"`), all},
 		{"a ledger that goes", with(`"{}"`), none, 0},
 	} {
-		if got := Ordered(test.before, test.after); got != test.want {
+		if got := LedgerEditMeans(test.before, test.after); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}

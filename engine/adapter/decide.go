@@ -21,10 +21,8 @@ type decision struct {
 	// write says that value is written; empty removes the field.
 	write bool
 	value string
-	// made is the Made of the entry whose original is written.
-	made uint8
-	// alone is the Alone of the author of that entry.
-	alone uint8
+	// made and alone are, where an original is written, the Made of its entry and the Alone of the entry's author.
+	made, alone uint8
 	// viaScale says that the write goes through /scale.
 	viaScale bool
 	// overridden says that somebody else's value is respected; corrected, that it is written over.
@@ -35,6 +33,9 @@ type decision struct {
 // decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
 // a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
+	if l == nil && w.once == "" && w.field.Exists() && v.newOriginal(w) == "" {
+		return v.takenOver(w) // what is there came with a container that Flyball made, and would go with it
+	}
 	switch outcomeOf(s) {
 	case keepEntry:
 		return v.keep(l)
@@ -101,7 +102,7 @@ func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	d.after = &workload.Entry{
 		Pointer: w.pointer, Was: v.newOriginal(w), Set: w.value, By: d.by, Since: w.since,
-		Made: v.made(w.pointer, w.field), Pending: w.viaScale,
+		Made: v.outermostMade(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
 		d.after.Element, d.after.Position, d.after.Beside = w.element.Name, w.element.Name == "", v.beside(w)
@@ -297,9 +298,9 @@ func towards(from, to string) workload.Direction {
 	return workload.DirectionDown
 }
 
-// made is, where parents of the field are missing, the number of leading tokens that exist, plus one. Parents that are
+// outermostMade is the Made of a new entry: the number of tokens of the outermost parent that is missing; 0: none is. Parents that are
 // only there because an earlier entry made them count as missing, so that whoever goes last takes them away.
-func (v *view) made(pointer string, f workload.Field) uint8 {
+func (v *view) outermostMade(pointer string, f workload.Field) uint8 {
 	tokens := path.Pointer(pointer).Tokens()
 	var made uint8
 	if int(f.Depth) < len(tokens)-1 {

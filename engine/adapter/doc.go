@@ -7,9 +7,10 @@
 //
 // # How one field is decided
 //
-// Every field that a plan claims or that the ledger lists is decided on its own. ledgerField.stateOf says what the field
-// holds in relation to what Flyball has written there, claimedSituation and releasedSituation add who claims it and what is
-// wanted, and the decision table (situation.go) has one row for every situation. Each outcome of the table is one function (decide.go).
+// Every field that a plan claims or that the ledger lists is decided on its own. The state table (state.go) says what the field
+// holds in relation to its entry. claimedSituation and releasedSituation add who claims it and what is wanted, and the decision
+// table (situation.go) has one row for every situation. Each outcome of the table is one function (decide.go). What depends on
+// several fields follows: which containers are counted as made (disclaimContainersIn) and which of them go (patch.go).
 //
 // # Who has written a field
 //

@@ -38,7 +38,7 @@ func TestMade(t *testing.T) {
 		for _, e := range c.entries {
 			v.entries = append(v.entries, ledgerField{entry: e})
 		}
-		if got := v.made(c.pointer, workload.Field{Depth: c.depth}); got != c.want {
+		if got := v.outermostMade(c.pointer, workload.Field{Depth: c.depth}); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -19,7 +19,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 		if at[i].kind != unmatched {
 			continue
 		}
-		m := elementMatch{obj: obj, at: at, named: map[string][]int{}, placed: map[string]int{}, taken: map[int]bool{}, beside: map[string]bool{}, sizes: map[int]int{}}
+		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, beside: map[string]bool{}, sizes: map[int]int{}}
 		m.gather(a, i)
 		if len(m.entries)*len(m.elements) > maxMatches {
 			for _, e := range m.entries {
@@ -42,13 +42,13 @@ type elementMatch struct {
 	at  []location
 	// entries are those of the list, as places in the ledger; elements are those that may be meant, as places in Object.Elements.
 	entries, elements []int
-	// named and placed find elements by name and by pointer.
-	named  map[string][]int
-	placed map[string]int
-	taken  map[int]bool
-	// beside are the names of elements that no entry is about; the empty name is that of those without one.
+	// withName and atPointer find elements; taken are those that an entry was matched with.
+	withName  map[string][]int
+	atPointer map[string]int
+	taken     map[int]bool
+	// beside are the names of elements that no entry is about, as the entries remember (Entry.Beside); the empty name is that of those without one.
 	beside map[string]bool
-	// sizes are the numbers of elements, by component.
+	// sizes are the numbers of elements that `each` yields, by component: several components may be read of one list.
 	sizes map[int]int
 }
 
@@ -78,11 +78,11 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 		if !slices.ContainsFunc(lists, func(l eachPaths) bool { return l.component == int(e.Component) }) {
 			continue
 		}
-		if _, seen := m.placed[e.Pointer]; seen {
+		if _, seen := m.atPointer[e.Pointer]; seen {
 			continue
 		}
-		m.placed[e.Pointer] = k
-		m.named[e.Name] = append(m.named[e.Name], k)
+		m.atPointer[e.Pointer] = k
+		m.withName[e.Name] = append(m.withName[e.Name], k)
 		m.elements = append(m.elements, k)
 		if !e.Outside {
 			m.sizes[int(e.Component)]++
@@ -93,11 +93,13 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 func (m *elementMatch) entry(i int) *workload.Entry     { return &m.obj.Ledger[i] }
 func (m *elementMatch) element(k int) *workload.Element { return &m.obj.Elements[k] }
 
+// found matches an entry with an element.
 func (m *elementMatch) found(i, k int) {
 	m.at[i], m.taken[k] = location{inElement, k}, true
 }
 
-// holds says whether an element holds what an entry has set, and can be meant by it.
+// holds says whether an element holds what an entry has set, and can be meant by it: one that `each` does not yield can only by its
+// pointer or its name.
 func (m *elementMatch) holds(i, k int) bool {
 	return sameValue(m.element(k).Raw, m.entry(i).Set, isAmount(m.element(k))) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
 }
@@ -113,7 +115,7 @@ func (m *elementMatch) byName() {
 		if m.entry(i).Element == "" {
 			continue
 		}
-		named := m.named[m.entry(i).Element]
+		named := m.withName[m.entry(i).Element]
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
@@ -134,7 +136,7 @@ func (m *elementMatch) byName() {
 	for again := true; again; {
 		again = false
 		several = slices.DeleteFunc(several, func(i int) bool {
-			left := pick(m.named[m.entry(i).Element], func(k int) bool { return !m.taken[k] && m.holds(i, k) })
+			left := pick(m.withName[m.entry(i).Element], func(k int) bool { return !m.taken[k] && m.holds(i, k) })
 			if len(left) != 1 {
 				return false
 			}
@@ -148,7 +150,7 @@ func (m *elementMatch) byName() {
 // isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
 // was set, and is nobody else's, while the one with the name does not. Somebody has given its name away.
 func (m *elementMatch) isRenamed(i, named int) bool {
-	k, there := m.placed[m.entry(i).Pointer]
+	k, there := m.atPointer[m.entry(i).Pointer]
 	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBeside(k) &&
 		!slices.ContainsFunc(m.entries, func(o int) bool { return m.entry(o).Element == m.element(k).Name })
 }
@@ -156,7 +158,7 @@ func (m *elementMatch) isRenamed(i, named int) bool {
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
 func (m *elementMatch) byPlace() {
 	for _, i := range m.entries {
-		k, there := m.placed[m.entry(i).Pointer]
+		k, there := m.atPointer[m.entry(i).Pointer]
 		// One that has got a name since, and another value, may have come here from elsewhere in the list.
 		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
 			m.found(i, k)
@@ -168,7 +170,7 @@ func (m *elementMatch) byPlace() {
 		if m.at[i].kind != unmatched {
 			continue
 		}
-		k, there := m.placed[m.entry(i).Pointer]
+		k, there := m.atPointer[m.entry(i).Pointer]
 		switch {
 		case !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }):
 			m.at[i] = location{kind: nowhere} // no element holds the value: it is gone, or somebody has changed it
@@ -181,14 +183,15 @@ func (m *elementMatch) byPlace() {
 		}
 	}
 	for _, i := range placed {
-		k := m.placed[m.entry(i).Pointer]
+		k := m.atPointer[m.entry(i).Pointer]
 		if !slices.ContainsFunc(lost, func(o int) bool { return m.holds(o, k) }) {
 			m.found(i, k) // no other entry can be about it
 		}
 	}
 }
 
-// isPlaceKept says of the entry of an element without a name whether its list has as many elements as when it was written.
+// isPlaceKept says of the entry of an element without a name whether its list has as many elements as when the entry was written: then
+// places are what they were. Which of the components of the list the entry is of does not matter.
 func (m *elementMatch) isPlaceKept(i int) bool {
 	n, ok := natural(m.entry(i).Beside)
 	return ok && m.entry(i).Position && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
@@ -197,7 +200,7 @@ func (m *elementMatch) isPlaceKept(i int) bool {
 // isBeside says whether an element is known to be none of those that entries are about.
 func (m *elementMatch) isBeside(k int) bool {
 	name := m.element(k).Name
-	return name != "" && m.beside[name] && len(m.named[name]) == 1
+	return name != "" && m.beside[name] && len(m.withName[name]) == 1
 }
 
 // mayBeBeside says whether an element without a name may be one that no entry is about: there was such a one with the same value.
@@ -208,6 +211,7 @@ func isAmount(e *workload.Element) bool {
 	return e.Component >= amountElements && e.Component < lowEnds
 }
 
+// pick gives those that fit.
 func pick(from []int, fits func(int) bool) []int {
 	var all []int
 	for _, k := range from {
@@ -218,8 +222,8 @@ func pick(from []int, fits func(int) bool) []int {
 	return all
 }
 
-// mayHold says whether a pointer is that of a count in the list, whatever its filters say.
-func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.count.Steps(), tokens) }
+// mayHold says whether a pointer is that of a value in the list, whatever its filters say.
+func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
 // beside is what helps to find the element of a new entry again (Entry.Beside).
 func (v *view) beside(w *want) string {
@@ -266,6 +270,7 @@ func (v *view) nameCounts() map[elementName]int {
 	return counts
 }
 
+// elementName is a name among the elements of a component.
 type elementName struct {
 	component uint8
 	name      string

@@ -164,7 +164,7 @@ func (v *view) original(s *slot) string {
 	return v.originals[s.index]
 }
 
-// originalOf is the owner's count in a list element.
+// originalOf is the owner's value in a list element, as JSON text; empty if there is none.
 func (v *view) originalOf(element int) string {
 	for i := range v.entries {
 		if l := &v.entries[i]; l.location == (location{inElement, element}) && l.state == fieldSet {

@@ -10,7 +10,7 @@ import (
 
 // list is what was met under one `each`: values, and for each field that names elements what it holds, both in the order of elements.
 type list struct {
-	counts []member
+	values []member
 	names  [][]member
 }
 
@@ -24,7 +24,7 @@ type member struct {
 // take keeps a match of the path at a place in eachPaths.paths.
 func (l *list) take(r *reading, i int, m path.Match) {
 	if i == 0 {
-		l.counts = append(l.counts, r.member(m))
+		l.values = append(l.values, r.member(m))
 		return
 	}
 	for len(l.names) < i {
@@ -71,31 +71,34 @@ func (r *reading) addElements(raw []byte) error {
 	return nil
 }
 
+// addList adds the elements of one list to the object: those that `each` does not yield where outside is true, and only such as are not
+// there already.
 func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
-	at := make([]int, len(l.names)) // how far the names are read
-	for _, count := range l.counts {
-		e := workload.Element{Component: uint8(each.component), Index: uint16(max(count.index, 0)), Pointer: count.pointer, Outside: outside}
+	at := make([]int, len(l.names))
+	for _, value := range l.values {
+		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside}
 		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
 			continue
 		}
-		r.name(&e, each, l, at)
-		if _, isIndex := natural(count.key); len(each.names) == 0 && !isIndex {
-			e.Name = r.in.String(count.key)
+		r.nameElement(&e, each, l, at)
+		if _, isIndex := natural(value.key); len(each.names) == 0 && !isIndex {
+			e.Name = r.in.String(value.key)
 		}
-		if !count.Exists() {
+		if !value.Exists() {
 			var err error
-			if count.Field, err = fieldAt(raw, count.pointer); err != nil {
+			if value.Field, err = fieldAt(raw, value.pointer); err != nil {
 				return err
 			}
 		}
-		e.Field = count.Field
+		e.Field = value.Field
 		r.Object.Elements = append(r.Object.Elements, e)
 	}
 	return nil
 }
 
-// name finds the names of an element, behind those read so far: they are in the order of elements, as the values are.
-func (r *reading) name(e *workload.Element, each *eachPaths, l *list, at []int) {
+// nameElement puts the name of an element into it. at says how far the names are read, and is moved on: they are in the order of
+// elements, as the values are.
+func (r *reading) nameElement(e *workload.Element, each *eachPaths, l *list, at []int) {
 	element := leading(e.Pointer, each.elements)
 	var parts []string
 	for k, names := range l.names {

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,33 +28,52 @@ func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 	if err := a.projection.set.Extract(raw, r.take); err != nil {
 		return nil, fmt.Errorf("project a %s: %w", a.gk.Kind, err)
 	}
-	err := r.Finish()
-	if err == nil && r.Object.Name == "" {
-		return nil, fmt.Errorf("project a %s: it has no metadata.name", a.gk.Kind)
-	}
-	if err == nil {
-		err = r.disownCopy(raw, a.gk.Kind)
-	}
-	r.setDepths()
-	if err == nil {
-		err = r.addElements(raw)
-	}
-	if err == nil {
-		err = a.addUnwritten(raw, r.Object)
-	}
-	if err == nil && len(r.Object.Ledger) > 0 {
-		r.Object.Requests, err = a.requests(raw)
-	}
-	if err == nil {
-		err = a.addMembers(raw, r.Object)
-	}
-	if err == nil {
-		a.addAuthors(raw, r.Object)
+	err := a.finish(&r, raw)
+	if errors.Is(err, errNoName) {
+		return nil, fmt.Errorf("project a %s: %w", a.gk.Kind, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("project %s %s/%s: %w", a.gk.Kind, r.Object.Namespace, r.Object.Name, err)
 	}
 	return r.Object, nil
+}
+
+var errNoName = errors.New("it has no metadata.name")
+
+// finish completes the object of a reading with what takes more than the walk.
+func (a *Adapter) finish(r *reading, raw []byte) error {
+	if err := r.Finish(); err != nil {
+		return err
+	}
+	if r.Object.Name == "" {
+		return errNoName
+	}
+	if err := r.dropLedgerOfAnother(raw, a.gk.Kind); err != nil {
+		return err
+	}
+	r.setDepths()
+	if err := r.addElements(raw); err != nil {
+		return err
+	}
+	if len(r.Object.Ledger) == 0 {
+		return nil
+	}
+	return a.addAboutLedger(raw, r.Object)
+}
+
+// addAboutLedger adds to an object with a ledger what giving back needs to know.
+func (a *Adapter) addAboutLedger(raw []byte, obj *workload.Object) (err error) {
+	if err := a.addUnwritten(raw, obj); err != nil {
+		return err
+	}
+	if obj.Requests, err = a.templateRequests(raw); err != nil {
+		return err
+	}
+	if err := a.addMembers(raw, obj); err != nil {
+		return err
+	}
+	a.addAuthors(raw, obj)
+	return nil
 }
 
 // reading is an object while it is walked.
@@ -106,9 +126,9 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 	return l, on, nil
 }
 
-// disownCopy drops a ledger that is another object's. Of a copy of that object, as of one that still has what Flyball had set there, it says
-// so: a controller that copies annotations to objects of another kind makes no copies.
-func (r *reading) disownCopy(raw []byte, kind string) error {
+// dropLedgerOfAnother drops a ledger that is another object's. An object of the same kind that has what Flyball had set on the other one is
+// a copy of that, and gets LedgerNotes.CopyOf. An object of another kind is none: controllers copy annotations to what they make.
+func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	obj, on := r.Object, r.origin
 	isOther := on.UID != "" && on.Namespace != obj.Namespace
 	if len(obj.Ledger) == 0 || !isOther && (on.Of == "" || on.Of == workload.LedgerOf(kind, obj.Name)) {
@@ -241,7 +261,7 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 // addAuthors adds what managed fields say of the ledger's entries. They say nothing of an object that was restored: its
 // fields were written in another way then.
 func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
-	if uid := obj.Notes().UID; len(obj.Ledger) == 0 || len(obj.Ledger) > maxAuthors || uid == "" || uid != obj.UID {
+	if uid := obj.Notes().UID; len(obj.Ledger) > maxAuthors || uid == "" || uid != obj.UID {
 		return
 	}
 	w, ok := readWriters(raw)

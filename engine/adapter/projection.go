@@ -74,7 +74,8 @@ type eachPaths struct {
 	component int
 	// elements is the length of the pointer of an element.
 	elements int
-	count    path.Path
+	// value is the path of what is read of each element: a count, an amount or a bound.
+	value path.Path
 	// names are the fields that name an element, together; empty: it is known by its key or its place.
 	names []path.Path
 	// lazy is true where elements are kept only of objects whose ledger speaks of elements; own reads them then.
@@ -85,8 +86,8 @@ type eachPaths struct {
 }
 
 // addEach adds the values that every element of a list has at a path.
-func (c *compiler) addEach(component int, each, count path.Path, lazy bool, names ...path.Path) {
-	e := eachPaths{component: component, elements: each.Len(), count: count, names: names, lazy: lazy}
+func (c *compiler) addEach(component int, each, value path.Path, lazy bool, names ...path.Path) {
+	e := eachPaths{component: component, elements: each.Len(), value: value, names: names, lazy: lazy}
 	if lazy {
 		e.own = path.NewSet(e.paths()...)
 	}
@@ -95,11 +96,11 @@ func (c *compiler) addEach(component int, each, count path.Path, lazy bool, name
 }
 
 // paths are the values and then the names.
-func (e *eachPaths) paths() []path.Path { return append([]path.Path{e.count}, e.names...) }
+func (e *eachPaths) paths() []path.Path { return append([]path.Path{e.value}, e.names...) }
 
 // unfiltered compiles the paths without their filters.
 func (e *eachPaths) unfiltered() *path.Set {
-	if !slices.ContainsFunc(e.count.Steps(), func(s path.Step) bool { return s.Kind == path.Where }) {
+	if !slices.ContainsFunc(e.value.Steps(), func(s path.Step) bool { return s.Kind == path.Where }) {
 		return nil
 	}
 	open := func(p path.Path) path.Path {
@@ -121,7 +122,8 @@ func (e *eachPaths) unfiltered() *path.Set {
 // drafts collects slots while an adapter compiles.
 type drafts map[string]*slot
 
-func (d drafts) want(p path.Path, mode slotMode) *slot {
+// slot gives the slot of a path, which is made if it is new, and has it keep at least what a mode says.
+func (d drafts) slot(p path.Path, mode slotMode) *slot {
 	s, ok := d[p.String()]
 	if !ok {
 		s = &slot{path: p, steps: p.Steps()}
@@ -137,14 +139,14 @@ func (d drafts) want(p path.Path, mode slotMode) *slot {
 }
 
 // read asks for the value at a path.
-func (d drafts) read(p path.Path) *slot { return d.want(p, modeValue) }
+func (d drafts) read(p path.Path) *slot { return d.slot(p, modeValue) }
 
 // exists asks whether there is a value at a path.
-func (d drafts) exists(p path.Path) *slot { return d.want(p, modePresence) }
+func (d drafts) exists(p path.Path) *slot { return d.slot(p, modePresence) }
 
 // write asks for the value at a plain path and for all that is needed to put it back.
 func (d drafts) write(p path.Path) *slot {
-	s := d.want(p, modeValue)
+	s := d.slot(p, modeValue)
 	s.written = true
 	return s
 }
@@ -205,7 +207,7 @@ func (pr *projection) fingerprint() string {
 		line("metadata %s", p)
 	}
 	for _, e := range pr.each {
-		line("each %d %t %s %s", e.component, e.lazy, e.count, e.names)
+		line("each %d %t %s %s", e.component, e.lazy, e.value, e.names)
 	}
 	line("template %s", pr.template)
 	return hex.EncodeToString(h.Sum(nil))

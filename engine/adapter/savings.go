@@ -84,8 +84,8 @@ func addSaving(all []Saving, by string, replicas int64) []Saving {
 	return append(all, Saving{id, replicas})
 }
 
-// requests reads what one pod of an object's template requests; nil where the adapter names no template or the object has none.
-func (a *Adapter) requests(raw []byte) (*workload.Requests, error) {
+// templateRequests reads what one pod of an object's template requests; nil where the adapter names no template or the object has none.
+func (a *Adapter) templateRequests(raw []byte) (*workload.Requests, error) {
 	if a.template.Len() == 0 {
 		return nil, nil
 	}

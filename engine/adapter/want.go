@@ -160,7 +160,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 		}
 		scaled++
 		if plan.Size.Resumed && (counts[i].entry == nil || counts[i].entry.state != fieldSetOnce) {
-			continue // it has not been set: nothing is claimed, and an original comes back
+			continue // this count was not set then: nobody claims it, and its original comes back
 		}
 		n := claimedBy(v.wantCount(&counts[i], size), plan.Size)
 		n.once, n.resumed = once, plan.Size.Resumed
@@ -213,7 +213,8 @@ func (v *view) wantCount(c *count, size workload.Size) want {
 	return n
 }
 
-// text is the count that a size leaves of an owner's, which stays as it is written where that is the same number.
+// text is the JSON text of the count that a size leaves of an owner's: the owner's own text where the size changes nothing, or where
+// that is no count.
 func (c *component) text(size workload.Size, own string) string {
 	n, ok := c.read(own)
 	if !ok {
@@ -226,7 +227,8 @@ func (c *component) text(size workload.Size, own string) string {
 	return integer(want)
 }
 
-// addBounds adds the two ends of a range. It keeps the lower end at or below the upper one: an end that nobody claims is the owner's and limits the other.
+// addBounds adds the two ends of a range. The lower end stays at or below the upper one: an end that nobody claims is the owner's and
+// limits the other.
 func (v *view) addBounds(w *wants, plan workload.Plan) {
 	lo, hi := v.endOfObject(v.a.min, plan.Min), v.endOfObject(v.a.max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {

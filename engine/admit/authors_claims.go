@@ -51,8 +51,9 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 			verb: r.Verb, kind: kind, field: r.Field, resource: resources[kind], adapter: adapters[kind],
 			selected: r.OnSelected(), named: named, namespace: p.ID.Namespace,
 		}
-		// What a template or an annotation says is the author's own and not the adapter's.
-		if c.adapter != nil && c.selected && len(r.Annotations) == 0 {
+		// What a template or an annotation says is the author's own and not the adapter's. Nor is how much a pod requests: who may put a kind
+		// to sleep need not be allowed to restart it with less.
+		if c.adapter != nil && c.selected && len(r.Annotations) == 0 && !setsAmounts(p.Needs) {
 			c.use, c.scale = true, c.adapter.OnlyScales(p.Needs)
 		}
 		all = addClaim(all, c)
@@ -101,6 +102,11 @@ func addClaim(all []claim, c claim) []claim {
 func (a *Authors) isClusterScoped(kind schema.GroupKind) bool {
 	is := a.Context.Scope.ClusterScoped
 	return is != nil && is(kind)
+}
+
+// setsAmounts says whether a policy sets requests or target utilisations.
+func setsAmounts(needs []v1alpha1.Capability) bool {
+	return slices.Contains(needs, v1alpha1.CapabilityResources) || slices.Contains(needs, v1alpha1.CapabilityUtilisation)
 }
 
 func canAny(by *adapter.Adapter, needs []v1alpha1.Capability) bool {

@@ -186,7 +186,7 @@ func classify(r *review, by *adapter.Adapter) workload.Change {
 	case r.operation == admissionv1.Delete:
 		return by.Classify(before, nil)
 	case r.operation == admissionv1.Update:
-		return by.Classify(before, after) | adapter.Ordered(before, after)
+		return by.Classify(before, after) | adapter.LedgerEditMeans(before, after)
 	}
 	return by.Classify(before, after)
 }

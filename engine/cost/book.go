@@ -54,15 +54,18 @@ func countForeign(f *fleet.Fleet) map[string]int {
 	return count
 }
 
-// stat is what is told of a target's pods.
-type stat struct {
-	pods, spread, half int
-	foreign            map[string]int
+// stats are the numbers that are told of a target's pods.
+type stats struct {
+	// pods is how many there are; spread, how many more the fullest domain has than the emptiest, now and once half of the pods have gone.
+	pods, spread, spreadAtHalf int
+	// foreign is how many pods have a cost by somebody else, by that writer.
+	foreign map[string]int
 }
 
-func statOf(f *fleet.Fleet, label string, now time.Time) stat {
-	return stat{
-		pods: len(f.Pods), spread: f.Spread(label, nil), half: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())), foreign: countForeign(f),
+// statsOf gives the numbers of a fleet whose domains are the values of a label of nodes.
+func statsOf(f *fleet.Fleet, label string, now time.Time) stats {
+	return stats{
+		pods: len(f.Pods), spread: f.Spread(label, nil), spreadAtHalf: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())), foreign: countForeign(f),
 	}
 }
 
@@ -70,17 +73,17 @@ func statOf(f *fleet.Fleet, label string, now time.Time) stat {
 type book struct {
 	mu     sync.Mutex
 	claims map[workload.Ref]struct{}
-	// left is since when targets have no claim any more, of those that are going and lost it a moment ago.
-	left    map[workload.Ref]time.Time
+	// lost is when targets that are going have lost their claim, of those that did so a moment ago.
+	lost    map[workload.Ref]time.Time
 	notes   map[workload.Ref]Note
-	stats   map[workload.Policy]map[workload.Ref]stat
+	stats   map[workload.Policy]map[workload.Ref]stats
 	budgets map[workload.Policy]*budget
 	hours   map[workload.Policy]*hour
 }
 
 func newBook() *book {
 	return &book{
-		claims: map[workload.Ref]struct{}{}, left: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{}, stats: map[workload.Policy]map[workload.Ref]stat{},
+		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{}, stats: map[workload.Policy]map[workload.Ref]stats{},
 		budgets: map[workload.Policy]*budget{}, hours: map[workload.Policy]*hour{},
 	}
 }
@@ -94,11 +97,11 @@ func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool 
 	switch {
 	case claimed:
 		b.claims[ref] = struct{}{}
-		delete(b.left, ref)
+		delete(b.lost, ref)
 	case was:
 		delete(b.claims, ref)
 		if going {
-			b.left[ref] = now
+			b.lost[ref] = now
 		}
 	}
 	return was != claimed
@@ -111,11 +114,11 @@ const lingering = 3 * time.Second
 func (b *book) lingers(ref workload.Ref, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	since, lately := b.left[ref]
+	since, lately := b.lost[ref]
 	if wait := since.Add(lingering).Sub(now); lately && wait > 0 {
 		return wait
 	}
-	delete(b.left, ref)
+	delete(b.lost, ref)
 	return 0
 }
 
@@ -125,8 +128,8 @@ func (b *book) claimed() []workload.Ref {
 	return slices.Collect(maps.Keys(b.claims))
 }
 
-// note remembers a note and says whether it is news.
-func (b *book) note(ref workload.Ref, n Note) bool {
+// setNote remembers a note and says whether it is news.
+func (b *book) setNote(ref workload.Ref, n Note) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, had := b.notes[ref]
@@ -143,11 +146,12 @@ func (b *book) noteOf(ref workload.Ref) Note {
 	return b.notes[ref]
 }
 
-func (b *book) set(ref workload.Ref, id workload.Policy, s stat) {
+// setStats remembers the numbers of a target under a policy.
+func (b *book) setStats(ref workload.Ref, id workload.Policy, s stats) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stats[id] == nil {
-		b.stats[id] = map[workload.Ref]stat{}
+		b.stats[id] = map[workload.Ref]stats{}
 	}
 	b.stats[id][ref] = s
 }
@@ -170,13 +174,14 @@ func (b *book) forgetPolicy(id workload.Policy) {
 	delete(b.hours, id)
 }
 
+// summary adds up the numbers of the targets of a policy; of spreads it gives the greatest. It remembers how many writes it has told of.
 func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := policy.PodSummary{Foreign: map[string]int{}}
 	for _, t := range b.stats[id] {
 		s.Pods += t.pods
-		s.Spread, s.SpreadAtHalf = max(s.Spread, t.spread), max(s.SpreadAtHalf, t.half)
+		s.Spread, s.SpreadAtHalf = max(s.Spread, t.spread), max(s.SpreadAtHalf, t.spreadAtHalf)
 		for name, n := range t.foreign {
 			s.Foreign[name] += n
 		}
@@ -225,21 +230,23 @@ func (b *book) aged(now time.Time) []workload.Policy {
 	return ids
 }
 
-// part is the length of one part of an hour.
-const part = 10 * time.Minute
+// partOfHour is the length of one part of an hour.
+const partOfHour = 10 * time.Minute
 
-// hour counts what happens in an hour, in parts.
+// hour counts the writes of the last hour, in parts.
 type hour struct {
+	// parts are the counts: at is which part since 1970, n how many there were in it.
 	parts [6]struct {
 		at int64
 		n  int
 	}
+	// told is the sum that was told last, and last the last write.
 	told int
 	last time.Time
 }
 
 func (h *hour) add(now time.Time, writes int) {
-	at := now.UnixNano() / int64(part)
+	at := now.UnixNano() / int64(partOfHour)
 	p := &h.parts[at%int64(len(h.parts))]
 	if p.at != at {
 		p.at, p.n = at, 0
@@ -249,7 +256,7 @@ func (h *hour) add(now time.Time, writes int) {
 }
 
 func (h *hour) sum(now time.Time) int {
-	at, n := now.UnixNano()/int64(part), 0
+	at, n := now.UnixNano()/int64(partOfHour), 0
 	for _, p := range h.parts {
 		if p.at > at-int64(len(h.parts)) {
 			n += p.n

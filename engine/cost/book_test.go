@@ -41,7 +41,7 @@ func TestThoseThatWaitComeOneByOne(t *testing.T) {
 	b := &budget{rate: 2, saved: 1}
 	b.take(start)
 	for i := range 200 {
-		want := min(time.Duration(i+1)*500*time.Millisecond, longest)
+		want := min(time.Duration(i+1)*500*time.Millisecond, longestWait)
 		if wait := b.take(start); wait != want {
 			t.Fatalf("target %d waits for %s, want %s", i, wait, want)
 		}
@@ -94,15 +94,15 @@ func TestTheHourOutlivesTheManager(t *testing.T) {
 func TestSummaries(t *testing.T) {
 	b, id, other := newBook(), workload.Policy{Kind: "K", Name: "p"}, workload.Policy{Kind: "K", Name: "q"}
 	web, api := workload.Ref{Name: "web"}, workload.Ref{Name: "api"}
-	b.set(web, id, stat{pods: 10, spread: 3, half: 0, foreign: map[string]int{"x": 2}})
-	b.note(web, Note{Policy: id})
-	b.set(api, id, stat{pods: 5, spread: 1, half: 2, foreign: map[string]int{"x": 1, "y": 1}})
-	b.note(api, Note{Policy: id})
+	b.setStats(web, id, stats{pods: 10, spread: 3, spreadAtHalf: 0, foreign: map[string]int{"x": 2}})
+	b.setNote(web, Note{Policy: id})
+	b.setStats(api, id, stats{pods: 5, spread: 1, spreadAtHalf: 2, foreign: map[string]int{"x": 1, "y": 1}})
+	b.setNote(api, Note{Policy: id})
 	if s := b.summary(id, start); s.Pods != 15 || s.Spread != 3 || s.SpreadAtHalf != 2 || s.Foreign["x"] != 3 || s.Foreign["y"] != 1 {
 		t.Errorf("%+v", s)
 	}
-	b.set(api, other, stat{pods: 5})
-	b.note(api, Note{Policy: other})
+	b.setStats(api, other, stats{pods: 5})
+	b.setNote(api, Note{Policy: other})
 	if got, was := b.drop(web); got != id || !was {
 		t.Errorf("web was of %v: %t", got, was)
 	}
@@ -138,7 +138,7 @@ func TestWhatIsWrittenCountsUntilTheWatchBringsIt(t *testing.T) {
 	w.add(fleet.Change{Pod: &fleet.Pod{UID: "u", Version: "1"}, Cost: -7}, start)
 	for version, want := range map[string]int32{"1": -7, "2": 0} {
 		f := &fleet.Fleet{Own: "flyball", Pods: []*fleet.Pod{{UID: "u", Version: version}}}
-		if w.overlay(f, start); f.Pods[0].Cost != want {
+		if w.setCostsIn(f, start); f.Pods[0].Cost != want {
 			t.Errorf("as of version %s the pod costs %d", version, f.Pods[0].Cost)
 		}
 	}
@@ -197,9 +197,9 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 func TestWhatIsDroppedAsItIsSetIsLeft(t *testing.T) {
 	w := newWritten()
 	c := fleet.Change{Pod: &fleet.Pod{UID: "a", Version: "7"}, Cost: -3}
-	w.undone(c, start)
+	w.addUndone(c, start)
 	f := &fleet.Fleet{Own: "flyball", Pods: []*fleet.Pod{{UID: "a", Version: "7"}}}
-	w.overlay(f, start)
+	w.setCostsIn(f, start)
 	if p := f.Pods[0]; p.Cost != 0 || p.Writer != "" {
 		t.Errorf("it counts as set: %+v", p)
 	}

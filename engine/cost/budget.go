@@ -11,8 +11,8 @@ import (
 // burst is for how many seconds of writes a budget saves up.
 const burst = 5
 
-// longest is how long a target waits for the budget at most: then it looks again.
-const longest = time.Minute
+// longestWait is how long a target waits for the budget at most: then it asks again.
+const longestWait = time.Minute
 
 // budget is how many writes a policy may make.
 type budget struct {
@@ -62,7 +62,7 @@ func (b *budget) take(now time.Time) (wait time.Duration) {
 	} else {
 		b.next = b.next.Add(time.Duration(float64(time.Second) / b.rate))
 	}
-	b.next = earlier(b.next, now.Add(longest))
+	b.next = earlier(b.next, now.Add(longestWait))
 	return b.next.Sub(now)
 }
 

@@ -62,8 +62,8 @@ type Audience struct {
 
 // Keeper keeps an adapter from being deleted.
 type Keeper interface {
-	// Hold sees to it that the adapter of a kind cannot go while something has to be given back through it.
-	Hold(ctx context.Context, k *decide.Kind) error
+	// PutFinalizer sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
 const (
@@ -188,7 +188,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	case !known && p == nil:
 		return nil
 	case !known:
-		l.note(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
+		l.setNote(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
 		l.queue.AddAfter(ref, unknownRetry) // to tell of what stands in the way; once they are known it comes at once
 		return nil
 	case p == nil:
@@ -196,8 +196,8 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return l.clean(ctx, ref)
 	}
 	if by, above := l.claimedAbove(ref); above != nil {
-		l.book.set(ref, p.ID, stat{})
-		l.note(ref, p, Note{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
+		l.book.setStats(ref, p.ID, stats{})
+		l.setNote(ref, p, Note{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
 		return nil
 	}
 	return l.carryOut(ctx, ref, p, f)
@@ -208,7 +208,7 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
 	defer func() { _ = recover() }() // deciding may be what panics
 	if p := l.claimOn(ref); p != nil {
-		l.note(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
+		l.setNote(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
 	}
 }
 
@@ -240,7 +240,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 // carryOut plans for a target and writes what the budget permits.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *fleet.Fleet) error {
 	now, orderer := l.clock.Now(), p.PodOrderer()
-	l.written.overlay(f, now)
+	l.written.setCostsIn(f, now)
 	plan := orderer.PlanCosts(f, now)
 	if !plan.Again.IsZero() {
 		l.queue.AddAfter(ref, plan.Again.Sub(now))
@@ -249,22 +249,22 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 	if plan.RollingOut {
 		n.Waiting = "a roll-out is under way"
 	}
-	l.book.set(ref, p.ID, statOf(f, orderer.NodeLabels()[0], now))
+	l.book.setStats(ref, p.ID, statsOf(f, orderer.NodeLabels()[0], now))
 	if kind := l.world.Snapshot().Kind(ref.GroupKind); kind != nil && len(plan.Changes) > 0 {
-		if err := l.keeper.Hold(ctx, kind); err != nil {
-			l.note(ref, p, Note{Failure: err.Error(), Foreign: n.Foreign})
+		if err := l.keeper.PutFinalizer(ctx, kind); err != nil {
+			l.setNote(ref, p, Note{Failure: err.Error(), Foreign: n.Foreign})
 			return err
 		}
 	}
-	err := l.setAll(ctx, ref, p, plan.Changes, &n)
-	l.note(ref, p, n)
+	n, err := l.setAll(ctx, ref, p, plan.Changes, n)
+	l.setNote(ref, p, n)
 	return err
 }
 
-// note remembers what has become of a target, and has it told if that is news.
-func (l *Loop) note(ref workload.Ref, p *world.Policy, n Note) {
+// setNote remembers what has become of a target, and has it told if that is news.
+func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
 	n.Policy = p.ID
-	if l.book.note(ref, n) {
+	if l.book.setNote(ref, n) {
 		l.audience.Requeue(ref)
 	}
 	l.audience.Dirty(p.ID)

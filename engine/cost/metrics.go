@@ -34,16 +34,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// label is namespace/name, or the name alone of a cluster-scoped policy.
-func label(id workload.Policy) string {
-	if id.Namespace == "" {
-		return id.Name
-	}
-	return id.Namespace + "/" + id.Name
-}
-
 func (m *Metrics) wrote(id workload.Policy, result string) {
-	m.writes.WithLabelValues(id.Kind, label(id), result).Inc()
+	m.writes.WithLabelValues(id.Kind, id.Label(), result).Inc()
 }
 
 func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
@@ -51,15 +43,15 @@ func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
 	for _, n := range s.Foreign {
 		foreign += n
 	}
-	m.pods.WithLabelValues(id.Kind, label(id)).Set(float64(s.Pods))
-	m.spread.WithLabelValues(id.Kind, label(id), "now").Set(float64(s.Spread))
-	m.spread.WithLabelValues(id.Kind, label(id), "half").Set(float64(s.SpreadAtHalf))
-	m.foreign.WithLabelValues(id.Kind, label(id)).Set(float64(foreign))
+	m.pods.WithLabelValues(id.Kind, id.Label()).Set(float64(s.Pods))
+	m.spread.WithLabelValues(id.Kind, id.Label(), "now").Set(float64(s.Spread))
+	m.spread.WithLabelValues(id.Kind, id.Label(), "half").Set(float64(s.SpreadAtHalf))
+	m.foreign.WithLabelValues(id.Kind, id.Label()).Set(float64(foreign))
 }
 
 // forget removes every series of a policy that is gone.
 func (m *Metrics) forget(id workload.Policy) {
-	match := prometheus.Labels{"policy_kind": id.Kind, "policy": label(id)}
+	match := prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 	m.writes.DeletePartialMatch(match)
 	m.pods.DeletePartialMatch(match)
 	m.spread.DeletePartialMatch(match)

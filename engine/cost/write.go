@@ -18,8 +18,9 @@ import (
 // failuresAtMost is after how many refused writes the rest of a plan is left to the next try, which begins with that rest.
 const failuresAtMost = 3
 
-// setAll sets as many costs as the budget permits. It edits the note.
-func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n *Note) error {
+// setAll sets as many costs as the budget permits, and gives the note with what came of it. The error is that of the first write that was
+// refused.
+func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n Note) (Note, error) {
 	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer())
 	var failures []error
 	l.written.sortRefusedIn(changes, now)
@@ -40,7 +41,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 		case errors.Is(err, errBehind): // the watch brings what it is now
 			l.queue.AddAfter(ref, calm)
 		case errors.Is(err, errUndone):
-			l.written.undone(c, now)
+			l.written.addUndone(c, now)
 			n.Undone++
 		default:
 			l.written.refuse(c.Pod, now, err)
@@ -54,10 +55,10 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 		l.queue.AddAfter(ref, patience)
 	}
 	if len(failures) == 0 {
-		return nil
+		return n, nil
 	}
 	n.Failure = failures[0].Error()
-	return failures[0]
+	return n, failures[0]
 }
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}

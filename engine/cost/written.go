@@ -31,7 +31,8 @@ type refusal struct {
 }
 
 type writtenPod struct {
-	// version is the one that the cost was written upon; empty where that has changed nothing.
+	// version is the resourceVersion of the pod that the cost was written upon; empty where the write has changed nothing. times is how
+	// often it was written since first.
 	version string
 	cost    int32
 	times   int
@@ -51,14 +52,15 @@ func (w *written) add(c fleet.Change, now time.Time) {
 	p.times++
 }
 
-// undone remembers a cost that was dropped as it was set: that is not tried again soon.
-func (w *written) undone(c fleet.Change, now time.Time) {
+// addUndone remembers a cost that was dropped as it was set: that is not tried again soon.
+func (w *written) addUndone(c fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.podOf(c, now)
 	p.version, p.times = "", tries
 }
 
+// podOf is what is remembered of a pod for a cost. It begins anew for another cost, and when the patience is over.
 func (w *written) podOf(c fleet.Change, now time.Time) *writtenPod {
 	p := w.pods[c.Pod.UID]
 	if p == nil || p.cost != c.Cost || now.Sub(p.first) > patience {
@@ -68,8 +70,8 @@ func (w *written) podOf(c fleet.Change, now time.Time) *writtenPod {
 	return p
 }
 
-// overlay edits a fleet: pods that are as they were before their cost was set get it.
-func (w *written) overlay(f *fleet.Fleet, now time.Time) {
+// setCostsIn edits a fleet: pods that are as they were before their cost was set get it. It also forgets what is old.
+func (w *written) setCostsIn(f *fleet.Fleet, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range f.Pods {
@@ -77,15 +79,17 @@ func (w *written) overlay(f *fleet.Fleet, now time.Time) {
 			pod.Cost, pod.Writer = p.cost, f.Own
 		}
 	}
-	if now.Sub(w.swept) > patience {
-		for uid, p := range w.pods {
-			if now.Sub(p.first) > patience {
-				delete(w.pods, uid)
-			}
-		}
-		maps.DeleteFunc(w.refused, func(_ string, r refusal) bool { return now.Sub(r.at) > patience })
-		w.swept = now
+	w.sweep(now)
+}
+
+// sweep forgets what is older than the patience, as often. The lock is held.
+func (w *written) sweep(now time.Time) {
+	if now.Sub(w.swept) <= patience {
+		return
 	}
+	maps.DeleteFunc(w.pods, func(_ string, p *writtenPod) bool { return now.Sub(p.first) > patience })
+	maps.DeleteFunc(w.refused, func(_ string, r refusal) bool { return now.Sub(r.at) > patience })
+	w.swept = now
 }
 
 // isUndone says whether a change was made so often that somebody must be removing it.

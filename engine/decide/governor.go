@@ -35,13 +35,14 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
-// forItself leaves out what is meant for the object that the target governs, or for what governs the target. It reuses the list given.
-func forItself(intents []workload.Intent) []workload.Intent {
+// deleteForOthers edits a list of intents: it leaves out what is meant for the object that the target governs, or for what governs the
+// target.
+func deleteForOthers(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })
 }
 
-// lasting leaves out what is set once as well. It reuses the list given.
-func lasting(intents []workload.Intent) []workload.Intent {
+// deleteAllButLasting edits a list of intents: it leaves out what is set once as well.
+func deleteAllButLasting(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
 }
 
@@ -101,8 +102,8 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 	var all *workload.Bounds
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
 		a := d.ask(gk, governor, nil)
-		tuned, _ := d.fromGoverned(gk, governor)
-		plan, _ := pipeline.Merge(slices.Concat(forItself(a.intents), tuned, d.keepers(gk, governor))...)
+		fromGoverned, _ := d.fromGoverned(gk, governor)
+		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), fromGoverned, d.keepers(gk, governor))...)
 		b, err := gk.Adapter.Bounds(governor, plan)
 		if err != nil || b.Min == nil && b.Max == nil {
 			return
@@ -110,14 +111,22 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 		if all == nil {
 			all = &workload.Bounds{}
 		}
-		all.Min, all.Max = higher(all.Min, b.Min, 1), higher(all.Max, b.Max, -1)
+		all.Min, all.Max = highest(all.Min, b.Min), lowest(all.Max, b.Max)
 	})
 	return all
 }
 
-// higher is the higher of two numbers, or with a sign of -1 the lower; one that is missing does not count.
-func higher(a, b *int64, sign int64) *int64 {
-	if a == nil || b != nil && sign**b > sign**a {
+// highest is the higher of two numbers; nil does not count.
+func highest(a, b *int64) *int64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+// lowest is the lower of two numbers; nil does not count.
+func lowest(a, b *int64) *int64 {
+	if a == nil || b != nil && *b < *a {
 		return b
 	}
 	return a
@@ -136,7 +145,7 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 		return nil, wake
 	}
 	a := d.ask(tk, governed, nil)
-	plan, _ := pipeline.Merge(append(lasting(a.intents), d.keepers(tk, governed)...)...)
+	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
 	if !plan.Asleep() {
 		stillToWake := err == nil && next.Patch != nil && next.Direction == workload.DirectionUp
@@ -164,10 +173,10 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	return []workload.Intent{in}, a.wake
 }
 
-// leaveBoundsInPlan takes the bounds of a governor out of a plan while it is held on behalf of what it governs: to raise the
-// minimum of an autoscaler is one way to wake its target. It does so too while they keep the target at a size that it has
-// still to be taken from. Entries of bounds that policies in force have made stay.
-func (d decider) leaveBoundsInPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
+// dropBoundsFromPlan edits the plan of a governor: while the governor is held for what it governs, no policy sets its bounds, since to
+// raise the minimum of an autoscaler is one way to wake its target. Neither does one while the bounds hold the target at a size that it
+// is about to leave. Entries of bounds that policies in force have made stay.
+func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
 	for _, in := range onBehalf {
 		by := in.By.String()
 		setBounds := func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) }

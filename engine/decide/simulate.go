@@ -71,7 +71,7 @@ func Writes(w Sandbox, from, to time.Time) iter.Seq2[Write, error] {
 				yield(Write{}, err)
 				return
 			}
-			next := s.next(now)
+			next := s.advance(now)
 			if next.IsZero() {
 				return
 			}
@@ -102,8 +102,8 @@ type batch struct {
 	used   int
 }
 
-// next takes the targets whose instant comes next, and gives that instant; zero: nothing changes any more.
-func (s *simulation) next(now time.Time) time.Time {
+// advance makes the targets due whose instant comes next, and gives that instant; zero: nothing changes any more.
+func (s *simulation) advance(now time.Time) time.Time {
 	var next time.Time
 	for _, at := range s.wakes {
 		if at.After(now) {

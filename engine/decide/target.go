@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Target decides for one target at an instant. A story, if not nil, takes notes.
+// Target decides for one target at an instant. It tells a story, if that is not nil, how.
 func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	k := w.Kind(ref.GroupKind)
 	if k == nil {
@@ -46,11 +46,11 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 	return v
 }
 
-// merge gathers what all policies ask of an object, be it for the sake of what it governs or of what governs it, and merges it.
+// merge gathers what all policies ask of an object, for itself, for what it governs and for what governs it, and merges it.
 func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	a := d.ask(k, obj, story)
 	v := Verdict{Opinions: a.opinions, Wake: a.wake}
-	intents := forItself(a.intents)
+	intents := deleteForOthers(a.intents)
 
 	passed, wake := d.passedOn(k, obj)
 	intents, v.Wake = append(intents, passed...), Earliest(v.Wake, wake)
@@ -60,14 +60,14 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	onBehalf, wake := d.onBehalf(k, obj)
 	intents, v.Wake = append(intents, onBehalf...), Earliest(v.Wake, wake)
 
-	tuned, wake := d.fromGoverned(k, obj)
-	intents, v.Wake = append(intents, tuned...), Earliest(v.Wake, wake)
+	fromGoverned, wake := d.fromGoverned(k, obj)
+	intents, v.Wake = append(intents, fromGoverned...), Earliest(v.Wake, wake)
 
-	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, tuned), v.Opinions)...)
+	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfThoseThatLeft(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
-	d.leaveBoundsInPlan(&v.Plan, k, obj, onBehalf)
+	d.dropBoundsFromPlan(&v.Plan, k, obj, onBehalf)
 	return v
 }
 
@@ -153,10 +153,10 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	return in
 }
 
-// askPolicy runs the pipeline of one policy and takes down its answer. failed says why it cannot be asked.
+// askPolicy runs the pipeline of one policy and adds its answer. failed says why it cannot be asked; nil: it can.
 func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep, Err: failed}
-	trace := story.ask()
+	trace := story.newTrace()
 	var d pipeline.Decision
 	if o.Err == nil {
 		d, o.Err = p.Pipeline.Run(in, trace)

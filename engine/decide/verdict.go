@@ -73,7 +73,7 @@ type Verdict struct {
 	Err error
 }
 
-// Story is how a verdict came about, for people. A nil Story takes no notes, which costs nothing.
+// Story is how a verdict came about, for people. A nil Story records nothing and costs nothing.
 type Story struct {
 	// Policies has one element a policy that selects the object, in the order in which they were asked.
 	Policies []PolicyStory
@@ -88,20 +88,22 @@ type PolicyStory struct {
 	Err    error
 }
 
-// ask gives a trace for one policy; nil if nobody takes notes.
-func (s *Story) ask() *pipeline.Trace {
+// newTrace gives a trace for one policy; nil if nobody reads the story.
+func (s *Story) newTrace() *pipeline.Trace {
 	if s == nil {
 		return nil
 	}
 	return &pipeline.Trace{}
 }
 
+// answered adds what a policy has said.
 func (s *Story) answered(id workload.Policy, trace *pipeline.Trace, err error) {
 	if s != nil {
 		s.Policies = append(s.Policies, PolicyStory{Policy: id, Trace: *trace, Err: err})
 	}
 }
 
+// add adds a line about what came after the policies were asked; an empty text adds none.
 func (s *Story) add(step, text string) {
 	if s != nil && text != "" {
 		s.Lines = append(s.Lines, pipeline.Line{Step: step, Text: text})

@@ -157,14 +157,9 @@ func (p Path) Field(name string) Path {
 	return newPath(append(p.Steps(), Step{Kind: Field, Name: name}))
 }
 
-// HasWildcard reports whether the path can select more than one value: whether it has a [*] or a filter.
-func (p Path) HasWildcard() bool {
-	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Kind == Wildcard || s.Kind == Where })
-}
-
 // IsPlain reports whether the path is made of fields and indexes only, and so selects at most one value, at the same
 // pointer in every document.
-func (p Path) IsPlain() bool { return !p.HasWildcard() }
+func (p Path) IsPlain() bool { return !slices.ContainsFunc(p.steps(), Step.selects) }
 
 // Pointer returns the JSON pointer of a plain path. A path with a [*] or a filter has no pointer of its own: its
 // pointers are those of its matches in a document (All, Set.Extract), and Pointer returns an error.

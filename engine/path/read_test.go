@@ -27,8 +27,8 @@ func TestGet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Raw() != test.raw || v.At() != test.at || v.Exists() != (test.raw != "") {
-				t.Errorf("got %s at %s, want %q at %s", v, v.At(), test.raw, test.at)
+			if v.Raw() != test.raw || v.at != test.at || v.Exists() != (test.raw != "") {
+				t.Errorf("got %s at %s, want %q at %s", v, v.at, test.raw, test.at)
 			}
 		})
 	}

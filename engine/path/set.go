@@ -77,7 +77,7 @@ func (m Match) Pointer() Pointer {
 func (m Match) Value() Value {
 	path := m.Path()
 	v := Value{raw: string(m.Raw), at: path.String()}
-	if path.HasWildcard() {
+	if !path.IsPlain() {
 		v.at = string(m.Pointer())
 	}
 	return v
@@ -100,19 +100,6 @@ func (m Match) ElementKey() string {
 		return m.walk.token(place)
 	}
 	return ""
-}
-
-// Elements returns the positions of all elements that the wildcards and filters of the path selected, outermost first.
-func (m Match) Elements() []int {
-	var elements []int
-	steps := m.Path().steps()
-	for place := m.place; place > 0; place = m.walk.places[place].parent {
-		if steps[m.walk.places[place].depth-1].selects() {
-			elements = append(elements, m.walk.places[place].index)
-		}
-	}
-	slices.Reverse(elements)
-	return elements
 }
 
 // innermost returns the place of the innermost selected element; 0, which is the document, if there is none.

@@ -60,7 +60,7 @@ func (e *TypeError) Error() string {
 // Value is absent.
 type Value struct {
 	raw string
-	at  string
+	at  string // the path or JSON pointer, for errors
 }
 
 // NewValue makes a value of raw JSON text, which is not checked; at names it in errors. Empty text is an absent value.
@@ -80,23 +80,12 @@ func (v Value) String() string {
 	return v.raw
 }
 
-// At returns the path or JSON pointer the value was read from.
-func (v Value) At() string { return v.at }
-
 // Type returns the JSON type.
 func (v Value) Type() Type {
 	if !v.Exists() {
 		return Absent
 	}
 	return typeOf(v.raw[0])
-}
-
-// Equal reports whether both values are absent or both exist and are equal as JSON, wherever they were read.
-func (v Value) Equal(w Value) bool {
-	if !v.Exists() || !w.Exists() {
-		return v.Exists() == w.Exists()
-	}
-	return Equal(v.raw, w.raw)
 }
 
 // Int64 returns the number exactly. JSON does not tell 3 from 3.0 or 3e0: all three are the integer 3. Fractions,
@@ -114,14 +103,6 @@ func (v Value) Int64() (int64, error) {
 		return 0, v.typeError("a 64-bit integer")
 	}
 	return n, nil
-}
-
-// Bool returns the boolean. Other types are a *TypeError; an absent value is ErrAbsent.
-func (v Value) Bool() (bool, error) {
-	if err := v.check(Boolean, "a boolean"); err != nil {
-		return false, err
-	}
-	return v.raw == "true", nil
 }
 
 // Text returns the decoded string. Other types are a *TypeError; an absent value is ErrAbsent.

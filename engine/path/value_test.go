@@ -47,30 +47,25 @@ func message(err error) string {
 	return err.Error()
 }
 
-func TestValueBoolAndText(t *testing.T) {
+func TestValueText(t *testing.T) {
 	tests := []struct {
 		raw               string
-		flag              bool
-		flagErr           string
 		text              string
 		textErr           string
 		shown, typeString string
 	}{
-		{"true", true, "", "", "read .v: want a string, got true", "true", "boolean"},
-		{"false", false, "", "", "read .v: want a string, got false", "false", "boolean"},
-		{`"a\n\u0062"`, false, `read .v: want a boolean, got "a\n\u0062"`, "a\nb", "", `"a\n\u0062"`, "string"},
-		{`"\q"`, false, `read .v: want a boolean, got "\q"`, "", `read .v: want a valid string, got "\q"`, `"\q"`, "string"},
-		{"1", false, "read .v: want a boolean, got 1", "", "read .v: want a string, got 1", "1", "number"},
-		{"[]", false, "read .v: want a boolean, got []", "", "read .v: want a string, got []", "[]", "array"},
-		{"{}", false, "read .v: want a boolean, got {}", "", "read .v: want a string, got {}", "{}", "object"},
-		{"null", false, "read .v: want a boolean, got null", "", "read .v: want a string, got null", "null", "null"},
-		{"", false, "read .v: no such field", "", "read .v: no such field", "<absent>", "absent"},
+		{"true", "", "read .v: want a string, got true", "true", "boolean"},
+		{"false", "", "read .v: want a string, got false", "false", "boolean"},
+		{`"a\n\u0062"`, "a\nb", "", `"a\n\u0062"`, "string"},
+		{`"\q"`, "", `read .v: want a valid string, got "\q"`, `"\q"`, "string"},
+		{"1", "", "read .v: want a string, got 1", "1", "number"},
+		{"[]", "", "read .v: want a string, got []", "[]", "array"},
+		{"{}", "", "read .v: want a string, got {}", "{}", "object"},
+		{"null", "", "read .v: want a string, got null", "null", "null"},
+		{"", "", "read .v: no such field", "<absent>", "absent"},
 	}
 	for _, test := range tests {
 		v := NewValue(test.raw, ".v")
-		if got, err := v.Bool(); got != test.flag || message(err) != test.flagErr {
-			t.Errorf("Bool of %s: %v, %v", test.raw, got, err)
-		}
 		if got, err := v.Text(); got != test.text || message(err) != test.textErr {
 			t.Errorf("Text of %s: %q, %v", test.raw, got, err)
 		}
@@ -92,25 +87,6 @@ func TestValueErrors(t *testing.T) {
 	whole := `"` + strings.Repeat("x", 78) + `"`
 	if _, err := NewValue(whole, ".v").Int64(); message(err) != "read .v: want an integer, got "+whole {
 		t.Errorf("value of 80 bytes: %v", err)
-	}
-}
-
-func TestValueEqual(t *testing.T) {
-	absent, null, one := Value{}, NewValue("null", ".a"), NewValue("1", ".a")
-	tests := []struct {
-		a, b Value
-		want bool
-	}{
-		{absent, NewValue("", ".x"), true},
-		{absent, null, false},
-		{null, absent, false},
-		{one, NewValue("1.0", ".b"), true},
-		{one, null, false},
-	}
-	for _, test := range tests {
-		if test.a.Equal(test.b) != test.want {
-			t.Errorf("%s equals %s: %v", test.a, test.b, !test.want)
-		}
 	}
 }
 

@@ -17,17 +17,18 @@ type walk struct {
 
 // place is a value that at least one path leads to or through; places[0] is the document.
 type place struct {
-	parent     int
-	depth      int
+	parent     int // index into walk.places
+	depth      int // number of tokens of the pointer
 	start, end int // of the value's text
 	key        keyText
 	keyed      bool // it is a member of an object and has a key
 	index      int  // position in the container
 }
 
-// found is a match: the place of the value, or, if it is absent, the deepest place that exists on the way to it.
+// found is what was found for a path of the set: the place of the value, or, if it is absent, the deepest place that exists on the way
+// to it.
 type found struct {
-	path, place int
+	path, place int // indexes into Set.paths and walk.places
 	exists      bool
 }
 
@@ -97,14 +98,14 @@ func (w *walk) recordAbsent(at, lo int, used []bool) {
 
 // asked is what the paths still want to know of a container while its items are walked.
 type asked struct {
-	lo, hi int  // active[lo:hi] are the nodes that the container stands for
-	used   int  // used[used:] are the marks of their edges
+	lo, hi int  // walk.active[lo:hi] are the nodes that the container stands for
+	used   int  // walk.used[used:] are the marks of their edges
 	edges  int  // how many edges can still lead to an item of this container
 	all    bool // a wildcard or a filter wants to see every item
 
 	// names are the keys met so far, for wildcards: the first of repeated keys counts.
 	names map[string]bool
-	// position is the number of items that count.
+	// position is the number of items met so far, repeated keys counted once.
 	position int
 }
 
@@ -202,7 +203,7 @@ func (w *walk) activateItem(a *asked, it *items) error {
 	return nil
 }
 
-// match completes what was found with the end of its text, which is known only after the walk.
+// match makes a Match of what was found. It is called after the walk, when the ends of all texts are known.
 func (w *walk) match(f found) Match {
 	p := &w.places[f.place]
 	m := Match{Depth: p.depth, walk: w, path: f.path, place: f.place}

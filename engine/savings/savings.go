@@ -71,9 +71,9 @@ func NewBook(clock clock.PassiveClock, exists func(workload.Policy) bool) *Book 
 	return &Book{clock: clock, exists: exists, accounts: map[Key]*account{}, shares: map[workload.Ref][]share{}}
 }
 
-// Note takes note of what is saved on a target, in place of what was noted before; requests is what one of its pods requests,
+// Set takes over what is saved on a target, in place of what was there before; requests is what one of its pods requests,
 // nil where that is not known.
-func (b *Book) Note(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
+func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.shares[ref]

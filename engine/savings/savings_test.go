@@ -70,25 +70,25 @@ func (s *scene) expect(reason string, want map[string][6]float64) {
 func TestSumsOverTimeAreExact(t *testing.T) {
 	s := newScene(t)
 	s.expect("nothing is saved", map[string][6]float64{})
-	s.Note(web, []adapter.Saving{{By: nights, Replicas: 3}}, small)
+	s.Set(web, []adapter.Saving{{By: nights, Replicas: 3}}, small)
 	s.clock.Step(10 * time.Second)
 	s.expect("ten seconds", map[string][6]float64{"shop/nights Schedule shop ": {3, 1.5, 300, 30, 15, 3000}})
 	s.clock.Step(250 * time.Millisecond) // between two scrapes
-	s.Note(web, []adapter.Saving{{By: nights, Replicas: 2}}, small)
+	s.Set(web, []adapter.Saving{{By: nights, Replicas: 2}}, small)
 	s.clock.Step(250 * time.Millisecond)
-	s.Note(web, nil, nil)
+	s.Set(web, nil, nil)
 	s.clock.Step(time.Hour)
 	s.expect("awake again: the sums stay", map[string][6]float64{"shop/nights Schedule shop ": {0, 0, 0, 31.25, 15.625, 3125}})
-	s.Note(web, []adapter.Saving{{By: nights, Replicas: 1}}, nil)
+	s.Set(web, []adapter.Saving{{By: nights, Replicas: 1}}, nil)
 	s.clock.Step(time.Second)
 	s.expect("the requests are not known", map[string][6]float64{"shop/nights Schedule shop ": {1, 0, 0, 32.25, 15.625, 3125}})
 }
 
 func TestSeriesAreByPolicyAndNamespace(t *testing.T) {
 	s := newScene(t)
-	s.Note(web, []adapter.Saving{{By: nights, Replicas: 3}, {By: fleet, Replicas: 1}}, small)
-	s.Note(api, []adapter.Saving{{By: fleet, Replicas: 2}}, small)
-	s.Note(workload.Ref{GroupKind: web.GroupKind, Namespace: "depot", Name: "other"}, []adapter.Saving{{By: fleet, Replicas: 4}}, nil)
+	s.Set(web, []adapter.Saving{{By: nights, Replicas: 3}, {By: fleet, Replicas: 1}}, small)
+	s.Set(api, []adapter.Saving{{By: fleet, Replicas: 2}}, small)
+	s.Set(workload.Ref{GroupKind: web.GroupKind, Namespace: "depot", Name: "other"}, []adapter.Saving{{By: fleet, Replicas: 4}}, nil)
 	s.expect("three accounts", map[string][6]float64{
 		"shop/nights Schedule shop ": {3, 1.5, 300, 0, 0, 0}, "fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}, "fleet ClusterSchedule depot ": {6, 1, 200, 0, 0, 0},
 	})
@@ -96,7 +96,7 @@ func TestSeriesAreByPolicyAndNamespace(t *testing.T) {
 	s.gone[nights] = true
 	s.ForgetPolicy(nights)
 	s.expect("a namespace and a policy have gone", map[string][6]float64{"fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}})
-	s.Note(web, []adapter.Saving{{By: nights, Replicas: 3}, {By: fleet, Replicas: 1}}, small)
-	s.Note(api, nil, nil)
+	s.Set(web, []adapter.Saving{{By: nights, Replicas: 3}, {By: fleet, Replicas: 1}}, small)
+	s.Set(api, nil, nil)
 	s.expect("what they leave is not counted", map[string][6]float64{"fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}})
 }

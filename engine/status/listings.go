@@ -40,9 +40,9 @@ func (l *Listings) Require(kind string) {
 	l.change(kind, func(k *listing) { k.required = true })
 }
 
-// Note takes down how a list of a kind went: nil for one that is through. It says whether that is another outcome than the
+// Record remembers how a list of a kind went: nil for one that is through. It says whether that is another outcome than the
 // last time.
-func (l *Listings) Note(kind string, err error) (changed bool) {
+func (l *Listings) Record(kind string, err error) (changed bool) {
 	l.change(kind, func(k *listing) {
 		changed = (k.err == nil) != (err == nil) || err != nil && k.err.Error() != err.Error()
 		k.err, k.listed = err, k.listed || err == nil

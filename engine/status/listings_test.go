@@ -42,20 +42,20 @@ func TestListings(t *testing.T) {
 	const schedules, ovens = "flyball_kind_listed Schedule.flyball.dev", "flyball_kind_listed Oven.example.com"
 	ready("has not been listed yet")
 	series(map[string]float64{})
-	if !l.Note("Schedule.flyball.dev", errors.New("time: unknown unit")) {
+	if !l.Record("Schedule.flyball.dev", errors.New("time: unknown unit")) {
 		t.Error("the first failure is no change")
 	}
 	ready("Schedule.flyball.dev cannot be listed: time: unknown unit")
 	series(map[string]float64{schedules: 0})
-	if l.Note("Schedule.flyball.dev", errors.New("time: unknown unit")) {
+	if l.Record("Schedule.flyball.dev", errors.New("time: unknown unit")) {
 		t.Error("the same failure is a change")
 	}
-	l.Note("Schedule.flyball.dev", nil)
+	l.Record("Schedule.flyball.dev", nil)
 	ready("")
 	series(map[string]float64{schedules: 1})
-	l.Note("Oven.example.com", errors.New("forbidden"))
+	l.Record("Oven.example.com", errors.New("forbidden"))
 	ready("")
-	l.Note("Schedule.flyball.dev", errors.New("gone bad"))
+	l.Record("Schedule.flyball.dev", errors.New("gone bad"))
 	ready("") // what is known is served on, and the metric tells
 	series(map[string]float64{schedules: 0, ovens: 0})
 	l.Forget("Oven.example.com")

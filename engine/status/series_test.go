@@ -64,7 +64,7 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 		}
 		return n
 	}
-	s.Book.Note(workload.Ref{Namespace: "shop", Name: "web"}, []status.Mark{{Policy: nights, State: status.Awake}})
+	s.Book.Count(workload.Ref{Namespace: "shop", Name: "web"}, []status.Mark{{Policy: nights, State: status.Awake}})
 	write()
 	if series() == 0 {
 		t.Fatal("a policy has no series")

@@ -69,8 +69,8 @@ func NewBook(dirty func(workload.Policy)) *Book {
 	return &Book{tallies: map[workload.Policy]*tally{}, records: map[workload.Ref][]record{}, dirty: dirty}
 }
 
-// Note counts a target under the policies of the marks, and out of those that it was counted under before.
-func (b *Book) Note(ref workload.Ref, marks []Mark) {
+// Count counts a target under the policies of the marks, and out of those that it was counted under before.
+func (b *Book) Count(ref workload.Ref, marks []Mark) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.records[ref]
@@ -96,7 +96,7 @@ func (b *Book) Note(ref workload.Ref, marks []Mark) {
 	b.records[ref] = next
 }
 
-// Await counts targets as pending, under every policy that counts them, until they are noted again. Until then nobody knows
+// Await counts targets as pending, under every policy that counts them, until they are counted again. Until then nobody knows
 // whether they are as they should be: after a transition, most of them are not. A target that failed has failed until
 // something better is known.
 func (b *Book) Await(refs []workload.Ref) {
@@ -114,7 +114,7 @@ func (b *Book) Await(refs []workload.Ref) {
 	}
 }
 
-// Expect counts a target as pending under a policy that it was not noted under before.
+// Expect counts a target as pending under a policy that it was not counted under before.
 func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

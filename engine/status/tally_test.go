@@ -17,9 +17,9 @@ func object(name string) workload.Ref { return workload.Ref{Namespace: "shop", N
 // What has still to be looked at is pending, and nothing that was said of it before is said on.
 func TestWhatIsAwaitedIsPending(t *testing.T) {
 	b := NewBook(func(workload.Policy) {})
-	b.Note(object("web"), []Mark{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
-	b.Note(object("api"), []Mark{{Policy: policyID, State: Failed, Failure: "no"}})
-	b.Note(object("db"), []Mark{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
+	b.Count(object("web"), []Mark{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
+	b.Count(object("api"), []Mark{{Policy: policyID, State: Failed, Failure: "no"}})
+	b.Count(object("db"), []Mark{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
 	b.Expect(policyID, object("late"))
 	b.Expect(policyID, object("web")) // is known
 	now := func() (out tally) {
@@ -38,9 +38,9 @@ func TestWhatIsAwaitedIsPending(t *testing.T) {
 		t.Errorf("what is said: %+v", got)
 	}
 	for _, name := range []string{"web", "api", "db"} {
-		b.Note(object(name), []Mark{{Policy: policyID, State: Asleep}})
+		b.Count(object(name), []Mark{{Policy: policyID, State: Asleep}})
 	}
-	b.Note(object("late"), nil) // gone before anybody looked
+	b.Count(object("late"), nil) // gone before anybody looked
 	if got := now(); got.total() != 3 || got.unseen != 0 || got.counts[Asleep] != 3 || len(got.conflicts)+len(got.failures) != 0 {
 		t.Errorf("after: %+v", got)
 	}

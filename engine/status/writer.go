@@ -210,7 +210,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	} else {
 		s.transitions.SetTransition(id, p.State(now).Next)
 	}
-	if !p.Held && p.Refused == "" {
+	if !p.Secured && p.Refused == "" {
 		return nil // the finalizer is about to come; what would be written now would be gone in a moment
 	}
 	obj := s.freshest(id, p.Object)

@@ -78,8 +78,8 @@ func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 	}
 }
 
-// Hold says when a correction may be made; zero: now. What is no correction is never held back.
-func (c *drift) Hold(ref workload.Ref, now time.Time, correction bool) time.Time {
+// NotBefore says when a write may be made that is a correction, or is none; zero: now. What is no correction never waits.
+func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.contests[ref]

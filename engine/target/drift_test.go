@@ -14,7 +14,7 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 	now := noon
 	var corrected []time.Time
 	for now.Before(noon.Add(30 * time.Minute)) {
-		if again := c.Hold(ref, now, true); !again.IsZero() {
+		if again := c.NotBefore(ref, now, true); !again.IsZero() {
 			if !again.After(now) {
 				t.Fatalf("told at %v to come again at %v", now, again)
 			}
@@ -44,10 +44,10 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 	if got := c.Writer(ref); got != "" {
 		t.Errorf("after contestTimeout the contest with %q goes on", got)
 	}
-	if again := c.Hold(ref, last.Add(contestTimeout), true); !again.IsZero() {
+	if again := c.NotBefore(ref, last.Add(contestTimeout), true); !again.IsZero() {
 		t.Errorf("after contestTimeout a correction waits until %v", again)
 	}
-	if again := c.Hold(ref, last, false); !again.IsZero() {
+	if again := c.NotBefore(ref, last, false); !again.IsZero() {
 		t.Errorf("what is no correction waits until %v", again)
 	}
 }

@@ -32,7 +32,7 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 
 // settleAs notes what a target is in, as the loop does once it has been looked at.
 func (s *scene) settleAs(i int, state status.State) {
-	s.status.Book.Note(webs(i), []status.Mark{{Policy: nights, State: state}})
+	s.status.Book.Count(webs(i), []status.Mark{{Policy: nights, State: state}})
 }
 
 // lags gives how many lags were observed, and their sum.

@@ -66,8 +66,8 @@ type Tuned interface {
 
 // Keeper keeps an adapter from being deleted, and knows its rights.
 type Keeper interface {
-	// Hold sees to it that the adapter of a kind cannot go while something has to be given back through it.
-	Hold(ctx context.Context, k *decide.Kind) error
+	// PutFinalizer sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	PutFinalizer(ctx context.Context, k *decide.Kind) error
 	// Forbidden has the adapter of a kind look at its rights again: a write was forbidden.
 	Forbidden(k *decide.Kind)
 }
@@ -173,7 +173,7 @@ func (l *Loop) Run(ctx context.Context) {
 		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },
 		Fault: func(ref workload.Ref, err error) {
 			l.CountFault()
-			l.noteFault(ref, err)
+			l.countAsFailed(ref, err)
 		},
 	}.Run(ctx, l.opts.Workers)
 	wg.Wait()

@@ -52,12 +52,12 @@ type noTemplates struct{}
 func (noTemplates) Keep(context.Context, workload.Ref) (changed, missing bool, err error) {
 	return false, false, nil
 }
-func (noTemplates) Failure(workload.Ref, workload.Policy) string { return "" }
-func (noTemplates) WantedBy(workload.Ref) []*world.Policy        { return nil }
-func (noTemplates) Follow(world.PolicyChange) []workload.Ref     { return nil }
-func (noTemplates) OfKind(*world.Kind) []workload.Ref            { return nil }
-func (noTemplates) Hold(context.Context, *decide.Kind) error     { return nil }
-func (noTemplates) Forbidden(*decide.Kind)                       {}
+func (noTemplates) Failure(workload.Ref, workload.Policy) string     { return "" }
+func (noTemplates) WantedBy(workload.Ref) []*world.Policy            { return nil }
+func (noTemplates) Follow(world.PolicyChange) []workload.Ref         { return nil }
+func (noTemplates) OfKind(*world.Kind) []workload.Ref                { return nil }
+func (noTemplates) PutFinalizer(context.Context, *decide.Kind) error { return nil }
+func (noTemplates) Forbidden(*decide.Kind)                           {}
 func (noTemplates) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 }

@@ -26,7 +26,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	changed, missing, err := l.templates.Keep(ctx, ref)
 	switch {
 	case err != nil && missing:
-		l.noteMissing(ref)
+		l.countMissing(ref)
 		return err
 	case err != nil:
 		return cmp.Or(l.decide(ctx, ref), err)
@@ -52,7 +52,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	if len(v.Opinions) == 0 {
 		l.status.Moved()
 	}
-	l.opts.Savings.Note(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
+	l.opts.Savings.Set(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
 		return l.write(ctx, ref, &v, now)
 	}
@@ -61,10 +61,10 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	case v.Err != nil:
 		// Trying again helps only once the object changes, and that comes by the watch.
 		l.requeueAt(ref, v.Wake)
-		l.note(ref, &v, status.Outcome{Failure: v.Err.Error()})
+		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
 		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.Calm(ref, now)))
-		l.note(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
+		l.count(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
 	default:
 		l.waitAtGate(ref, &v)
 	}
@@ -83,23 +83,23 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 		l.frozen.add(ref)
 	}
 	l.requeueAt(ref, decide.Earliest(v.Wake, v.Gate.Until))
-	l.note(ref, v, out)
+	l.count(ref, v, out)
 }
 
 // write lets a patch through the rate limits and sends it.
 func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) error {
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
-	if again := l.drift.Hold(ref, now, corrected); !again.IsZero() {
+	if again := l.drift.NotBefore(ref, now, corrected); !again.IsZero() {
 		l.refused.Forget(ref)
 		l.requeueAt(ref, decide.Earliest(v.Wake, again))
-		l.note(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
+		l.count(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
 		return nil
 	}
 	o := obstacle{policy: v.Result.By, kind: ref.GroupKind}
 	if why, waits := l.refused.Waits(ref, o, sum); waits {
 		l.requeueAt(ref, v.Wake)
-		l.note(ref, v, status.Outcome{Failure: why})
+		l.count(ref, v, status.Outcome{Failure: why})
 		return errQueued
 	}
 	place, ok, err := l.takePlace(ctx, ref, v, now)
@@ -107,10 +107,10 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 		l.refused.Forget(ref)
 		return err
 	}
-	if err := l.keeper.Hold(ctx, v.Kind); err != nil {
+	if err := l.keeper.PutFinalizer(ctx, v.Kind); err != nil {
 		l.batches.Return(place)
 		l.refused.Forget(ref)
-		l.note(ref, v, status.Outcome{Failure: err.Error()})
+		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return err
 	}
 	l.requeueAt(ref, v.Wake)
@@ -137,7 +137,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	l.metrics.wrote(v, result, time.Since(sending))
 	switch result {
 	case apply.Applied:
-		l.written(ref, v)
+		l.announce(ref, v)
 		l.status.AnnounceDropped(v)
 		l.drift.Wrote(ref, s.sum, s.at)
 		if s.corrected {
@@ -150,8 +150,8 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		l.refused.Passed(ref, s.obstacle)
 		l.drift.Wrote(ref, s.sum, s.at)
 		l.drift.Undone(ref, s.at)
-		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.Hold(ref, s.at, true)))
-		l.note(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
+		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
+		l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 		return nil
 	case apply.Stale, apply.Gone:
 		l.batches.Return(s.place)
@@ -165,7 +165,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		}
 	}
 	why := refusal(v, s.at, err)
-	l.note(ref, v, status.Outcome{Failure: why})
+	l.count(ref, v, status.Outcome{Failure: why})
 	s.obstacle.reason = reasonOf(err)
 	l.refused.Add(ref, s.obstacle, s.sum, why)
 	return errQueued
@@ -191,14 +191,14 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 	place, again, err := l.batches.Take(ctx, key, limit.Batch, limit.Delay, now)
 	switch {
 	case errors.Is(err, apply.ErrOpening):
-		l.note(ref, v, status.Outcome{Waiting: "waits for its batch"})
+		l.count(ref, v, status.Outcome{Waiting: "waits for its batch"})
 		return place, false, ErrSoon
 	case err != nil:
-		l.note(ref, v, status.Outcome{Failure: err.Error()})
+		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return place, false, err
 	case !again.IsZero():
 		l.requeueAt(ref, decide.Earliest(v.Wake, again))
-		l.note(ref, v, status.Outcome{Waiting: "waits for its batch"})
+		l.count(ref, v, status.Outcome{Waiting: "waits for its batch"})
 		return place, false, nil
 	}
 	return place, true, nil
@@ -230,8 +230,8 @@ func refusal(v *decide.Verdict, now time.Time, err error) string {
 	return strings.Join(append(asked, err.Error()), ": ")
 }
 
-// written remembers when a policy last changed something, for the lag of its transition.
-func (l *Loop) written(ref workload.Ref, v *decide.Verdict) {
+// announce logs a change, and remembers when its policy last made one, for the lag of its transition.
+func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	if v.Result.Direction == workload.DirectionNone {
 		return
 	}
@@ -242,8 +242,8 @@ func (l *Loop) written(ref workload.Ref, v *decide.Verdict) {
 // requeueAt has a target looked at again at an instant; a zero one: not by itself.
 func (l *Loop) requeueAt(ref workload.Ref, at time.Time) { l.timer.Set(key{target: ref}, at) }
 
-// note counts the target under each policy that has to do with it.
-func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
+// count counts the target under each policy that has to do with it, with what came of it.
+func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	marks := status.Marks(v, out)
 	for i := range marks {
 		if why := l.templates.Failure(ref, marks[i].Policy); why != "" && marks[i].Failure == "" {
@@ -256,7 +256,7 @@ func (l *Loop) note(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	if l.tuned != nil {
 		markTuned(marks, v.Opinions, l.tuned.Note(ref))
 	}
-	l.status.Book.Note(ref, marks)
+	l.status.Book.Count(ref, marks)
 }
 
 // markPods writes into the mark of the policy that orders the pods of a target what has become of them.
@@ -297,17 +297,17 @@ func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
 	}
 }
 
-// noteMissing counts an object that could not be made under the policies that want it.
-func (l *Loop) noteMissing(ref workload.Ref) {
+// countMissing counts an object that could not be made under the policies that want it.
+func (l *Loop) countMissing(ref workload.Ref) {
 	var v decide.Verdict
 	for _, p := range l.templates.WantedBy(ref) {
 		v.Opinions = append(v.Opinions, decide.Opinion{Policy: &p.Policy, Class: workload.ClassKeep})
 	}
-	l.note(ref, &v, status.Outcome{})
+	l.count(ref, &v, status.Outcome{})
 }
 
-// noteFault counts a target that could not be worked on under every policy that selects it.
-func (l *Loop) noteFault(ref workload.Ref, fault error) {
+// countAsFailed counts a target that could not be worked on under every policy that selects it.
+func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	var marks []status.Mark
 	snapshot := l.world.Snapshot()
 	k, obj := snapshot.Kind(ref.GroupKind), snapshot.Object(ref)
@@ -320,7 +320,7 @@ func (l *Loop) noteFault(ref workload.Ref, fault error) {
 			marks = append(marks, status.Mark{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " + fault.Error()})
 		}
 	})
-	l.status.Book.Note(ref, marks)
+	l.status.Book.Count(ref, marks)
 }
 
 // forget takes a target that is gone out of every count.
@@ -328,8 +328,8 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.refused.Forget(ref)
-	l.opts.Savings.Note(ref, nil, nil)
-	l.status.Book.Note(ref, nil)
+	l.opts.Savings.Set(ref, nil, nil)
+	l.status.Book.Count(ref, nil)
 	l.status.Moved()
 }
 

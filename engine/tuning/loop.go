@@ -75,6 +75,8 @@ type Loop struct {
 	book     *book
 	// news is poked when a policy has come, changed or gone.
 	news chan struct{}
+	// swept is true once what an earlier manager left behind has been looked for.
+	swept bool
 }
 
 // New makes a Loop, which works once it runs.
@@ -127,6 +129,7 @@ func (l *Loop) round(ctx context.Context) {
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
+	l.sweep(ctx, snapshot, tuned)
 	if len(tuned) == 0 && !hasTuner(snapshot) {
 		l.leave(ctx, snapshot, tuned)
 		if err := l.members.DropContainers(ctx); err != nil {
@@ -274,6 +277,28 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		l.world.Advise(ref, nil)
 		l.audience.Requeue(ref)
 	}
+}
+
+// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy while no manager was there.
+func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+	if l.swept {
+		return
+	}
+	found, err := l.store.Told(ctx)
+	if err != nil {
+		l.opts.Log.V(1).Info("what was left behind will be looked for later", "reason", err.Error())
+		return
+	}
+	for _, ref := range found {
+		if k := s.InUse(ref.GroupKind); tuned[ref] != nil || k == nil || !k.Live.HasSynced() {
+			continue
+		}
+		if err := l.store.Remove(ctx, ref); err != nil {
+			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", ref.String(), "reason", err.Error())
+			return
+		}
+	}
+	l.swept = true
 }
 
 // keepDue writes the checkpoints that are due, and keepAll those of all targets.

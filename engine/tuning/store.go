@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,6 +101,27 @@ func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workl
 	obj.Status, obj.OwnerReferences = st, nil
 	return s.apply(ctx, obj, "Recommendation", true)
 }
+
+// Told lists the targets of which something is told.
+func (s *Store) Told(ctx context.Context) ([]workload.Ref, error) {
+	var refs []workload.Ref
+	page := &v1alpha1.RecommendationList{}
+	for {
+		if err := s.Client.List(ctx, page, client.Limit(pageSize), client.Continue(page.Continue)); err != nil {
+			return nil, fmt.Errorf("list recommendations: %w", err)
+		}
+		for i := range page.Items {
+			t := &page.Items[i].Spec.Target
+			refs = append(refs, workload.Ref{GroupKind: schema.GroupKind{Group: t.Group, Kind: t.Kind}, Namespace: page.Items[i].Namespace, Name: t.Name})
+		}
+		if page.Continue == "" {
+			return refs, nil
+		}
+	}
+}
+
+// pageSize is how many objects are read at once.
+const pageSize = 200
 
 // Remove deletes what belongs to a target.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {

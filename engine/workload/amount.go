@@ -2,7 +2,10 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Resource is what a container requests of its node.
@@ -100,6 +103,17 @@ func (a Amount) String() string {
 		facet += a.Component + "/"
 	}
 	return facet + string(a.Resource)
+}
+
+// Text is a value of the amount for people: 250m, 1Gi, 70%.
+func (a Amount) Text(value int64) string {
+	switch {
+	case a.Kind == AmountUtilisation:
+		return fmt.Sprintf("%d%%", value)
+	case a.Resource == CPU:
+		return resource.NewMilliQuantity(value, resource.DecimalSI).String()
+	}
+	return resource.NewQuantity(value, resource.BinarySI).String()
 }
 
 // Compare orders amounts by kind, component and resource.

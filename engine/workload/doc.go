@@ -181,8 +181,8 @@ func (o *Object) Notes() LedgerNotes {
 type Author struct {
 	// Known is true where they tell who has written the field last; Other, where somebody else has since Flyball did.
 	Known, Other bool
-	// Alone is, where parents of the field were made, the number of leading tokens of the pointer that lead to the outermost one
-	// in which nobody but Flyball has written: what else is in there came with Flyball's write, such as defaults of the schema. Zero: none.
+	// Alone is, where parents of the field were made, the number of tokens of the outermost one in which nobody but Flyball has written:
+	// what else is in there came with Flyball's write, such as defaults of the schema. Zero: none.
 	Alone uint8
 }
 
@@ -197,7 +197,7 @@ type Element struct {
 	Index uint16
 	// Name is what the element calls itself; empty where it has no name.
 	Name string
-	// Pointer is the concrete JSON pointer of the count.
+	// Pointer is the concrete JSON pointer of the value.
 	Pointer string
 	// NamePointer is the concrete JSON pointer of the name; empty where elements have none.
 	NamePointer string

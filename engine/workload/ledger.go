@@ -23,7 +23,7 @@ type Entry struct {
 	By string `json:"by"`
 	// Since is the instant of the transition that asked for it.
 	Since time.Time `json:"since,omitzero"`
-	// Made is, where parents of the field did not exist, how many leading tokens of the pointer did, plus one; zero otherwise.
+	// Made is, where parents of the field did not exist, the number of tokens of the outermost one that was made; zero otherwise.
 	// On giving back, the parents that were made go too, if nothing else came into them.
 	Made uint8 `json:"made,omitempty"`
 	// Element is the name of the list element that the pointer went through when the entry was written.

@@ -1,11 +1,11 @@
 package world
 
 import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/timeline"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // PanicOver has every Calendar and Adapter of a name panic when it is read.

@@ -30,6 +30,8 @@ type Lists struct {
 	// Policies are objects of any policy kind. Their finalizers do not matter.
 	Policies   []policy.Object
 	Namespaces []*workload.Object
+	// Recommendations tell what was found for targets.
+	Recommendations []*v1alpha1.Recommendation
 	// Objects are the targets, as JSON. Those of kinds without an adapter are left out.
 	Objects [][]byte
 	// Blocked says, by the name of an adapter, why nothing may be written for its kind.
@@ -87,6 +89,9 @@ func NewMemory(in Lists) (*Memory, error) {
 		return nil, err
 	}
 	m.Snapshot = w.Snapshot()
+	for _, r := range in.Recommendations {
+		m.adviseBy(r)
+	}
 	return m, nil
 }
 

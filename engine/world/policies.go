@@ -20,9 +20,9 @@ type Policy struct {
 	decide.Policy
 	Kind   policy.Kind
 	Object policy.Object
-	// Held is true where the object cannot go before everything is given back. While it is not, the policy keeps what it has set
-	// and does no more.
-	Held bool
+	// Secured is true where the object cannot go before everything is given back: it has the finalizer, or needs none. While it is
+	// not, the policy keeps what it has set and does no more.
+	Secured bool
 	// Refused says why the finalizer could not be put on the object; empty: nothing stood in the way.
 	Refused string
 	// Calendars are the names of those that the object uses.
@@ -37,9 +37,9 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 	return p.Target.MatchesKind(gk)
 }
 
-// looksLike says whether two forms of an object are the same but for what does not matter to deciding, such as status.
-func looksLike(a, b policy.Object, kind policy.Kind) bool {
-	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isHeld(kind, a) == isHeld(kind, b) &&
+// decidesAlike says whether two forms of an object are the same but for what does not matter to deciding, such as status.
+func decidesAlike(a, b policy.Object, kind policy.Kind) bool {
+	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isSecured(kind, a) == isSecured(kind, b) &&
 		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero()
 }
 
@@ -47,8 +47,9 @@ func sameSpec(a, b policy.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
 }
 
-// isHeld says whether an object is safe from being deleted before everything is given back.
-func isHeld(kind policy.Kind, obj policy.Object) bool {
+// isSecured says whether an object cannot go before everything is given back. One that is being deleted counts as secured: its finalizer
+// is its controller's to take off.
+func isSecured(kind policy.Kind, obj policy.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() || !kind.NeedsFinalizer(obj) || slices.Contains(obj.GetFinalizers(), v1alpha1.FinalizerRestore)
 }
 

@@ -61,7 +61,7 @@ type Tx struct {
 	gone       sets.Set[workload.Policy]
 }
 
-// readers make something of the specs of objects that are no policies. Tests have others.
+// readers compile the specs of objects that are no policies. Tests have others.
 type readers struct {
 	calendar func(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList)
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
@@ -127,13 +127,13 @@ func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 	old := tx.policies.all[id]
 	refused := ""
 	if old != nil && old.Object.GetUID() == obj.GetUID() {
-		if looksLike(old.Object, obj, kind) {
+		if decidesAlike(old.Object, obj, kind) {
 			next := *old
 			next.Object = obj
 			tx.policies.put(&next)
 			return
 		}
-		if !isHeld(kind, obj) {
+		if !isSecured(kind, obj) {
 			refused = old.Refused // the finalizer is not there yet
 		}
 	}
@@ -143,29 +143,31 @@ func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 // RefuseFinalizer remembers why the finalizer could not be put on a policy object. It is forgotten with the next form of the
 // object.
 func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
-	if p := tx.policies.all[id]; p != nil && !isHeld(p.Kind, p.Object) {
+	if p := tx.policies.all[id]; p != nil && !isSecured(p.Kind, p.Object) {
 		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s", v1alpha1.FinalizerRestore, why))
 	}
 }
 
+// setPolicy compiles a policy object and takes it over. refused says why it could not be given the finalizer; empty: nothing is known to
+// stand in the way.
 func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
-	tx.touch(id, old)
+	tx.touch(id)
 	compiled, errs := compileSafely(kind, id, obj, tx.context())
 	parts := kind.Parts(obj)
 	next := &Policy{
 		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: parts.Orphan},
 		Kind:    kind,
 		Object:  obj,
-		Held:    isHeld(kind, obj),
+		Secured: isSecured(kind, obj),
 		Refused: refused, Calendars: parts.Calendars,
 	}
 	tx.judgeBy(id, old, next, len(errs) > 0)
-	if !next.Held && refused == "" && old != nil && old.Held && old.Object.GetUID() == obj.GetUID() {
-		next.Held = true // somebody took the finalizer off: its controller puts it back, or says that it cannot
+	if !next.Secured && refused == "" && old != nil && old.Secured && old.Object.GetUID() == obj.GetUID() {
+		next.Secured = true // somebody took the finalizer off: its controller puts it back, or says that it cannot
 	}
-	if !next.Held && !compiled.IsBroken() {
+	if !next.Secured && !compiled.IsBroken() {
 		why := refused
 		if why == "" {
 			why = "the finalizer is about to be put on this policy"
@@ -197,14 +199,15 @@ func safely(read func()) (fault *field.Error) {
 
 // RemovePolicy forgets a policy object that is gone.
 func (tx *Tx) RemovePolicy(id workload.Policy) {
-	tx.touch(id, tx.policies.all[id])
+	tx.touch(id)
 	tx.policies.remove(id)
 	tx.stopJudgingBy(id)
 }
 
-func (tx *Tx) touch(id workload.Policy, old *Policy) {
+// touch remembers a policy as it was before the transaction, before the first change of it.
+func (tx *Tx) touch(id workload.Policy) {
 	if _, again := tx.touched[id]; !again {
-		tx.touched[id] = old
+		tx.touched[id] = tx.policies.all[id]
 	}
 }
 
@@ -270,6 +273,7 @@ func (tx *Tx) RemoveCalendar(name string) {
 	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, name) })
 }
 
+// ownCalendars makes the map of calendars the transaction's own, so that it can be changed.
 func (tx *Tx) ownCalendars() {
 	if !tx.cloned.calendars {
 		tx.next.calendars, tx.cloned.calendars = maps.Clone(tx.next.calendars), true
@@ -302,7 +306,7 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
 	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
 	tx.ownAdapters()
 	tx.next.adapters[resource] = next
-	tx.recompile(func(p *Policy) bool { return p.Held && p.IsBroken() })
+	tx.recompile(func(p *Policy) bool { return p.Secured && p.IsBroken() })
 }
 
 // RemoveAdapter forgets an Adapter object that is gone.
@@ -311,6 +315,7 @@ func (tx *Tx) RemoveAdapter(name string) {
 	delete(tx.next.adapters, schema.ParseGroupResource(name))
 }
 
+// ownAdapters makes the map of adapters the transaction's own, so that it can be changed. Changes are judged by adapters.
 func (tx *Tx) ownAdapters() {
 	tx.change.Judging = true
 	if !tx.cloned.adapters {
@@ -326,7 +331,7 @@ func (tx *Tx) UseKind(k *Kind) {
 	}
 	tx.changeKind(k)
 	tx.recompile(func(p *Policy) bool {
-		return p.Held && p.IsBroken() || slices.Contains(p.Kind.Parts(p.Object).Kinds, k.GroupKind)
+		return p.Secured && p.IsBroken() || slices.Contains(p.Kind.Parts(p.Object).Kinds, k.GroupKind)
 	})
 }
 
@@ -348,6 +353,7 @@ func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	}
 }
 
+// kindOf is the kind in use whose adapter has a name; nil: there is none, or another adapter has taken it over.
 func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
 	if k := tx.next.kinds[gk]; k != nil && k.Adapter.Name() == adapterName {
 		return k
@@ -375,6 +381,7 @@ func (tx *Tx) DropKind(adapterName string) {
 	}
 }
 
+// ownKinds makes the map of kinds the transaction's own, so that it can be changed.
 func (tx *Tx) ownKinds() {
 	if !tx.cloned.kinds {
 		tx.next.kinds, tx.cloned.kinds = maps.Clone(tx.next.kinds), true

@@ -59,7 +59,7 @@ func (i informers) note(ctx context.Context, kind string, err error) {
 	if unreachable := (*url.Error)(nil); ctx.Err() != nil || errors.As(err, &unreachable) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
 	}
-	if i.listings.Note(kind, err) && err != nil {
+	if i.listings.Record(kind, err) && err != nil {
 		klog.FromContext(ctx).Error(err, "Objects of a kind cannot be listed; changes of them are not seen", "kind", kind)
 	}
 }

@@ -247,6 +247,10 @@ func (e *Explanation) decided(v *decide.Verdict) {
 	if c := v.Plan.Hold; c != nil {
 		claim("hold", "held", c.By, c.Since)
 	}
+	for _, key := range workload.SortedAmounts(v.Plan.Amounts) {
+		c := v.Plan.Amounts[key]
+		claim(key.String(), key.Text(c.Value), c.By, c.Since)
+	}
 	for _, key := range sortedKeys(v.Plan.Annotations) {
 		c := v.Plan.Annotations[key]
 		claim(key, c.Value, c.By, c.Since)

@@ -23,6 +23,9 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 		if q.PodOrderer() != nil {
 			notes = append(notes, fmt.Sprintf("%s gives pods deletion costs as they come and go, which is not part of the plan", q.ID))
 		}
+		if q.Tuner() != nil {
+			notes = append(notes, fmt.Sprintf("%s goes on to learn from what pods use: what it finds later is not part of the plan", q.ID))
+		}
 		for _, d := range []workload.Direction{workload.DirectionDown, workload.DirectionUp} {
 			if opened := memory.BatchOpened(q.ID, d); !opened.IsZero() && opened.Add(max(q.Down.Delay, q.Up.Delay)).After(p.From) && !opened.After(p.From) {
 				notes = append(notes, fmt.Sprintf("a batch of %s is open, and counts as used up: the first changes may come earlier than shown", q.ID))

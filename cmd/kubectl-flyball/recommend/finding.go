@@ -87,8 +87,10 @@ type Totals struct {
 
 // Finding is what the verb has found.
 type Finding struct {
-	Target      string      `json:"target"`
-	Profile     string      `json:"profile"`
+	Target  string `json:"target"`
+	Profile string `json:"profile"`
+	// Tortoise is the one whose rules were taken; absent: there is none, and the defaults were.
+	Tortoise    string      `json:"tortoise,omitempty"`
 	At          time.Time   `json:"at"`
 	Phase       string      `json:"phase"`
 	PhaseReason string      `json:"phaseReason,omitempty"`
@@ -122,11 +124,14 @@ func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone
 	}
 	f.Autoscaler = &Autoscaler{Min: numberOf(o.Min), Max: numberOf(o.Max), Utilisation: numberOf(o.Utilisation)}
 	if s.governor != nil {
-		f.Autoscaler.Name = s.governor.Ref.String()
+		f.Autoscaler.Name = s.governor.String()
 		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.governor.Bounds.Min, s.governor.Bounds.Max
 		if u := s.target(); u != nil {
 			f.Autoscaler.Utilisation.Own = &u.Percent
 		}
+	}
+	if s.governor == nil {
+		f.Autoscaler.Max.Reasons = []string{"there is no autoscaler now: the most that is allowed"}
 	}
 	for _, h := range o.Hours {
 		f.Hours = append(f.Hours, Hour{h.From.In(zone), h.Min, h.Max})
@@ -182,6 +187,9 @@ func (f *Finding) Text(w *report.Writer) {
 		w.Line("  no autoscaler governs it: bounds and utilisation are for one that would be made")
 	default:
 		w.Line("  governed by %s", f.Autoscaler.Name)
+	}
+	if f.Tortoise != "" {
+		w.Line("  tuned as %s says", f.Tortoise)
 	}
 	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(instant.Layout), f.History.To.Format(instant.Layout))
 	state := f.Phase

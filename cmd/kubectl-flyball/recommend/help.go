@@ -6,10 +6,9 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 )
 
-const examples = `  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
-  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json
-  kubectl flyball recommend deployment/web --prometheus http://prometheus.monitoring:9090 --history 14d
-  kubectl flyball recommend sts/db --prometheus http://localhost:9090 --query 'replicas=sum(up{job="db"})'`
+const examples = `  kubectl flyball recommend deployment/web --usage web.csv
+  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
+  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb. It has the default queries, so that a reader can change them.
 func long() string {
@@ -22,8 +21,9 @@ func long() string {
 	return `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
 changed, and nothing has to be installed. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; what it
 used comes from files (--usage) or from a Prometheus server (--prometheus). The history is replayed through the manager's own code, as if a
-Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. The profile Tortoise
-has the formulas of mercari/tortoise instead; what its VPA would recommend is made of the same samples, and slots are those of --time-zone.
+Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. A Tortoise that selects the
+workload says how it is tuned, and flags that are given go before it. The profile Tortoise has the formulas of mercari/tortoise instead; what
+its VPA would recommend is made of the same samples, and slots are those of --time-zone.
 
 Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
 with # are comments. Files of JSON lines have one object a line, with the same names as keys. Empty, or not there, means not known.
@@ -34,12 +34,12 @@ with # are comments. Files of JSON lines have one object a line, with the same n
   cpu           mean usage of these pods, in cores: 0.25 or 250m
   memory        largest usage of one of them, in bytes: 268435456 or 256Mi
   throttled     share of the CPU demand that limits kept from being served, from 0 to 1
-  oom_kills     kills for lack of memory since the sample before; needs memory_limit
+  oom_kills     kills for lack of memory since the sample before; the limit is needed beside it
   memory_limit  the limit, in bytes or as 256Mi
 
 A sample a minute is best: with less, the next minutes are not learnt, and margins are wider.
 
-Prometheus is asked a day at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
+A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, a day at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
 by the label container; replicas gives one series. $namespace, $pods and $step are filled in. cpu is in cores, memory and memory_limit
 in bytes.
 ` + queries.String() + `

@@ -4,40 +4,45 @@
 package recommend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// ErrTooLittle says that nothing can be recommended yet. What is known was printed.
+// ErrTooLittle says that nothing can be recommended yet. What is known is printed.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
 // Surroundings are what the verb gets of the command that it belongs to.
 type Surroundings struct {
-	In io.Reader
-	// Now is the clock, Zone the zone in which instants are read and shown.
+	genericiooptions.IOStreams
+	// Now is the clock. Zone is where the zone will stand, in which instants are read and shown, once flags are read.
 	Now  func() time.Time
-	Zone func() *time.Location
+	Zone **time.Location
 	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
-	// Print writes a finding, Note tells a person what should be known of it.
+	// Print writes a finding.
 	Print func(report.Finding) error
-	Note  func(text string)
+	// TooLittle is the error where nothing can be recommended yet.
+	TooLittle error
 	// Progress begins to tell a person what goes on.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
@@ -52,12 +57,14 @@ type verb struct {
 	pods, span, step              string
 	profile, container, when      string
 	bounds                        optimize.Bounds
+	// given says which flags were given.
+	given func(flag string) bool
 }
 
 // profiles that there are, in the order of their caution.
 func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
-		return int(optimize.Profiles[a].Violation - optimize.Profiles[b].Violation)
+		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
 	})
 	return append(all, replay.Original)
 }
@@ -75,6 +82,7 @@ func New(s Surroundings) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()
+	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	f.StringSliceVar(&v.usage, "usage", nil, "Files of samples; - is standard input")
 	f.StringVar(&v.format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
@@ -84,12 +92,12 @@ func New(s Surroundings) *cobra.Command {
 	f.StringVar(&v.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
 	f.StringVar(&v.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
 	f.StringVar(&v.step, "step", "1m", "Time between two samples of Prometheus")
-	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", "))
+	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+"; it goes before that of a Tortoise")
 	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
-	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend")
-	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend")
-	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred")
+	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred; it goes before that of a Tortoise")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
@@ -128,7 +136,7 @@ func (v *verb) check() (o options, err error) {
 		fault("--preferred-max: %d is below 1", v.bounds.PreferredMax)
 	}
 	if v.when != "" {
-		if o.at, err = instant.Parse(v.when, v.Now(), v.Zone()); err != nil {
+		if o.at, err = instant.Parse(v.when, v.Now(), *v.Zone); err != nil {
 			fault("--at: %w", err)
 		}
 	}
@@ -171,13 +179,22 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, note := range w.Notes {
-		v.Note(note)
+		v.note(note)
 	}
-	s, err := newSubject(w, target)
+	memory, err := w.Memory()
 	if err != nil {
 		return err
 	}
-	if err := s.scale(v.container); err != nil {
+	s, err := newSubject(w, memory, target)
+	if err != nil {
+		return err
+	}
+	rules, from := rulesFor(memory, target)
+	if err := s.scale(v.container, rules); err != nil {
+		return err
+	}
+	tuner, err := v.tuner(rules)
+	if err != nil {
 		return err
 	}
 	doing, done := v.Progress()
@@ -193,22 +210,47 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Profile: v.profile, Requests: s.requests, Scaled: s.scaled, Scalable: s.scalable, Bounds: v.bounds, Min: s.startMin(v.bounds), Max: s.startMax(v.bounds),
-		Utilisation: s.startUtilisation(), Samples: samples, At: o.at, Zone: v.Zone(),
+		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: *v.Zone,
 		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
 	})
 	done()
 	if err != nil {
 		return err
 	}
-	f := newFinding(s, v.profile, o.at, out, v.Zone())
+	f := newFinding(s, v.profile, o.at, out, *v.Zone)
+	f.Tortoise = from
 	if err := v.Print(f); err != nil {
 		return err
 	}
 	if f.TooLittle() {
-		return ErrTooLittle
+		return v.TooLittle
 	}
 	return nil
+}
+
+// tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
+func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
+	if rules.Profile != "" && !v.given("profile") {
+		v.profile = string(rules.Profile)
+	}
+	if v.profile == replay.Original {
+		return nil, nil
+	}
+	rules.Profile = v1alpha1.TortoiseProfile(v.profile)
+	for _, n := range []struct {
+		flag  string
+		value int
+		to    **int32
+	}{{"min-replicas", v.bounds.Min, &rules.Replicas.Min}, {"max-replicas", v.bounds.Max, &rules.Replicas.Max}, {"preferred-max", v.bounds.PreferredMax, &rules.Replicas.PreferredMax}} {
+		if v.given(n.flag) {
+			*n.to = ptr.To(int32(n.value))
+		}
+	}
+	if v.container != "" {
+		rules.Resources = slices.DeleteFunc(rules.Resources, func(r v1alpha1.TunedResources) bool { return r.Container == v.container })
+		rules.Resources = append(rules.Resources, v1alpha1.TunedResources{Container: v.container, CPU: v1alpha1.ScaleHorizontal})
+	}
+	return tunerOf(rules)
 }
 
 // read gives the samples of the containers of the subject.
@@ -232,7 +274,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 		Note: func(text string) {
 			if !noted[text] {
 				noted[text] = true
-				v.Note(text)
+				v.note(text)
 			}
 		},
 	}
@@ -242,6 +284,9 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	}
 	return v.known(all, s), nil
 }
+
+// note tells a person what should be known beside the answer.
+func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }
 
 // known leaves out the containers that the subject does not have, such as sidecars that something injects.
 func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
@@ -254,7 +299,7 @@ func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
 		return !ok
 	})
 	for _, name := range slices.Sorted(maps.Keys(strange)) {
-		v.Note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
+		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
 	}
 	return kept
 }

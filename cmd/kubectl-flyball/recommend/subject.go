@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/spelling"
@@ -21,7 +23,7 @@ type subject struct {
 	// requests by container, in milli-CPU and bytes; zero is none.
 	requests map[string]tune.Request
 	// governor is the autoscaler that governs the workload; nil: there is none.
-	governor *workload.Observed
+	governor *policy.SeenGovernor
 	// scalable is true where it has a count of replicas.
 	scalable bool
 	// scaled is the container whose CPU is scaled by replicas.
@@ -29,11 +31,7 @@ type subject struct {
 }
 
 // newSubject reads a target and what governs it.
-func newSubject(w *source.World, target source.Target) (*subject, error) {
-	memory, err := w.Memory()
-	if err != nil {
-		return nil, err
-	}
+func newSubject(w *source.World, memory *world.Memory, target source.Target) (_ *subject, err error) {
 	s := &subject{ref: target.Ref, requests: map[string]tune.Request{}}
 	var found *workload.Observed
 	for _, a := range w.Adapters {
@@ -95,7 +93,7 @@ func (s *subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 		}
 		if governed, ok := a.Governs(obj); ok && governed == s.ref && s.governor == nil {
 			o := a.Observe(obj)
-			s.governor = &o
+			s.governor = &policy.SeenGovernor{Ref: ref, Bounds: o.Bounds, Utilisation: o.Utilisation}
 		}
 	}
 	return nil
@@ -104,9 +102,14 @@ func (s *subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 // names of the containers.
 func (s *subject) names() []string { return slices.Sorted(maps.Keys(s.requests)) }
 
-// scale chooses the container whose CPU is scaled by replicas: the one that was asked for, else the autoscaler's, else the one that requests
+// scale chooses the container whose CPU is scaled by replicas: the one that was asked for, by a flag or a Tortoise, else the autoscaler's, else the one that requests
 // most.
-func (s *subject) scale(asked string) error {
+func (s *subject) scale(asked string, rules v1alpha1.TortoiseRules) error {
+	for _, r := range rules.Resources {
+		if _, ok := s.requests[r.Container]; ok && asked == "" && r.CPU == v1alpha1.ScaleHorizontal {
+			asked = r.Container
+		}
+	}
 	if asked != "" {
 		if _, ok := s.requests[asked]; !ok {
 			return fmt.Errorf("--container: %s has no container %q%s", s.ref, asked, spelling.Hint(asked, s.names()))
@@ -142,26 +145,14 @@ func (s *subject) target() *workload.Utilisation {
 	return nil
 }
 
-// What an autoscaler has at the beginning where it says nothing, or where there is none.
+// newTarget is what an autoscaler gets for CPU in percent that has no target.
 const newTarget = 70
 
-func (s *subject) startMin(b optimize.Bounds) int {
-	if s.governor == nil || s.governor.Bounds.Min == nil {
-		return b.Min
+// autoscaler is the one that governs the workload, or one as would be made; nil: it has no replicas.
+func (s *subject) autoscaler(b optimize.Bounds) *policy.SeenGovernor {
+	if s.governor != nil || !s.scalable {
+		return s.governor
 	}
-	return int(*s.governor.Bounds.Min)
-}
-
-func (s *subject) startMax(b optimize.Bounds) int {
-	if s.governor == nil || s.governor.Bounds.Max == nil {
-		return b.Max
-	}
-	return int(*s.governor.Bounds.Max)
-}
-
-func (s *subject) startUtilisation() int {
-	if u := s.target(); u != nil {
-		return int(u.Percent)
-	}
-	return newTarget
+	low, top := int64(b.Min), int64(b.Max)
+	return &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top}, Utilisation: []workload.Utilisation{{Container: s.scaled, Resource: workload.CPU, Percent: newTarget}}}
 }

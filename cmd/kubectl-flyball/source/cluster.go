@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -162,7 +163,30 @@ func (r *reading) serve(a *v1alpha1.Adapter) error {
 	return nil
 }
 
+// isTuner says whether a policy tunes its targets.
+func isTuner(kind policy.Kind, obj policy.Object) bool {
+	p, _ := kind.Compile(obj, policy.Context{})
+	return p.Tuner() != nil
+}
+
+// recommendations reads what was found for the targets of policies that tune them.
+func (r *reading) recommendations(ctx context.Context) error {
+	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("recommendations"), r.query.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, obj := range list {
+		typed := &v1alpha1.Recommendation{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
+			return fmt.Errorf("read the recommendation %s: %w", obj.GetName(), err)
+		}
+		r.world.Recommendations = append(r.world.Recommendations, typed)
+	}
+	return nil
+}
+
 func (r *reading) policies(ctx context.Context) error {
+	tunes := false
 	for _, kind := range policyKinds() {
 		namespace := r.query.Namespace
 		if kind.ClusterScoped {
@@ -179,6 +203,12 @@ func (r *reading) policies(ctx context.Context) error {
 			}
 			typed.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
 			r.world.Policies = append(r.world.Policies, typed)
+			tunes = tunes || isTuner(kind, typed)
+		}
+	}
+	if tunes {
+		if err := r.recommendations(ctx); err != nil {
+			return err
 		}
 	}
 	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("calendars"), "")

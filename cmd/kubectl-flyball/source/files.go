@@ -39,7 +39,9 @@ type Files struct {
 type Manifests struct {
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
-	Policies  []policy.Object
+	// Recommendations tell what was found for targets.
+	Recommendations []*v1alpha1.Recommendation
+	Policies        []policy.Object
 	// Others are all other objects, as JSON, with their namespace as it stands.
 	Others [][]byte
 
@@ -106,11 +108,14 @@ func (m *Manifests) take(d *document, namespace string) []error {
 	return m.takeOwn(d, root.Get("kind").Str, namespace)
 }
 
+// notPolicies are the kinds of Flyball that are no policies.
+var notPolicies = []string{"Adapter", "Calendar", "Recommendation"}
+
 // takeOwn files an object of Flyball's own.
 func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	row, isPolicy := kinds.Find(kind)
-	if !isPolicy && kind != "Adapter" && kind != "Calendar" {
-		names := []string{"Adapter", "Calendar"}
+	if !isPolicy && !slices.Contains(notPolicies, kind) {
+		names := slices.Clone(notPolicies)
 		for _, k := range policyKinds() {
 			names = append(names, k.Name)
 		}
@@ -128,6 +133,8 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 		return []error{decode(m, d, raw, &v1alpha1.Adapter{}, &m.Adapters)}
 	case "Calendar":
 		return []error{decode(m, d, raw, &v1alpha1.Calendar{}, &m.Calendars)}
+	case "Recommendation":
+		return []error{decode(m, d, raw, &v1alpha1.Recommendation{}, &m.Recommendations)}
 	}
 	obj := row.New()
 	if err := decode(m, d, raw, obj, &m.Policies); err != nil {
@@ -186,7 +193,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 		return strings.Compare(a.Resource.GroupResource().String(), b.Resource.GroupResource().String())
 	})
 	w.setScope(f.FlyballNamespace)
-	w.Policies, w.Calendars = m.Policies, m.Calendars
+	w.Policies, w.Calendars, w.Recommendations = m.Policies, m.Calendars, m.Recommendations
 	if err := w.takeObjects(m, f.Namespace); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -63,6 +64,7 @@ func TestUnusedConnections(t *testing.T) {
 				t.Fatalf("%s: %v", use, err)
 			}
 			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
 			if err != nil || string(body) != "here" {
 				t.Errorf("%s: %q, %v", use, body, err)
 			}
@@ -78,7 +80,9 @@ func TestUnusedConnections(t *testing.T) {
 		}
 		_ = honest.Close()
 		close(listener)
-		<-stopped
+		if err := <-stopped; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("it stopped: %v", err)
+		}
 		_ = server.Close()
 	})
 }

@@ -94,10 +94,10 @@ type Controller struct {
 	running map[string]*running
 	// suspected says when the rights of an adapter were last looked at because of a write that was forbidden.
 	suspected map[string]time.Time
-	// held has the adapters that this process has given the finalizer and not taken it from again.
-	held map[string]bool
-	// holding lets one writer at a time add or remove the finalizer.
-	holding sync.Mutex
+	// finalized has the adapters that this process has given the finalizer and not taken it from again.
+	finalized map[string]bool
+	// finalizing lets one writer at a time add or remove the finalizer.
+	finalizing sync.Mutex
 }
 
 // New makes a Controller.
@@ -112,7 +112,7 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	}
 	return &Controller{
 		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{}, returning: newReturning(opts.Enabled),
-		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, held: map[string]bool{},
+		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, finalized: map[string]bool{},
 	}, nil
 }
 

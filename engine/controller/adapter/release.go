@@ -22,16 +22,16 @@ import (
 // idleAfter is how long a kind must be without any ledger before its adapter loses the finalizer.
 const idleAfter = 30 * time.Second
 
-// Hold puts the finalizer on an adapter before the first write for its kind, so that the adapter cannot go while something has
+// PutFinalizer puts the finalizer on an adapter before the first write for its kind, so that the adapter cannot go while something has
 // to be given back through it.
-func (c *Controller) Hold(ctx context.Context, k *decide.Kind) error {
+func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	name := k.Adapter.Name()
-	if c.isHeld(name) {
+	if c.hasFinalizer(name) {
 		return nil
 	}
-	c.holding.Lock()
-	defer c.holding.Unlock()
-	if c.isHeld(name) {
+	c.finalizing.Lock()
+	defer c.finalizing.Unlock()
+	if c.hasFinalizer(name) {
 		return nil
 	}
 	var a v1alpha1.Adapter
@@ -43,7 +43,7 @@ func (c *Controller) Hold(ctx context.Context, k *decide.Kind) error {
 			return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
 		}
 	}
-	c.setHeld(name, true)
+	c.setHasFinalizer(name, true)
 	return nil
 }
 
@@ -58,20 +58,20 @@ func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) 
 	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
 }
 
-func (c *Controller) isHeld(name string) bool {
+func (c *Controller) hasFinalizer(name string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.held[name]
+	return c.finalized[name]
 }
 
-func (c *Controller) setHeld(name string, held bool) {
+func (c *Controller) setHasFinalizer(name string, has bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if held {
-		c.held[name] = true
+	if has {
+		c.finalized[name] = true
 		return
 	}
-	delete(c.held, name)
+	delete(c.finalized, name)
 }
 
 // release gives everything back on the kind of an adapter that is being deleted, and lets it go then.
@@ -130,8 +130,8 @@ func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil
 	}
-	c.setHeld(a.Name, false)
-	return c.Hold(ctx, k.Kind)
+	c.setHasFinalizer(a.Name, false)
+	return c.PutFinalizer(ctx, k.Kind)
 }
 
 // letGoIfIdle takes the finalizer off an adapter whose kind has had no ledger for a while, and says when to look again.
@@ -153,10 +153,10 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return wait
 	}
 	delete(c.idleSince, a.Name)
-	c.holding.Lock()
-	defer c.holding.Unlock()
+	c.finalizing.Lock()
+	defer c.finalizing.Unlock()
 	// From here on the next write puts the finalizer back first. One that is under way has the adapter looked at again.
-	c.setHeld(a.Name, false)
+	c.setHasFinalizer(a.Name, false)
 	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
 		return time.Second
 	}

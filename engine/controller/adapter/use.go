@@ -151,7 +151,7 @@ func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*ru
 
 // watchChanged follows up on a watch that has come into sync, failed or recovered.
 func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
-	c.Listings.Note(a.GroupKind().String(), err)
+	c.Listings.Record(a.GroupKind().String(), err)
 	if apierrors.IsForbidden(err) {
 		c.suspect(a.Name())
 	}
@@ -205,7 +205,7 @@ func (c *Controller) drop(name string) {
 	r := c.running[name]
 	delete(c.checked, name)
 	delete(c.running, name)
-	delete(c.held, name)
+	delete(c.finalized, name)
 	delete(c.suspected, name)
 	c.mu.Unlock()
 	c.Health.Set(name, nil)

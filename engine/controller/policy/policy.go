@@ -141,7 +141,7 @@ func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Obj
 // nothing, and must not wait for a manager when it is deleted.
 func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy.Object) (bool, error) {
 	p := r.World.Snapshot().Find(id)
-	if p == nil || !p.Held || controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
+	if p == nil || !p.Secured || controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
 		return false, nil
 	}
 	var adapters v1alpha1.AdapterList

@@ -147,6 +147,8 @@ func (m *mind) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.Recomm
 	case !m.horizontal(seen):
 		a.Min.Reason = fmt.Sprintf("the CPU of %s is %s: bounds stay", m.Scaled, m.rules.of(m.Scaled).cpu)
 		a.Max.Reason = a.Min.Reason
+		least, greatest := ownBounds(g, seen.Replicas)
+		a.Min.Recommended, a.Max.Recommended, a.Utilisation = int32(least), int32(greatest), nil
 	}
 	a.Kind, a.Name = g.GroupKind.String(), g.Name
 	a.Min.Own, a.Max.Own = number(g.Bounds.Min), number(g.Bounds.Max)

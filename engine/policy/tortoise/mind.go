@@ -20,11 +20,16 @@ type mind struct {
 	memory
 }
 
+// anyStep is a step up that takes any request to any other.
+const anyStep = 1e6
+
 // memory is what a mind remembers besides what the tuner does.
 type memory struct {
 	// Own are the requests as their owner had them when they were last looked at, Setting what was last recommended.
 	Own     map[string]tune.Request
 	Setting tune.Setting
+	// Off is true where nothing of that was carried out.
+	Off bool
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
 	// AmountsSince and BoundsSince are since when requests, and the numbers of the autoscaler, are what they are.
@@ -53,7 +58,11 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		}}
 	}
 	spec := m.spec(seen)
-	r := m.tuner.Decide(spec, tune.Observed{Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: seen.Ready})
+	ready := seen.Ready
+	if m.Off {
+		ready = max(ready, m.Setting.Min) // as many as there would be
+	}
+	r := m.tuner.Decide(spec, tune.Observed{Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready})
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
@@ -78,6 +87,10 @@ func (m *mind) follow(seen policy.Seen) {
 	}
 	if m.Setting.Requests == nil {
 		m.Setting.Requests = map[string]tune.Request{}
+	}
+	if off := isOff(m.rules.mode); off != m.Off {
+		// What was only recommended is not there: from what is, steps are taken.
+		m.Off, m.Own, m.BoundsSince = off, nil, time.Time{}
 	}
 	for name, now := range own {
 		if before, known := m.Own[name]; !known || before != now {
@@ -136,6 +149,9 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	r := m.rules
 	spec := tune.Defaults(r.profile, m.Scaled)
 	spec.Guard, spec.Cooldown, spec.Manual = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency
+	if m.Off {
+		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation says where it would end
+	}
 	if m.horizontal(seen) {
 		least, greatest := ownBounds(seen.Governor, seen.Replicas)
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = r.replicaBounds(least, greatest)
@@ -153,6 +169,13 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		if !rule.given.maxMemory {
 			l.Max.Memory = max(l.Max.Memory, own.Memory)
 		}
+		// What is Off is held where it is: a change that is taken back would be one that others wait for.
+		if rule.memory == "Off" {
+			l.Min.Memory, l.Max.Memory = own.Memory, own.Memory
+		}
+		if rule.cpu == v1alpha1.ScaleOff && name != m.Scaled {
+			l.Min.CPU, l.Max.CPU = own.CPU, own.CPU
+		}
 		if name == m.Scaled {
 			if rule.given.minCPU {
 				spec.Bounds.MinRequest = l.Min.CPU
@@ -168,7 +191,10 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	return spec
 }
 
-// pin leaves what is not tuned as its owner has it.
+// mebi is what memory requests are rounded up to.
+const mebi = 1 << 20
+
+// pin leaves what is not tuned as its owner has it, and rounds the rest.
 func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 	for _, a := range own {
 		r, known := s.Requests[a.Component]
@@ -180,6 +206,8 @@ func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 		}
 		if !m.tunes(a.Component, workload.Memory) {
 			r.Memory = a.Requests.MemoryBytes
+		} else if r.Memory != a.Requests.MemoryBytes {
+			r.Memory = (r.Memory + mebi - 1) / mebi * mebi
 		}
 		s.Requests[a.Component] = r
 	}

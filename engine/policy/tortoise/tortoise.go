@@ -90,10 +90,15 @@ type tortoise struct {
 var _ policy.Reporter = (*tortoise)(nil)
 
 func (t *tortoise) mode(f *pipeline.Frame) error {
-	if isOff(t.rules.mode) {
-		f.Sayf("Off: nothing is changed")
-		f.Done = true
+	if !isOff(t.rules.mode) {
+		return nil
 	}
+	f.Done = true
+	if a := f.Input.Advice; f.Tracing() && a != nil && a.By == t.id {
+		f.Sayf("Off: nothing is changed. It recommends %s, min %s, max %s. %s", amountsText(a.Amounts), numberText(a.Min), numberText(a.Max), strings.Join(a.Lines, "; "))
+		return nil
+	}
+	f.Sayf("Off: nothing is changed")
 	return nil
 }
 
@@ -155,15 +160,7 @@ func amountsText(m map[workload.Amount]int64) string {
 	}
 	var parts []string
 	for _, key := range workload.SortedAmounts(m) {
-		text := fmt.Sprintf("%d%%", m[key])
-		if key.Kind == workload.AmountRequest {
-			q := inBytes(m[key])
-			if key.Resource == workload.CPU {
-				q = milli(m[key])
-			}
-			text = q.String()
-		}
-		parts = append(parts, fmt.Sprintf("%s %s", key, text))
+		parts = append(parts, fmt.Sprintf("%s %s", key, key.Text(m[key])))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,7 +1,6 @@
 package tortoise_test
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/workload"
@@ -243,48 +241,27 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestOffAndLimits: what is Off, or not requested by the owner, stays, and limits hold.
-func TestOffAndLimits(t *testing.T) {
-	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
+// TestFromOffToAuto: Off says where it would end, and Auto begins from what there is, by steps.
+func TestFromOffToAuto(t *testing.T) {
+	off := compile(t, `{}`)
+	m := mind(t, off)
+	there := live(t, m, own(), 3*24*time.Hour).Advice.Amounts[amountOf("app", workload.CPU)]
+	m = compile(t, `{mode: Auto}`).Tuner().Adopt(m)
 	seen := own()
-	seen.Own = append(seen.Own, workload.Allocation{Component: "zero"})
-	found := live(t, mind(t, p), seen, 3*24*time.Hour)
-	a := found.Advice
-	for _, never := range []workload.Amount{amountOf("proxy", workload.CPU), amountOf("proxy", workload.Memory), amountOf("zero", workload.CPU)} {
-		if _, asked := a.Amounts[never]; asked {
-			t.Errorf("it asks for %s", never)
+	last := int64(1000)
+	for i := range 24 * 60 {
+		seen.Now, seen.Since = noon.Add(time.Duration(i)*time.Minute), noon
+		observe(m, seen.Now)
+		a := m.Decide(seen).Advice
+		seen.Ready = max(5, int(*a.Min))
+		now := a.Amounts[amountOf("app", workload.CPU)]
+		if float64(now) < 0.8*float64(last)-1 {
+			t.Fatalf("after %d minutes it goes from %dm to %dm", i, last, now)
 		}
+		last = now
 	}
-	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("app", workload.Memory)]; cpu < 800 || memory < 700<<20 {
-		t.Errorf("it asks for %dm and %d MiB", cpu, memory>>20)
-	}
-	proxy := found.Report.Containers[1]
-	if proxy.CPU.Reason != "spec.resources says Off" || proxy.CPU.Recommended.Cmp(*proxy.CPU.Own) != 0 {
-		t.Errorf("the proxy has %+v", proxy.CPU)
-	}
-	stray := compile(t, `{resources: [{container: nobody}]}`)
-	if found := live(t, mind(t, stray), own(), time.Hour); !strings.Contains(found.Trouble, "container nobody, which it does not have") {
-		t.Errorf("the trouble is %q", found.Trouble)
-	}
-	bare := own()
-	bare.Own = nil
-	if found := live(t, mind(t, stray), bare, time.Hour); found.Advice != nil || found.Trouble == "" {
-		t.Errorf("of a target without requests it finds %+v", found)
-	}
-}
-
-// TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
-func TestAnEditByTheOwnerCounts(t *testing.T) {
-	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
-	live(t, m, own(), 3*24*time.Hour)
-	seen := own()
-	seen.Own[0].Requests.MilliCPU = 3000
-	seen.Now = noon.Add(2 * time.Minute)
-	observe(m, seen.Now)
-	found := m.Decide(seen)
-	if got := found.Advice.Amounts[amountOf("app", workload.CPU)]; got != 3000 || !found.Advice.AmountsSince.Equal(seen.Now) {
-		t.Errorf("it asks for %dm since %s", got, found.Advice.AmountsSince)
+	if there >= 500 || last >= 500 {
+		t.Errorf("off says %dm, and a day later auto is at %dm", there, last)
 	}
 }
 
@@ -326,89 +303,5 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	given := compile(t, `{mode: Auto, replicas: {min: 9, max: 40}}`)
 	if a := live(t, mind(t, given), own(), 3*24*time.Hour).Advice; *a.Max != 40 || *a.Min < 9 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
-	}
-}
-
-// TestPipeline: advice becomes what is asked of the target and of its autoscaler; Off asks for nothing whatever is advised; without
-// advice what was set stays.
-func TestPipeline(t *testing.T) {
-	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
-	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)), Max: ptr.To(int64(9)),
-		Targets: map[workload.Amount]int64{{Kind: workload.AmountUtilisation, Resource: workload.CPU}: 77}, AmountsSince: noon, BoundsSince: noon}
-	other := *advice
-	other.By.Name = "other"
-	for _, tc := range []struct {
-		reason, spec string
-		advice       *workload.Advice
-		classes      []workload.Class
-		says         string
-	}{
-		{"off", `{}`, advice, nil, "nothing is changed"},
-		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
-		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
-		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet}, "requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
-		{"for the target alone", `{mode: Emergency}`, &workload.Advice{By: id, Amounts: advice.Amounts}, []workload.Class{workload.ClassSet}, "none governs it"},
-	} {
-		p := compile(t, tc.spec)
-		trace := &pipeline.Trace{}
-		d, err := p.Pipeline.Run(pipeline.Input{Now: noon, Advice: tc.advice}, trace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var classes []workload.Class
-		for _, in := range d.Intents {
-			classes = append(classes, in.Class)
-			if in.By != id || in.Class == workload.ClassSet && in.Priority != 0 {
-				t.Errorf("%s: %+v", tc.reason, in)
-			}
-		}
-		if diff := cmp.Diff(tc.classes, classes); diff != "" {
-			t.Errorf("%s: %s", tc.reason, diff)
-		}
-		if len(d.Intents) == 2 && (d.Intents[0].ForGovernors || !d.Intents[1].ForGovernors) {
-			t.Errorf("%s: %+v", tc.reason, d.Intents)
-		}
-		if !strings.Contains(trace.String(), tc.says) {
-			t.Errorf("%s: %q does not say %q", tc.reason, trace, tc.says)
-		}
-	}
-}
-
-// TestRights: one that recommends takes none; one that carries out takes that to patch its targets and what governs them.
-func TestRights(t *testing.T) {
-	row := tortoise.Kinds()[0]
-	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
-		t.Errorf("Off takes %+v", rights)
-	}
-	rights := row.RightsOf(read(t, `{mode: Auto}`))
-	if len(rights) != 2 || rights[0].Verb != "patch" || rights[0].Governors || rights[1].Verb != "patch" || !rights[1].Governors {
-		t.Errorf("Auto takes %+v", rights)
-	}
-}
-
-// TestStatus tells what was found for all targets.
-func TestStatus(t *testing.T) {
-	obj := read(t, `{mode: Auto}`)
-	p := compile(t, `{mode: Auto}`)
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1}, Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
-	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" || !s.NextChangeTime.Time.Equal(noon) {
-		t.Errorf("the status is %+v", s)
-	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
-	if s := obj.Status; s.Phase != "Working" || s.NextChangeTime != nil {
-		t.Errorf("the status is %+v", s)
-	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{})
-	if s := obj.Status; s.Phase != "" || s.Saved != nil {
-		t.Errorf("the status is %+v", s)
-	}
-	if state := p.State(noon); state.Name != "Auto" || state.Active == "" {
-		t.Errorf("the state is %+v", state)
-	}
-	if state := compile(t, `{}`).State(noon); state.Name != "Off" || state.Active != "" {
-		t.Errorf("the state is %+v", state)
-	}
-	if _, err := json.Marshal(obj); err != nil {
-		t.Error(err)
 	}
 }

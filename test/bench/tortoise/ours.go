@@ -1,6 +1,8 @@
 package tortoise
 
 import (
+	"time"
+
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
@@ -34,13 +36,18 @@ func (f *flyball) tune(c *cluster) {
 		return
 	}
 	ready := 0
+	var started []time.Duration
 	for _, p := range c.pods {
-		if p.readyAt <= c.t {
-			ready++
+		if p.readyAt > c.t {
+			continue
+		}
+		ready++
+		if p.readyAt > c.t-ticksPerMin && p.born > 0 {
+			started = append(started, time.Duration(p.readyAt-p.born)*tick)
 		}
 	}
 	o := tune.Observed{
-		Now: now, Replicas: c.replicas, Ready: ready, Stuck: c.t > 0 && c.blackout[c.t-1],
+		Now: now, Replicas: c.replicas, Ready: ready, Started: started, Stuck: c.t > 0 && c.blackout[c.t-1],
 		Setting: tune.Setting{
 			Min: c.set.minimum, Max: c.set.maximum, Utilisation: c.set.target,
 			Requests: map[string]tune.Request{app: {CPU: int64(c.set.app), Memory: int64(c.set.memory * mebi)}, proxy: {CPU: int64(c.set.side)}},

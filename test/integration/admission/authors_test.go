@@ -116,6 +116,21 @@ var _ = Describe("Who writes a policy", func() {
 		Expect(as("ed").Create(ctx, schedule(ns, ""))).To(Succeed())
 	})
 
+	It("changes no requests by the verb use: to let sleep is not to tune", func() {
+		planner("una", ns)
+		allow("una", "una-tortoises", ns, `[{apiGroups: [flyball.dev], resources: [tortoises], verbs: [create]}, {apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
+		tortoise := func(mode string) *unstructured.Unstructured {
+			return in(ns, object("Tortoise", "tuned", `{mode: `+mode+`, target: {kinds: [{group: apps, kind: Deployment}]}}`))
+		}
+		Eventually(try("una", schedule(ns, deployments))).Should(Succeed())
+		Expect(try("una", tortoise("Off"))()).To(Succeed(), "it only recommends")
+		Expect(try("una", tortoise("Auto"))()).To(And(
+			BeLacking("may not patch deployments.apps in namespace "+ns, "may not patch horizontalpodautoscalers.autoscaling", "or be granted that right"),
+			Not(MatchError(ContainSubstring(`"use"`)))))
+		allow("una", "una-patches", ns, `[{apiGroups: [apps, autoscaling], resources: [deployments, horizontalpodautoscalers], verbs: [patch]}]`)
+		Eventually(try("una", tortoise("Auto"))).Should(Succeed())
+	})
+
 	It("is refused what they may not do themselves, with the kinds and the ways out", func() {
 		planner("pat", ns)
 		Eventually(try("pat", schedule(ns, ""))).Should(BeLacking(

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -139,7 +140,8 @@ func owned(obj client.Object, namespace, name string) func(Gomega) string {
 		g.Expect(err).NotTo(HaveOccurred())
 		fields := map[string]any{}
 		g.Expect(json.Unmarshal(raw, &fields)).To(Succeed())
-		annotations := obj.GetAnnotations()
+		annotations := map[string]string{}
+		maps.Copy(annotations, obj.GetAnnotations())
 		delete(annotations, "deployment.kubernetes.io/revision")
 		// The autoscaler controller scales within the bounds.
 		spec, _ := fields["spec"].(map[string]any)

@@ -166,7 +166,7 @@ func (p Prometheus) ask(ctx context.Context, client promapi.API, name, query str
 		}
 		value, warnings, infos, err := client.QueryRange(ctx, query, promapi.Range{Start: from, End: to, Step: p.Step})
 		if err != nil {
-			return 0, fmt.Errorf("ask Prometheus at %s for %s with %s: %w", p.host(), name, query, explained(err))
+			return 0, fmt.Errorf("ask Prometheus at %s for %s with %s: %s", p.host(), name, query, explained(err))
 		}
 		for _, text := range slices.Concat(warnings, promapi.Warnings(infos)) {
 			p.Note(fmt.Sprintf("Prometheus says of %s: %s", name, text))
@@ -185,13 +185,14 @@ func (p Prometheus) ask(ctx context.Context, client promapi.API, name, query str
 	return points, nil
 }
 
-// explained takes the words of the server where it said some.
-func explained(err error) error {
+// explained is what went wrong, with the words of the server where it said some. It is a text: what a connection that fails means for the
+// cluster does not hold for this server.
+func explained(err error) string {
 	var at *promapi.Error
 	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {
-		return fmt.Errorf("%w (%s)", err, strings.TrimSpace(at.Detail))
+		return fmt.Sprintf("%v (%s)", err, strings.TrimSpace(at.Detail))
 	}
-	return err
+	return err.Error()
 }
 
 // moment is one container at one instant.

@@ -15,7 +15,7 @@ import (
 )
 
 // Original is the profile that has the formulas of mercari/tortoise.
-const Original = "Tortoise"
+const Original = classic.Profile
 
 // lostAfter is how long before the instant asked for the last sample may be. Gaps between samples are not taken for lost metrics: a
 // history may be coarser.
@@ -42,9 +42,10 @@ type originalRun struct {
 func original(in Input) *Output {
 	c := classic.Default()
 	c.MinimumMinReplicas, c.MaximumMaxReplicas, c.PreferredMaxReplicas = int32(in.Bounds.Min), int32(in.Bounds.Max), int32(in.Bounds.PreferredMax)
+	low, top, target := in.bounds()
 	r := &originalRun{
-		Input: in, tuner: classic.NewTuner(c, in.Zone), requests: maps.Clone(in.Requests), minimum: int32(in.Min), maximum: int32(in.Max),
-		utilisation: int32(in.Utilisation), reasons: map[string]string{},
+		Input: in, tuner: classic.NewTuner(c, in.Zone), requests: maps.Clone(in.Requests), minimum: int32(low), maximum: int32(top),
+		utilisation: int32(target), reasons: map[string]string{},
 	}
 	last := time.Time{}
 	in.instants(func(at time.Time, samples []usage.Sample) {
@@ -143,8 +144,9 @@ func (r *originalRun) output() *Output {
 		})
 	}
 	waits := []string{"it stays: " + o.PhaseReason}
-	o.Min, o.Max = Number{int64(r.Min), int64(r.minimum), waits}, Number{int64(r.Max), int64(r.maximum), waits}
-	o.Utilisation = Number{int64(r.Utilisation), int64(r.utilisation), waits}
+	low, top, target := r.bounds()
+	o.Min, o.Max = Number{int64(low), int64(r.minimum), waits}, Number{int64(top), int64(r.maximum), waits}
+	o.Utilisation = Number{int64(target), int64(r.utilisation), waits}
 	if r.last.Bound {
 		slot := r.tuner.Low.At(r.At)
 		o.Min.Reasons = []string{fmt.Sprintf("half the replicas that were there in this hour of the week, %d at least", r.tuner.Config.MinimumMinReplicas)}

@@ -11,26 +11,29 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Input is a workload, its autoscaler and its history.
 type Input struct {
-	// Profile is Lean, Balanced, Safe or Tortoise.
-	Profile string
+	// Policy is the one to replay; nil: the formulas of the original.
+	Policy policy.Tuner
 	// Requests by container, as the owner has them; zero is no request.
 	Requests map[string]tune.Request
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
-	// Bounds of what may be recommended: Min, Max and PreferredMax count.
+	// Governor is the autoscaler, or one as would be made; nil: the number of replicas cannot be chosen.
+	Governor *policy.SeenGovernor
+	// Bounds of what the original may recommend: Min, Max and PreferredMax count.
 	Bounds optimize.Bounds
-	// Min, Max and Utilisation are those of the autoscaler, or what one has by default.
-	Min, Max, Utilisation int
-	// Scalable says that the number of replicas can be chosen.
-	Scalable bool
 	// Samples in ascending order of time.
 	Samples []usage.Sample
 	// At is the instant for which numbers are wanted. Samples after it are not looked at.
@@ -39,6 +42,9 @@ type Input struct {
 	Zone *time.Location
 	// Progress is told how much is done, from 0 to 1.
 	Progress func(share float64)
+
+	// started are the requests at the beginning.
+	started map[string]tune.Request
 }
 
 // Number is what is, what should be, and why.
@@ -100,15 +106,15 @@ func Run(in Input) (*Output, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("there is no sample up to %s", in.At.Format(time.RFC3339))
 	}
+	in.start()
 	var out *Output
-	if in.Profile == Original {
+	if in.Policy == nil {
 		out = original(in)
 	} else {
-		profile, ok := optimize.Profiles[in.Profile]
-		if !ok {
-			return nil, fmt.Errorf("there is no profile %q", in.Profile)
+		var err error
+		if out, err = in.tuned(); err != nil {
+			return nil, err
 		}
-		out = tuned(in, profile)
 	}
 	out.First, out.Last, out.Samples = in.Samples[0].At, in.Samples[n-1].At, n
 	in.total(out)
@@ -129,7 +135,7 @@ func (in Input) total(out *Output) {
 			out.Then.Replicas = int(min(max(out.Min.Recommended, int64(math.Ceil(demand/per))), max(out.Max.Recommended, out.Min.Recommended)))
 		}
 	}
-	if !in.Scalable {
+	if in.Governor == nil {
 		out.Then.Replicas = out.Now.Replicas
 	}
 	for _, c := range out.Containers {
@@ -164,64 +170,56 @@ func replicasOf(samples []usage.Sample) int {
 	return most
 }
 
-// decideEvery is the least time between two decisions, as in the manager.
-const decideEvery = time.Minute
+// What an autoscaler that says nothing has.
+const defaultMin, newTarget = 1, 70
 
-// tuned replays with the profiles of package optimize.
-func tuned(in Input, profile optimize.Profile) *Output {
-	t, spec := tune.New(), tune.Defaults(profile, in.Scaled)
-	spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = in.Bounds.Min, in.Bounds.Max, in.Bounds.PreferredMax
-	setting := tune.Setting{Requests: started(in, spec), Min: in.Min, Max: in.Max, Utilisation: in.Utilisation}
-	said := map[string][]string{}
-	replicas, last := 0, time.Time{}
-	var r tune.Recommendation
-	decide := func(at time.Time) {
-		before := t.State.Phase
-		count := max(replicas, setting.Min)
-		r = t.Decide(spec, tune.Observed{Now: at, Setting: setting, Replicas: count, Ready: count})
-		setting, last = r.Setting, at
-		remember(said, r.Reasons, before != r.Phase)
+// bounds are those that the autoscaler has at the beginning.
+func (in Input) bounds() (low, top, target int) {
+	low, top, target = defaultMin, in.Bounds.Max, newTarget
+	if in.Governor == nil {
+		return low, top, target
 	}
-	in.instants(func(at time.Time, samples []usage.Sample) {
-		t.Observe(samples...)
-		if n := replicasOf(samples); n > 0 {
-			replicas = n
-		}
-		if at.Sub(last) >= decideEvery {
-			decide(at)
-		}
-	})
-	if in.At.After(last) {
-		decide(in.At)
+	if b := in.Governor.Bounds; b.Min != nil {
+		low = int(*b.Min)
 	}
-	return in.outputOf(t, spec, r, said)
+	if b := in.Governor.Bounds; b.Max != nil {
+		top = int(*b.Max)
+	}
+	for _, u := range in.Governor.Utilisation {
+		if u.Resource == workload.CPU && (u.Container == "" || u.Container == in.Scaled) {
+			target = int(u.Percent)
+		}
+	}
+	return low, top, target
 }
 
-// usual is the share of samples that a first request is enough for.
-const usual = 0.9
+const (
+	// usual is the share of samples that a first CPU request is enough for, and usualUse how much of it they then use.
+	usual, usualUse = 0.9, 0.85
+	// decideEvery is the least time between two decisions, as in the manager.
+	decideEvery = time.Minute
+)
 
-// started are the requests at the beginning: those of the owner. Where there are none it is the CPU that nearly all samples are within, with
-// the headroom of the profile, and the least memory, which grows at once.
-func started(in Input, spec tune.Spec) map[string]tune.Request {
-	all := map[string]tune.Request{}
-	for name, r := range in.Requests {
-		least := tune.DefaultLimits.Min
-		if name == in.Scaled {
-			least.CPU = spec.Bounds.MinRequest
-		}
+// start gives what has no request one, from which tuning can begin: the CPU that nearly all samples are within, and the least memory, which
+// grows at once. The original leaves alone what has none.
+func (in *Input) start() {
+	in.started = maps.Clone(in.Requests)
+	if in.Policy == nil {
+		return
+	}
+	for name, r := range in.started {
 		if r.CPU == 0 {
-			r.CPU = max(int64(math.Ceil(in.usual(name)/spec.Profile.Headroom)), least.CPU)
+			r.CPU = max(int64(math.Ceil(in.usual(name)/usualUse)), tune.DefaultLimits.Min.CPU)
 		}
 		if r.Memory == 0 {
-			r.Memory = least.Memory
+			r.Memory = tune.DefaultLimits.Min.Memory
 		}
-		all[name] = r
+		in.started[name] = r
 	}
-	return all
 }
 
 // usual is the CPU in milli-CPU that nearly all samples of a container are within.
-func (in Input) usual(name string) float64 {
+func (in *Input) usual(name string) float64 {
 	var used []float64
 	for _, s := range in.Samples {
 		if s.Container == name && s.Replicas > 0 && s.CPU >= 0 {
@@ -235,69 +233,101 @@ func (in Input) usual(name string) float64 {
 	return used[int(usual*float64(len(used)-1))]
 }
 
-// remember keeps the newest reasons of each number.
-func remember(said map[string][]string, reasons []optimize.Reason, moved bool) {
-	fresh := map[string]bool{}
-	for _, why := range reasons {
-		if why.Of == "phase" && !moved {
-			continue
-		}
-		if !fresh[why.Of] {
-			fresh[why.Of], said[why.Of] = true, nil
-		}
-		said[why.Of] = append(said[why.Of], why.Text)
+// tuned replays a policy.
+func (in *Input) tuned() (*Output, error) {
+	mind, err := in.Policy.NewMind(nil)
+	if err != nil {
+		return nil, err
 	}
+	seen := policy.Seen{Since: in.Samples[0].At, Governor: in.Governor}
+	for _, name := range slices.Sorted(maps.Keys(in.started)) {
+		seen.Own = append(seen.Own, workload.Allocation{Component: name, Requests: workload.Requests{MilliCPU: in.started[name].CPU, MemoryBytes: in.started[name].Memory}})
+	}
+	var found policy.Found
+	replicas, low := 0, 0
+	decide := func(at time.Time) {
+		seen.Now, seen.Replicas, seen.Ready = at, max(replicas, low), max(replicas, low)
+		found = mind.Decide(seen)
+		if a := found.Report.Autoscaler; a != nil && in.Governor != nil {
+			low = int(a.Min.Recommended)
+		}
+	}
+	in.instants(func(at time.Time, samples []usage.Sample) {
+		for _, s := range samples {
+			mind.Observe(policy.Sample(s))
+		}
+		if n := replicasOf(samples); n > 0 {
+			replicas = n
+		}
+		if at.Sub(seen.Now) >= decideEvery {
+			decide(at)
+		}
+	})
+	if in.At.After(seen.Now) {
+		decide(in.At)
+	}
+	if found.Trouble != "" {
+		return nil, fmt.Errorf("the policy does not fit: %s", found.Trouble)
+	}
+	return in.read(found), nil
 }
 
-// outputOf reads what was arrived at.
-func (in Input) outputOf(t *tune.Tuner, spec tune.Spec, r tune.Recommendation, said map[string][]string) *Output {
-	o := &Output{Phase: string(r.Phase), Demand: r.Demand, Upper: r.Upper, Loss: r.Loss, Settled: r.Phase == phase.Working}
-	if why := said["phase"]; len(why) > 0 {
-		o.PhaseReason = strings.TrimPrefix(why[len(why)-1], o.Phase+": ")
-	}
+// read takes what was found from the report that a cluster would show.
+func (in *Input) read(found policy.Found) *Output {
+	st := found.Report
+	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) && found.Next.IsZero()}
 	for _, name := range slices.Sorted(maps.Keys(in.Requests)) {
-		own, now := in.Requests[name], r.Setting.Requests[name]
-		c := Container{Name: name, Scaled: name == in.Scaled,
-			CPU:    Number{own.CPU, now.CPU, said[name+" cpu"]},
-			Memory: Number{own.Memory, now.Memory, said[name+" memory"]},
-		}
-		if c.Scaled {
-			c.CPU.Reasons = said["request"]
-			if _, more := spec.Guard.Step(now.CPU, t.State.Wanted, false); more && t.State.Wanted != 0 {
-				o.Settled = false
+		own := in.Requests[name]
+		c := Container{Name: name, Scaled: name == in.Scaled, CPU: stays(own.CPU), Memory: stays(own.Memory)}
+		for _, r := range st.Containers {
+			if r.Name == name {
+				c.CPU = number(own.CPU, r.CPU, (*resource.Quantity).MilliValue)
+				c.Memory = number(own.Memory, r.Memory, (*resource.Quantity).Value)
 			}
-		}
-		fill(&c.CPU)
-		fill(&c.Memory)
-		if own.CPU == 0 && now.CPU > 0 && c.CPU.Recommended == 0 {
-			c.CPU = Number{0, now.CPU, []string{fmt.Sprintf("%dm: there is none, and nine of ten samples are within this with the headroom of the profile", now.CPU)}}
 		}
 		o.Containers = append(o.Containers, c)
 	}
-	o.Min = Number{int64(in.Min), int64(r.Setting.Min), said["min"]}
-	o.Max = Number{Own: int64(in.Max), Recommended: int64(r.Setting.Max)}
-	if r.Setting.Max == spec.Bounds.Max {
-		o.Max.Reasons = []string{fmt.Sprintf("%d: the most that is allowed, so that nothing keeps the autoscaler from scaling up", r.Setting.Max)}
+	low, top, target := in.bounds()
+	o.Min, o.Max, o.Utilisation = stays(int64(low)), stays(int64(top)), stays(int64(target))
+	if a := st.Autoscaler; a != nil {
+		o.Min = bound(o.Min, &a.Min)
+		o.Max = bound(o.Max, &a.Max)
+		o.Utilisation = bound(o.Utilisation, a.Utilisation)
+		if phase.Phase(st.Phase).Allowed().Seasons { // a forecast without a season says nothing of hours
+			first := time.Unix(in.At.Unix()/3600*3600, 0)
+			for i, n := range a.MinByHour {
+				o.Hours = append(o.Hours, Hour{From: first.Add(time.Duration(i) * time.Hour), Min: int(n)})
+			}
+		}
 	}
-	o.Utilisation = Number{int64(in.Utilisation), int64(r.Setting.Utilisation), said["utilisation"]}
-	for _, n := range []*Number{&o.Min, &o.Max, &o.Utilisation} {
-		fill(n)
-	}
-	if !r.Phase.Allowed().Seasons {
-		return o // a forecast without a season says nothing of hours
-	}
-	for i, n := range t.Hours(spec, in.At, r.Request) {
-		hour := time.Unix(in.At.Unix()/3600*3600, 0).Add(time.Duration(i) * time.Hour)
-		o.Hours = append(o.Hours, Hour{From: hour, Min: n})
+	if d := st.Demand; d != nil {
+		o.Demand, o.Upper, o.Loss = float64(d.Expected.MilliValue()), float64(d.Upper.MilliValue()), float64(d.Loss)/1000
 	}
 	return o
 }
 
-// fill says why a number stays, where nobody said anything. What nobody recommends stays as its owner has it.
-func fill(n *Number) {
-	if len(n.Reasons) > 0 {
-		return
+// stays is a number that nothing is recommended for yet.
+func stays(own int64) Number { return Number{own, own, []string{"it stays: too little is known yet"}} }
+
+// number reads a request, in the unit of a function.
+func number(own int64, r *v1alpha1.RecommendedRequest, unit func(*resource.Quantity) int64) Number {
+	switch {
+	case r == nil:
+		return stays(own)
+	case own == 0 && r.Recommended.Cmp(*r.Own) == 0:
+		return Number{0, unit(&r.Recommended), []string{"there is none now, and tuning begins with what nine of ten samples are within"}}
 	}
-	n.Recommended = n.Own
-	n.Reasons = []string{"it stays: too little was seen"}
+	return Number{own, unit(&r.Recommended), []string{r.Reason}}
+}
+
+// bound reads a number of an autoscaler.
+func bound(was Number, n *v1alpha1.RecommendedNumber) Number {
+	if n == nil {
+		return was
+	}
+	was.Recommended = int64(n.Recommended)
+	if n.Reason != "" {
+		was.Reasons = []string{n.Reason}
+	}
+	return was
 }

@@ -8,18 +8,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
+// compiled is a Tortoise with a profile; nil for the original.
+func compiled(t *testing.T, profile string) policy.Tuner {
+	t.Helper()
+	if profile == Original {
+		return nil
+	}
+	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Profile: v1alpha1.TortoiseProfile(profile)})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return tuner
+}
+
 // recorded is a workload with a day and a night, a sample a minute.
-func recorded(d time.Duration) Input {
+func recorded(t *testing.T, profile string, d time.Duration) Input {
+	t.Helper()
+	low, top := int64(3), int64(20)
 	in := Input{
-		Profile: "Balanced", Requests: map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app", Scalable: true,
-		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30}, Min: 3, Max: 20, Utilisation: 70, At: monday.Add(d), Zone: time.UTC,
+		Policy: compiled(t, profile), Requests: map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
+		Governor: &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top}, Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
+		Bounds:   optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: monday.Add(d), Zone: time.UTC,
 	}
 	for at := monday; !at.After(in.At); at = at.Add(time.Minute) {
 		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(monday).Hours()/24)
@@ -40,23 +60,38 @@ func run(t *testing.T, in Input) *Output {
 	return o
 }
 
-// TestNumbersAreThoseOfTheTuner: what a tuner in mode Auto arrives at, decision by decision.
-func TestNumbersAreThoseOfTheTuner(t *testing.T) {
-	in := recorded(2 * 24 * time.Hour)
+// TestNumbersAreThoseOfTheManager: what its mind arrives at, decision by decision.
+func TestNumbersAreThoseOfTheManager(t *testing.T) {
+	in := recorded(t, "Balanced", 2*24*time.Hour)
 	o := run(t, in)
-	tuner, spec := tune.New(), tune.Defaults(optimize.Profiles["Balanced"], "app")
-	set := tune.Setting{Requests: map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100, Memory: 50 << 20}}, Min: 3, Max: 20, Utilisation: 70}
+	mind, err := in.Policy.NewMind(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := policy.Seen{Since: monday, Governor: in.Governor, Own: workload.Allocations{
+		{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}}, {Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 50 << 20}},
+	}}
+	var found policy.Found
 	for i := 0; i < len(in.Samples); i += 2 {
-		tuner.Observe(in.Samples[i : i+2]...)
-		n := max(in.Samples[i].Replicas, set.Min)
-		set = tuner.Decide(spec, tune.Observed{Now: in.Samples[i].At, Setting: set, Replicas: n, Ready: n}).Setting
+		mind.Observe(policy.Sample(in.Samples[i]), policy.Sample(in.Samples[i+1]))
+		seen.Now, seen.Replicas = in.Samples[i].At, in.Samples[i].Replicas
+		if a := found.Report.Autoscaler; a != nil {
+			seen.Replicas = max(seen.Replicas, int(a.Min.Recommended))
+		}
+		seen.Ready = seen.Replicas
+		found = mind.Decide(seen)
 	}
-	got := tune.Setting{Requests: map[string]tune.Request{}, Min: int(o.Min.Recommended), Max: int(o.Max.Recommended), Utilisation: int(o.Utilisation.Recommended)}
-	for _, c := range o.Containers {
-		got.Requests[c.Name] = tune.Request{CPU: c.CPU.Recommended, Memory: c.Memory.Recommended}
+	st := found.Report
+	if o.Min.Recommended != int64(st.Autoscaler.Min.Recommended) || o.Max.Recommended != int64(st.Autoscaler.Max.Recommended) || o.Utilisation.Recommended != int64(st.Autoscaler.Utilisation.Recommended) {
+		t.Errorf("the autoscaler has %+v, %+v and %+v, and the manager has %+v", o.Min, o.Max, o.Utilisation, st.Autoscaler)
 	}
-	if diff := cmp.Diff(set, got); diff != "" {
-		t.Errorf("the tuner (-) and the replay (+): %s", diff)
+	for i, c := range o.Containers {
+		if c.CPU.Recommended != st.Containers[i].CPU.Recommended.MilliValue() || c.Memory.Recommended != st.Containers[i].Memory.Recommended.Value() {
+			t.Errorf("%s has %+v, and the manager has %+v", c.Name, c, st.Containers[i])
+		}
+	}
+	if o.Containers[0].CPU.Recommended >= 1000 || o.Containers[0].Memory.Recommended >= 1<<30 {
+		t.Errorf("nothing is recommended: %+v", o.Containers[0])
 	}
 	if o.Phase != "Working" || len(o.Hours) != 24 || o.Hours[12].Min <= o.Hours[0].Min || !o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
 		t.Errorf("it is %s, by hour %v", o.Phase, o.Hours)
@@ -68,7 +103,7 @@ func TestNumbersAreThoseOfTheTuner(t *testing.T) {
 
 // TestWhatIsLaterIsNotLookedAt, and progress goes from nothing to all.
 func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
-	whole, half := recorded(30*time.Hour), recorded(15*time.Hour)
+	whole, half := recorded(t, "Balanced", 30*time.Hour), recorded(t, "Balanced", 15*time.Hour)
 	whole.At = half.At
 	last := 0.0
 	whole.Progress = func(share float64) {
@@ -83,13 +118,13 @@ func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
 	if last != 1 {
 		t.Errorf("progress ends at %v", last)
 	}
-	whole.At = monday.Add(-time.Second)
+	whole.At, whole.Progress = monday.Add(-time.Second), nil
 	if _, err := Run(whole); err == nil {
 		t.Error("before the first sample there is an answer")
 	}
-	whole.At, whole.Profile = half.At, "Bold"
-	if _, err := Run(whole); err == nil {
-		t.Error("there is a profile Bold")
+	whole.At, whole.Requests = half.At, map[string]tune.Request{}
+	if _, err := Run(whole); err == nil || !strings.Contains(err.Error(), "no container requests CPU") {
+		t.Errorf("without containers the error is %v", err)
 	}
 }
 
@@ -97,9 +132,7 @@ func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
 func TestEveryNumberHasAReason(t *testing.T) {
 	for _, profile := range []string{"Lean", "Balanced", "Safe", Original} {
 		for _, d := range []time.Duration{time.Minute, time.Hour, 26 * time.Hour, 170 * time.Hour} {
-			in := recorded(d)
-			in.Profile = profile
-			o := run(t, in)
+			o := run(t, recorded(t, profile, d))
 			numbers := map[string]Number{"min": o.Min, "max": o.Max, "utilisation": o.Utilisation}
 			for _, c := range o.Containers {
 				numbers[c.Name+" cpu"], numbers[c.Name+" memory"] = c.CPU, c.Memory
@@ -118,8 +151,7 @@ func TestEveryNumberHasAReason(t *testing.T) {
 
 // TestOriginal: with a week of slots bounds are half and twice the replicas there were; without metrics it is an emergency.
 func TestOriginal(t *testing.T) {
-	in := recorded(7 * 24 * time.Hour)
-	in.Profile = Original
+	in := recorded(t, Original, 7*24*time.Hour)
 	o := run(t, in)
 	if o.Phase != "Working" || o.Hours[12].Min != 3 || o.Hours[12].Max != 12 || o.Min.Recommended != 3 {
 		t.Errorf("it is %s, the minimum %d, by hour %v", o.Phase, o.Min.Recommended, o.Hours)
@@ -135,12 +167,12 @@ func TestOriginal(t *testing.T) {
 
 // TestWithoutRequests something is recommended all the same, and without replicas their number stays.
 func TestWithoutRequests(t *testing.T) {
-	in := recorded(2 * time.Hour)
+	in := recorded(t, "Balanced", 2*time.Hour)
 	in.Requests["app"] = tune.Request{}
 	if o := run(t, in); o.Containers[0].CPU.Recommended < 300 || o.Containers[0].Memory.Recommended < 400<<20 {
 		t.Errorf("requests are %+v", o.Containers[0])
 	}
-	in.Scalable = false
+	in.Governor = nil
 	if o := run(t, in); o.Then.Replicas != o.Now.Replicas {
 		t.Errorf("%d replicas become %d", o.Now.Replicas, o.Then.Replicas)
 	}

@@ -46,6 +46,9 @@ type Step struct {
 	Period  time.Duration
 }
 
+// Profile is the name of the profile that has these formulas.
+const Profile = "Tortoise"
+
 // thousandth is what one of a unit is in thousandths.
 const thousandth = 1000
 

@@ -287,6 +287,7 @@ func (m *Model) weigh() {
 	for j := range m.Weights {
 		m.Weights[j] /= all
 	}
+	m.residuals = make([]weighted, 0, m.known)
 	for i := skip; i < n; i++ {
 		if v := m.values[i]; !math.IsNaN(v) {
 			fit := 0.0
@@ -304,6 +305,7 @@ func (m *Model) weigh() {
 		smaller += m.residuals[i].weight
 		m.residuals[i].sum = smaller
 	}
+	m.fits = [modelCount][]float64{} // a model lives for hours, and nobody looks at them any more
 }
 
 // Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.

@@ -30,7 +30,7 @@ type Profile struct {
 // Profiles by name.
 var Profiles = map[string]Profile{
 	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 1, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
-	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 2, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
+	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.75, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
 	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 6, Memory: 60, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
 }
 

@@ -65,7 +65,7 @@ const (
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
 	step, q := stepOf(o.Now), t.quantile
 	upper := t.model.Upper(step, q)
-	ahead := stepOf(o.Now.Add(spec.Lead))
+	ahead := stepOf(o.Now.Add(t.State.Lead))
 	if ahead != step {
 		upper = max(upper, t.model.Upper(ahead, q))
 	}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -38,12 +39,12 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	}
 	c := optimize.Choose(in)
 	s.Chosen, s.Utilisation = o.Now, c.Utilisation
-	t.reasons = append(t.reasons, c.Reasons...)
 	if s.Wanted == 0 || c.Cost < (1-spec.Guard.Worth)*c.Now {
 		s.Wanted = c.Request
 	} else if s.Wanted != c.Request {
-		t.say("request", "%dm stays the aim: the other saves less than %.0f %%", s.Wanted, 100*spec.Guard.Worth)
+		c.Reasons[0].Text += fmt.Sprintf("; that saves less than %.0f %%, and %dm stays the aim", 100*spec.Guard.Worth, s.Wanted)
 	}
+	t.reasons = append(t.reasons, c.Reasons...)
 }
 
 // request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.

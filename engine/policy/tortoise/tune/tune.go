@@ -39,7 +39,7 @@ type Spec struct {
 	Limits map[string]Limits
 	// Cooldown is the least time between two changes of requests.
 	Cooldown time.Duration
-	// Lead is how long scaling up takes until a pod serves: metrics, start and node.
+	// Lead is how long scaling up takes until a pod serves, for as long as too few starts were seen: metrics, start and node.
 	Lead time.Duration
 	// Tolerance of the autoscaler, 0.1 by default.
 	Tolerance float64
@@ -73,6 +73,8 @@ type Observed struct {
 	Since time.Time
 	// Replicas are those wanted now, Ready those that are ready.
 	Replicas, Ready int
+	// Started are the pods that became ready since the last decision: how long each took from its creation.
+	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.
 	Stuck bool
 }
@@ -101,6 +103,10 @@ type State struct {
 	Wanted      int64
 	Utilisation int
 	Chosen      time.Time
+	// Starts are how long the last pods took until they were ready; Lead is how long scaling up takes by that, as of LeadSince.
+	Starts    []time.Duration
+	Lead      time.Duration
+	LeadSince time.Time
 	// Nowcast is how the next minutes follow from this one.
 	Nowcast forecast.Nowcast
 }
@@ -148,6 +154,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
+	t.start(spec, o)
 	t.refit(spec, o.Now)
 	t.nowcast(spec)
 	t.advance(spec, o)
@@ -237,7 +244,7 @@ func (t *Tuner) nowcast(spec Spec) {
 	}
 	newest := t.Usage.Newest()
 	if pattern := t.model.Peak(stepOf(newest)); pattern > 0 {
-		lead := int(math.Ceil(spec.Lead.Minutes()))
+		lead := int(math.Ceil(t.State.Lead.Minutes()))
 		t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
 	}
 }

@@ -1,0 +1,25 @@
+package tortoise
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+)
+
+// RulesOf gives a copy of the rules of a policy of this package, and false for all others.
+func RulesOf(obj policy.Object) (v1alpha1.TortoiseRules, bool) {
+	switch t := obj.(type) {
+	case *v1alpha1.Tortoise:
+		return *t.Spec.TortoiseRules.DeepCopy(), true
+	case *v1alpha1.ClusterTortoise:
+		return *t.Spec.TortoiseRules.DeepCopy(), true
+	}
+	return v1alpha1.TortoiseRules{}, false
+}
+
+// NewTuner compiles rules alone, for who tunes a target without a policy that selects it.
+func NewTuner(rules v1alpha1.TortoiseRules) (policy.Tuner, field.ErrorList) {
+	r, errs := compileRules(rules, field.NewPath("spec"))
+	return &tortoise{rules: r}, errs
+}

@@ -1,0 +1,99 @@
+package tortoise_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestPipeline: advice becomes what is asked of the target and of its autoscaler; Off asks for nothing whatever is advised; without
+// advice what was set stays.
+func TestPipeline(t *testing.T) {
+	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)), Max: ptr.To(int64(9)),
+		Targets: map[workload.Amount]int64{{Kind: workload.AmountUtilisation, Resource: workload.CPU}: 77}, AmountsSince: noon, BoundsSince: noon}
+	other := *advice
+	other.By.Name = "other"
+	for _, tc := range []struct {
+		reason, spec string
+		advice       *workload.Advice
+		classes      []workload.Class
+		says         string
+	}{
+		{"off", `{}`, advice, nil, "nothing is changed"},
+		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
+		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
+		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet}, "requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
+		{"for the target alone", `{mode: Emergency}`, &workload.Advice{By: id, Amounts: advice.Amounts}, []workload.Class{workload.ClassSet}, "none governs it"},
+	} {
+		p := compile(t, tc.spec)
+		trace := &pipeline.Trace{}
+		d, err := p.Pipeline.Run(pipeline.Input{Now: noon, Advice: tc.advice}, trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var classes []workload.Class
+		for _, in := range d.Intents {
+			classes = append(classes, in.Class)
+			if in.By != id || in.Class == workload.ClassSet && in.Priority != 0 {
+				t.Errorf("%s: %+v", tc.reason, in)
+			}
+		}
+		if diff := cmp.Diff(tc.classes, classes); diff != "" {
+			t.Errorf("%s: %s", tc.reason, diff)
+		}
+		if len(d.Intents) == 2 && (d.Intents[0].ForGovernors || !d.Intents[1].ForGovernors) {
+			t.Errorf("%s: %+v", tc.reason, d.Intents)
+		}
+		if !strings.Contains(trace.String(), tc.says) {
+			t.Errorf("%s: %q does not say %q", tc.reason, trace, tc.says)
+		}
+	}
+}
+
+// TestRights: one that recommends takes none; one that carries out takes that to patch its targets and what governs them.
+func TestRights(t *testing.T) {
+	row := tortoise.Kinds()[0]
+	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
+		t.Errorf("Off takes %+v", rights)
+	}
+	rights := row.RightsOf(read(t, `{mode: Auto}`))
+	if len(rights) != 2 || rights[0].Verb != "patch" || rights[0].Governors || rights[1].Verb != "patch" || !rights[1].Governors {
+		t.Errorf("Auto takes %+v", rights)
+	}
+}
+
+// TestStatus tells what was found for all targets.
+func TestStatus(t *testing.T) {
+	obj := read(t, `{mode: Auto}`)
+	p := compile(t, `{mode: Auto}`)
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1}, Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
+	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" || !s.NextChangeTime.Time.Equal(noon) {
+		t.Errorf("the status is %+v", s)
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
+	if s := obj.Status; s.Phase != "Working" || s.NextChangeTime != nil {
+		t.Errorf("the status is %+v", s)
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{})
+	if s := obj.Status; s.Phase != "" || s.Saved != nil {
+		t.Errorf("the status is %+v", s)
+	}
+	if state := p.State(noon); state.Name != "Auto" || state.Active == "" {
+		t.Errorf("the state is %+v", state)
+	}
+	if state := compile(t, `{}`).State(noon); state.Name != "Off" || state.Active != "" {
+		t.Errorf("the state is %+v", state)
+	}
+	if _, err := json.Marshal(obj); err != nil {
+		t.Error(err)
+	}
+}
