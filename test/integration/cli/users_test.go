@@ -53,6 +53,8 @@ func everyVerb(ns string) []asked {
 		{[]string{"adapter", "test", cases}, answered(0), answered(0)},
 		{[]string{"adapter", "rbac", file}, answered(0, "kind: ClusterRole"), answered(0, "kind: ClusterRole")},
 		{[]string{"migrate", "kube-downscaler"}, answered(0), refused(1, "list deployments.apps in namespace "+ns)},
+		{[]string{"recommend", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/web.csv")},
+			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
 		{[]string{"doctor"}, answered(0, "webhook: not checked"), refused(1, lists)},
 		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "(not known: ")},
 	}
