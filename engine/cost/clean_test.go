@@ -64,7 +64,7 @@ func (s *scene) Apply(_ context.Context, _ schema.GroupVersionResource, obj *wor
 	if slices.Contains(s.refused, obj.Name) {
 		return apply.Refused, errors.New("the pod is locked")
 	}
-	delete(s.belongings.pods, obj.Name)
+	delete(s.pods, obj.Name)
 	return apply.Applied, nil
 }
 

@@ -26,8 +26,6 @@ var (
 
 func TestIntegration(t *testing.T) { suite.Run(t, "Integration") }
 
-var _ = suite.Witness(1, 1)
-
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, builtin...)

@@ -105,7 +105,6 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	policies.Started, policies.Leftover = loop.Started, costs.Leftover
-
 	inbound, err := feed.New(config, mgr.GetCache(), w, loop.NamespaceChanged, log)
 	if err != nil {
 		return err

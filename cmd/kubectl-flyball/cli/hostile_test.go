@@ -10,7 +10,7 @@ import (
 
 // TestHostileFiles gives every verb that takes files some that were made to do harm: each ends with an error that names the file.
 func TestHostileFiles(t *testing.T) {
-	bomb := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	bomb := "a: &a [" + strings.Repeat("x, ", 9) + "]\n"
 	for c := 'b'; c < 'j'; c++ {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/handover"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
@@ -219,7 +220,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 	}
 	found.Left = slept.Left
 	if !v.apply {
-		found.Unapplied = out.Unapplied(lists)
+		found.Unapplied = handover.Unapplied(out, lists)
 		lists = out.Over(lists)
 	}
 	var err error
@@ -232,7 +233,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 			return err
 		}
 		p := v.startProgress()
-		err = migrate.Write(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
+		err = handover.Write(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
 		p.done()
 		if err != nil {
 			return err

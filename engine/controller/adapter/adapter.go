@@ -222,7 +222,7 @@ func (c *Controller) settle(ctx context.Context, name string) error {
 	waiting, cancel := context.WithTimeout(ctx, firstSync)
 	defer cancel()
 	for pause := 20 * time.Millisecond; waiting.Err() == nil; pause *= 2 {
-		_, err := c.reconcileSafely(ctx, name)
+		err := c.reconcileSafely(ctx, name)
 		switch {
 		case err == nil:
 			return c.settleWatch(ctx, waiting, name)
@@ -245,7 +245,7 @@ func (c *Controller) settleWatch(ctx, waiting context.Context, name string) erro
 	if r == nil || r.watch.WaitSynced(waiting) != nil {
 		return ctx.Err()
 	}
-	if _, err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
+	if err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
 		c.Log.Error(err, "look at the adapter", "adapter", name)
 	}
 	return ctx.Err()
@@ -264,13 +264,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // reconcileSafely looks at one adapter before the controller runs, which lives through panics by itself: a fault stays that adapter's, and
 // the manager starts.
-func (c *Controller) reconcileSafely(ctx context.Context, name string) (again time.Duration, err error) {
+func (c *Controller) reconcileSafely(ctx context.Context, name string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("a fault in Flyball, please report it: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return c.reconcile(ctx, name)
+	_, err = c.reconcile(ctx, name)
+	return err
 }
 
 // reconcile checks an adapter, uses, blocks or drops its kind accordingly, and writes its status.

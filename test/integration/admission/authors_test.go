@@ -120,7 +120,7 @@ var _ = Describe("Who writes a policy", func() {
 		planner("una", ns)
 		allow("una", "una-tortoises", ns, `[{apiGroups: [flyball.dev], resources: [tortoises], verbs: [create]}, {apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
 		tortoise := func(mode string) *unstructured.Unstructured {
-			return in(ns, object("Tortoise", "tuned", `{mode: `+mode+`, target: {kinds: [{group: apps, kind: Deployment}]}}`))
+			return in(ns, object("Tortoise", "tuned", `{mode: "`+mode+`", target: {kinds: [{group: apps, kind: Deployment}]}}`))
 		}
 		Eventually(try("una", schedule(ns, deployments))).Should(Succeed())
 		Expect(try("una", tortoise("Off"))()).To(Succeed(), "it only recommends")

@@ -1,4 +1,5 @@
-package migrate
+// Package handover writes to a cluster what migrate has worked out: originals that other tools keep go into Flyball's ledger.
+package handover
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -20,7 +22,7 @@ import (
 )
 
 // Unapplied names the policies that are printed and that a world does not have.
-func (out *Output) Unapplied(lists world.Lists) []string {
+func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	var names []string
 	for _, e := range out.Emitted {
 		p, ok := e.Object.(policy.Object)
@@ -32,7 +34,7 @@ func (out *Output) Unapplied(lists world.Lists) []string {
 }
 
 // Write sends the patches, and says before each what it writes. Rights that are missing are named together; everything else that fails is said of the object it concerns.
-func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*Handover, doing func(target string)) error {
+func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*migrate.Handover, doing func(target string)) error {
 	var missing source.MissingRights
 	for _, h := range items {
 		if h.Patch == nil {
@@ -64,7 +66,7 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 			h.Error = err.Error()
 		}
 	}
-	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *Handover) bool { return h.Done }) {
+	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *migrate.Handover) bool { return h.Done }) {
 		return missing
 	}
 	return nil
