@@ -35,6 +35,6 @@ suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... ./t
 go test -timeout 40m $suites
 
 say "integration tests of triggers on a real API server, with the race detector"
-go test -race -timeout 40m $raced
+go test -race -timeout 20m $raced
 
 say "all tests passed"

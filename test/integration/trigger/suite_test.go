@@ -24,8 +24,6 @@ var (
 
 func TestTrigger(t *testing.T) { suite.Run(t, "Trigger") }
 
-var _ = suite.Witness(150, 40)
-
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, builtin...)
