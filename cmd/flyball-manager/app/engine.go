@@ -105,6 +105,15 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	policies.Started, policies.Leftover = loop.Started, costs.Leftover
+	if err := addControllers(mgr, config, opts, w, policies, adapters, loop); err != nil {
+		return err
+	}
+	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, tuned: tuned, log: log})
+}
+
+// addControllers adds what takes objects of Flyball's own kinds over into the world, and what keeps their status and finalizers.
+func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers, adapters *adaptercontroller.Controller, loop *target.Loop) error {
+	log, cached := opts.Log.WithName("engine"), mgr.GetClient()
 	inbound, err := feed.New(config, mgr.GetCache(), w, loop.NamespaceChanged, log)
 	if err != nil {
 		return err
@@ -121,5 +130,5 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 			return err
 		}
 	}
-	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, tuned: tuned, log: log})
+	return nil
 }
