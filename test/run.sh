@@ -16,7 +16,7 @@ say "local control plane: building what is missing"
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
 # so does engine/admit, which measures its own memory: the detector needs several times as much.
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/cost ./engine/inspect ./engine/members ./engine/status ./engine/target ./engine/template \
-    ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/...)
+    ./engine/tuning ./engine/usage ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/...)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/local/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent")
 
