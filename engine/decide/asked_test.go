@@ -106,21 +106,23 @@ changes: {delete: ['.metadata.annotations["example.com/purge"]'], rollout: ['.me
 func TestWakingTakesNothingOutOfAFreeze(t *testing.T) {
 	const key = "example.com/frozen"
 	k := deploymentsWith(t, adapter.Keys{Match: []string{key}, Set: []string{key}})
-	for changes, waits := range map[v1alpha1.LabelChanges]bool{v1alpha1.LabelChangesDeny: true, v1alpha1.LabelChangesWarn: false} {
-		w, _, _ := shop(t, false)
-		w.kinds[k.GroupKind] = k
-		ledger := `{\"/metadata/annotations/example.com~1frozen\":{\"set\":\"yes\",\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}`
-		ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3, `,"annotations":{"example.com/frozen":"yes","flyball.dev/ledger":"`+ledger+`"}`)))
-		w.policies = []*decide.Policy{annotating(t, key, "yes")}
-		w.freezes = w.freezes.With(sale(t, func(f *v1alpha1.ChangeFreeze) {
-			f.Spec.Target.Annotations, f.Spec.LabelChanges = map[string]string{key: "yes"}, changes
-		}, v1alpha1.ActionDelete))
-		v := decide.Target(w, ref, noon, nil)
-		if v.Result.Patch == nil || !slices.Contains(v.Result.Changed, "/metadata/annotations/example.com~1frozen") {
-			t.Fatalf("the annotation is not taken away: %q", body(v))
-		}
-		if got := v.Gate.Kind == decide.GateFreeze; got != waits {
-			t.Errorf("labelChanges %s: waits %t, for %q", changes, got, v.Gate.Reason)
+	for _, value := range []string{"yes", ""} {
+		for changes, waits := range map[v1alpha1.LabelChanges]bool{v1alpha1.LabelChangesDeny: true, v1alpha1.LabelChangesWarn: false} {
+			w, _, _ := shop(t, false)
+			w.kinds[k.GroupKind] = k
+			ledger := `{\"/metadata/annotations/example.com~1frozen\":{\"set\":\"` + value + `\",\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}`
+			ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3, `,"annotations":{"example.com/frozen":"`+value+`","flyball.dev/ledger":"`+ledger+`"}`)))
+			w.policies = []*decide.Policy{annotating(t, key, value)}
+			w.freezes = w.freezes.With(sale(t, func(f *v1alpha1.ChangeFreeze) {
+				f.Spec.Target.Annotations, f.Spec.LabelChanges = map[string]string{key: value}, changes
+			}, v1alpha1.ActionDelete))
+			v := decide.Target(w, ref, noon, nil)
+			if v.Result.Patch == nil || !slices.Contains(v.Result.Changed, "/metadata/annotations/example.com~1frozen") {
+				t.Fatalf("the annotation %q is not taken away: %q", value, body(v))
+			}
+			if got := v.Gate.Kind == decide.GateFreeze; got != waits {
+				t.Errorf("annotation %q, labelChanges %s: waits %t, for %q", value, changes, got, v.Gate.Reason)
+			}
 		}
 	}
 }
