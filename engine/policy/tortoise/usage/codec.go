@@ -108,6 +108,23 @@ func (w *writer) gap(n int64) {
 
 var errShort = errors.New("it is cut off or damaged")
 
+// Marshal gives all of a histogram.
+func (h *Histogram) Marshal() []byte {
+	var w writer
+	w.histogram(h)
+	return w
+}
+
+// UnmarshalHistogram reads what Histogram.Marshal gave. With an error, nothing of it is to be used.
+func UnmarshalHistogram(data []byte) (Histogram, error) {
+	r, h := &reader{data: data}, Histogram{}
+	r.histogram(&h)
+	if r.bad || len(r.data) > 0 {
+		return Histogram{}, fmt.Errorf("read a histogram: %w", errShort)
+	}
+	return h, nil
+}
+
 // Unmarshal reads what Marshal gave. With an error, nothing of it is to be used.
 func Unmarshal(data []byte) (*Target, error) {
 	if len(data) == 0 || data[0] != version {

@@ -43,6 +43,9 @@ func (r *Recommender) Observe(s usage.Sample) {
 	}
 	c := r.containers[s.Container]
 	if c == nil {
+		if len(r.containers) == usage.MaxContainers {
+			return
+		}
 		c = &container{since: s.At.Truncate(day)}
 		r.containers[s.Container] = c
 	}
