@@ -50,7 +50,7 @@ func (r *Recommender) Observe(s usage.Sample) {
 		r.containers[s.Container] = c
 	}
 	if s.Replicas > 0 && s.CPU >= 0 {
-		c.cpu.Add(s.CPU, max(s.CPU, 1)/1000, s.At, halfLife)
+		c.cpu.Add(s.CPU, max(s.CPU, 1), s.At, halfLife)
 	}
 	c.peak = max(c.peak, s.Memory/mebi)
 	if s.OOMKills > 0 {
