@@ -32,7 +32,8 @@ say "local control plane tests"
 say "integration tests and samples on a real API server"
 raced=$(go list ./test/integration/trigger)
 suites=$(go list ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... | grep -vxF "$raced")
-go test -timeout 40m $suites
+# A suite waits for its clock and its API server a third of the time: one more than there are processors keeps them busy.
+go test -timeout 40m -p $(($(nproc) + 1)) $suites
 
 say "integration tests of triggers on a real API server, with the race detector"
 go test -race -timeout 20m $raced

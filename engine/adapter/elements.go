@@ -19,7 +19,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 		if at[i].kind != unmatched {
 			continue
 		}
-		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, beside: map[string]bool{}, sizes: map[int]int{}}
+		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, bystanders: map[string]bool{}, sizes: map[int]int{}}
 		m.gather(a, i)
 		if len(m.entries)*len(m.elements) > maxMatches {
 			for _, e := range m.entries {
@@ -46,8 +46,8 @@ type elementMatch struct {
 	withName  map[string][]int
 	atPointer map[string]int
 	taken     map[int]bool
-	// beside are the names of elements that no entry is about, as the entries remember (Entry.Beside); the empty name is that of those without one.
-	beside map[string]bool
+	// bystanders are the names of elements that no entry is about, as the entries remember (Entry.Beside); the empty name is that of those without one.
+	bystanders map[string]bool
 	// sizes are the numbers of elements that `each` yields, by component: several components may be read of one list.
 	sizes map[int]int
 }
@@ -68,7 +68,7 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 			var names []string
 			if json.Unmarshal([]byte(m.entry(i).Beside), &names) == nil {
 				for _, name := range names {
-					m.beside[name] = true
+					m.bystanders[name] = true
 				}
 			}
 		}
@@ -151,34 +151,27 @@ func (m *elementMatch) byName() {
 // was set, and is nobody else's, while the one with the name does not. Somebody has given its name away.
 func (m *elementMatch) isRenamed(i, named int) bool {
 	k, there := m.atPointer[m.entry(i).Pointer]
-	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBeside(k) &&
+	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBystander(k) &&
 		!slices.ContainsFunc(m.entries, func(o int) bool { return m.entry(o).Element == m.element(k).Name })
 }
 
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
 func (m *elementMatch) byPlace() {
-	for _, i := range m.entries {
-		k, there := m.atPointer[m.entry(i).Pointer]
-		// One that has got a name since, and another value, may have come here from elsewhere in the list.
-		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
-			m.found(i, k)
-		}
-	}
-	free := pick(m.elements, func(k int) bool { return !m.taken[k] && !m.isBeside(k) })
+	m.byPlaceAlone()
+	free := pick(m.elements, func(k int) bool { return !m.taken[k] && !m.isBystander(k) })
 	var placed, lost []int // entries with an element in their place that holds the value, and those without
 	for _, i := range m.entries {
 		if m.at[i].kind != unmatched {
 			continue
 		}
-		k, there := m.atPointer[m.entry(i).Pointer]
-		switch {
-		case !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }):
+		if !slices.ContainsFunc(free, func(k int) bool { return m.holds(i, k) }) {
 			m.at[i] = location{kind: nowhere} // no element holds the value: it is gone, or somebody has changed it
-		case there && !m.entry(i).Position && !m.taken[k] && !m.isBeside(k) && !m.mayBeBeside(k) && m.holds(i, k):
-			m.at[i] = location{kind: unclear}
+			continue
+		}
+		m.at[i] = location{kind: unclear}
+		if m.isPlaceTrusted(i) {
 			placed = append(placed, i)
-		default:
-			m.at[i] = location{kind: unclear}
+		} else {
 			lost = append(lost, i)
 		}
 	}
@@ -190,6 +183,24 @@ func (m *elementMatch) byPlace() {
 	}
 }
 
+// byPlaceAlone matches entries of elements without a name where no element has come or gone. One that has got a name since, and another
+// value, may have come to the place from elsewhere in the list.
+func (m *elementMatch) byPlaceAlone() {
+	for _, i := range m.entries {
+		k, there := m.atPointer[m.entry(i).Pointer]
+		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
+			m.found(i, k)
+		}
+	}
+}
+
+// isPlaceTrusted says whether the element in the place of an entry may be taken for its own: the element holds what was set, it is no
+// bystander, and the entry knew its element by name, so that a change of places would show.
+func (m *elementMatch) isPlaceTrusted(i int) bool {
+	k, there := m.atPointer[m.entry(i).Pointer]
+	return there && !m.entry(i).Position && !m.taken[k] && !m.isBystander(k) && !m.mayBeBystander(k) && m.holds(i, k)
+}
+
 // isPlaceKept says of the entry of an element without a name whether its list has as many elements as when the entry was written: then
 // places are what they were. Which of the components of the list the entry is of does not matter.
 func (m *elementMatch) isPlaceKept(i int) bool {
@@ -197,14 +208,14 @@ func (m *elementMatch) isPlaceKept(i int) bool {
 	return ok && m.entry(i).Position && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
 }
 
-// isBeside says whether an element is known to be none of those that entries are about.
-func (m *elementMatch) isBeside(k int) bool {
+// isBystander says whether an element is known to be none of those that entries are about.
+func (m *elementMatch) isBystander(k int) bool {
 	name := m.element(k).Name
-	return name != "" && m.beside[name] && len(m.withName[name]) == 1
+	return name != "" && m.bystanders[name] && len(m.withName[name]) == 1
 }
 
-// mayBeBeside says whether an element without a name may be one that no entry is about: there was such a one with the same value.
-func (m *elementMatch) mayBeBeside(k int) bool { return m.element(k).Name == "" && m.beside[""] }
+// mayBeBystander says whether an element without a name may be one that no entry is about: there was such a one with the same value.
+func (m *elementMatch) mayBeBystander(k int) bool { return m.element(k).Name == "" && m.bystanders[""] }
 
 // isAmount says whether an element is a request, a limit or a utilisation.
 func isAmount(e *workload.Element) bool {
@@ -225,8 +236,8 @@ func pick(from []int, fits func(int) bool) []int {
 // mayHold says whether a pointer is that of a value in the list, whatever its filters say.
 func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
-// beside is what helps to find the element of a new entry again (Entry.Beside).
-func (v *view) beside(w *want) string {
+// bystanders is what helps to find the element of a new entry again (Entry.Beside).
+func (v *view) bystanders(w *want) string {
 	var names []string
 	size := int64(0)
 	for k := range v.obj.Elements {

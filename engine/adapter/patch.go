@@ -155,13 +155,18 @@ func startsWith(tokens, prefix []string) bool {
 }
 
 // objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
-func (v *view) objectPatch(edits []edit, ledger *string) (*workload.Patch, error) {
+func (v *view) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
 	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
-		body, err := v.jsonPatch(edits, ledger)
-		return &workload.Patch{Type: types.JSONPatchType, Body: body}, err
+		p = &workload.Patch{Type: types.JSONPatchType}
+		p.Body, err = v.jsonPatch(edits, ledger)
+	} else {
+		p = &workload.Patch{Type: types.MergePatchType}
+		p.Body, err = v.mergePatch(edits, ledger)
 	}
-	body, err := v.mergePatch(edits, ledger)
-	return &workload.Patch{Type: types.MergePatchType, Body: body}, err
+	if ledger != nil {
+		p.Keeps = &workload.Kept{Key: v1alpha1.AnnotationLedger, Value: *ledger}
+	}
+	return p, err
 }
 
 // scalePatch writes the count through /scale; a resourceVersion makes it conditional on the object being as it was seen.

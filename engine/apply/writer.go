@@ -28,7 +28,8 @@ type Outcome string
 const (
 	// Applied: every part of the patch is through.
 	Applied Outcome = "applied"
-	// Unchanged: the API server took the patch, and the object is as it was: an admission webhook undoes the change.
+	// Unchanged: the API server took the patch, and the object is as it was, or has not got the annotation that the patch gives it: an admission
+	// webhook undoes the change.
 	Unchanged Outcome = "unchanged"
 	// Stale: the object changed since it was read. The watch brings the new one; decide again.
 	Stale Outcome = "stale"
@@ -54,7 +55,7 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 	return &Writer{client: client}, nil
 }
 
-// Apply sends the patch and those that follow it. It stops at the first that is not through; the ledger is always in the
+// Apply sends the patch and those that follow it. It stops at the first that is not through or is undone; the ledger is always in the
 // first, so nothing is lost by that. The error is nil exactly when the outcome is Applied or Unchanged.
 func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome, error) {
 	version := ""
@@ -67,6 +68,9 @@ func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource
 			Patch(ctx, obj.Name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager}, subresources...)
 		if err != nil {
 			return classify(err, p.Type), fmt.Errorf("patch %s %s: %w", resource.GroupResource(), name(obj), err)
+		}
+		if p.Keeps != nil && got.GetAnnotations()[p.Keeps.Key] != p.Keeps.Value {
+			return Unchanged, nil // the version tells nothing: what is left in managedFields may have changed it
 		}
 		version = got.GetResourceVersion()
 	}

@@ -25,10 +25,11 @@ type answers struct {
 	paths []string
 }
 
-// answer is the version of the object after a write, or the status of a refusal.
+// answer is the version of the object after a write, with its annotations, or the status of a refusal.
 type answer struct {
-	version string
-	refusal *metav1.Status
+	version     string
+	annotations map[string]string
+	refusal     *metav1.Status
 }
 
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +44,7 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next = a.next[1:]
 	var body any = &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: next.version},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: next.version, Annotations: next.annotations},
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if next.refusal != nil {
@@ -66,6 +67,10 @@ func TestWriterTellsWhatBecameOfAWrite(t *testing.T) {
 		return &workload.Patch{Type: types.MergePatchType, Body: []byte(`{"spec":{"replicas":0}}`), Next: next}
 	}
 	scale := &workload.Patch{Type: types.MergePatchType, Body: []byte(`{"spec":{"replicas":0}}`), Subresource: "scale"}
+	keeps := func(value string, p *workload.Patch) *workload.Patch {
+		p.Keeps = &workload.Kept{Key: "note", Value: value}
+		return p
+	}
 	tests := []struct {
 		reason string
 		patch  *workload.Patch
@@ -75,6 +80,11 @@ func TestWriterTellsWhatBecameOfAWrite(t *testing.T) {
 	}{
 		{"another version: it is through", merge(nil), []answer{{version: "8"}}, apply.Applied, "web"},
 		{"the version that was read: something undid it", merge(nil), []answer{{version: "7"}}, apply.Unchanged, "web"},
+		{"the annotation is there", keeps("a", merge(nil)), []answer{{version: "8", annotations: map[string]string{"note": "a"}}}, apply.Applied, "web"},
+		{"the annotation is gone", keeps("", merge(nil)), []answer{{version: "8"}}, apply.Applied, "web"},
+		{"another version, but the annotation was dropped", keeps("a", merge(nil)), []answer{{version: "8"}}, apply.Unchanged, "web"},
+		{"another version, but the annotation was put back", keeps("", merge(nil)), []answer{{version: "8", annotations: map[string]string{"note": "a"}}}, apply.Unchanged, "web"},
+		{"the annotation was dropped: nothing follows", keeps("a", merge(scale)), []answer{{version: "8"}}, apply.Unchanged, "web"},
 		{"two writes, both through", merge(scale), []answer{{version: "8"}, {version: "9"}}, apply.Applied, "web web/scale"},
 		{"two writes, the second changes nothing more than the first", merge(scale), []answer{{version: "8"}, {version: "8"}}, apply.Applied, "web web/scale"},
 		{"two writes, neither changes anything", merge(scale), []answer{{version: "7"}, {version: "7"}}, apply.Unchanged, "web web/scale"},

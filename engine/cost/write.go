@@ -72,13 +72,13 @@ var (
 
 // write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
 func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
-	value := "null"
+	value, kept := "null", workload.Kept{Key: fleet.CostAnnotation}
 	if cost != nil {
-		value = strconv.Quote(*cost)
+		value, kept.Value = strconv.Quote(*cost), *cost
 	}
 	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`, pod.Version, fleet.CostAnnotation, value)
 	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
-	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body)})
+	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body), Keeps: &kept})
 	l.metrics.wrote(id, string(result))
 	switch result {
 	case apply.Unchanged:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -117,19 +118,19 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 }
 
 // highest is the higher of two numbers; nil does not count.
-func highest(a, b *int64) *int64 {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
-}
+func highest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return max(a, b) }) }
 
 // lowest is the lower of two numbers; nil does not count.
-func lowest(a, b *int64) *int64 {
-	if a == nil || b != nil && *b < *a {
+func lowest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return min(a, b) }) }
+
+func choose(a, b *int64, of func(a, b int64) int64) *int64 {
+	switch {
+	case a == nil:
 		return b
+	case b == nil:
+		return a
 	}
-	return a
+	return new(of(*a, *b))
 }
 
 // onBehalf asks of a governor what the sleep of the governed object needs. At zero the governor is held, before the object is
@@ -147,30 +148,39 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	a := d.ask(tk, governed, nil)
 	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
-	if !plan.Asleep() {
-		stillToWake := err == nil && next.Patch != nil && next.Direction == workload.DirectionUp
-		if !stillToWake {
-			return nil, a.wake
-		}
-		return []workload.Intent{
-			{By: next.By, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true},
-			{By: next.By, Class: workload.ClassKeep},
-		}, a.wake
+	if plan.Asleep() {
+		return []workload.Intent{whileAsleep(tk, governed, plan.Size, next, err)}, a.wake
 	}
-	claim := plan.Size
+	if err == nil && next.Patch != nil && next.Direction == workload.DirectionUp {
+		return untilAwake(next.By), a.wake
+	}
+	return nil, a.wake
+}
+
+// untilAwake asks of a governor to stay as it is until the governed object has been woken.
+func untilAwake(by workload.Policy) []workload.Intent {
+	return []workload.Intent{
+		{By: by, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true},
+		{By: by, Class: workload.ClassKeep},
+	}
+}
+
+// whileAsleep asks of a governor what an object put to the size of a claim needs: next is the write that is left to do on the object, and
+// err says why there can be none.
+func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], next adapter.Result, err error) workload.Intent {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
-		Reason: fmt.Sprintf("%s is asleep", tk.Ref(governed))}
-	capacity := tk.Adapter.Observe(governed).Capacity(claim.Value)
+		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
+	capacity := k.Adapter.Observe(governed).Capacity(claim.Value)
 	switch {
 	case capacity == 0:
 		in.Hold = true
 	case err != nil || next.Patch != nil && next.Direction == workload.DirectionDown:
 		// Still to be put to sleep: what the governor has already stays.
-		return []workload.Intent{{By: claim.By, Class: workload.ClassKeep}}, a.wake
+		return workload.Intent{By: claim.By, Class: workload.ClassKeep}
 	default:
 		in.Min, in.Max = &capacity, &capacity
 	}
-	return []workload.Intent{in}, a.wake
+	return in
 }
 
 // dropBoundsFromPlan edits the plan of a governor: while the governor is held for what it governs, no policy sets its bounds, since to

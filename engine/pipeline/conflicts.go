@@ -95,7 +95,7 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 			lose(in, "deletion costs", plan.DeletionCosts.By, "priority or name")
 		}
 		for key, value := range in.Amounts {
-			if in.Class == workload.ClassSet && plan.Amounts[key].Value != value {
+			if plan.Amounts[key].Value != value {
 				lose(in, key.String(), plan.Amounts[key].By, why(a.amounts[key], in))
 			}
 		}

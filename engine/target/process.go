@@ -137,32 +137,45 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	l.metrics.wrote(v, result, time.Since(sending))
 	switch result {
 	case apply.Applied:
-		l.announce(ref, v)
-		l.status.AnnounceDropped(v)
-		l.drift.Wrote(ref, s.sum, s.at)
-		if s.corrected {
-			l.drift.Corrected(ref, s.at, other)
-		}
-		l.refused.Passed(ref, s.obstacle)
+		l.landed(ref, v, s, other)
 		return nil
 	case apply.Unchanged:
-		// No watch tells of it, so it is tried again after the pauses of a contest.
-		l.refused.Passed(ref, s.obstacle)
-		l.drift.Wrote(ref, s.sum, s.at)
-		l.drift.Undone(ref, s.at)
-		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
-		l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
+		l.undone(ref, v, s)
 		return nil
-	case apply.Stale, apply.Gone:
-		l.batches.Return(s.place)
-		l.refused.Forget(ref)
-		// The watch brings the newer object; if it has done so already, the retry sees it.
-		return errBehind
-	case apply.Refused:
-		l.batches.Return(s.place)
-		if apierrors.IsForbidden(err) {
-			l.keeper.Forbidden(v.Kind)
-		}
+	}
+	l.batches.Return(s.place)
+	if result == apply.Refused {
+		return l.rejected(ref, v, s, err)
+	}
+	l.refused.Forget(ref)
+	return errBehind // the watch brings the newer object, or that it is gone; if it has done so already, the retry sees it
+}
+
+// landed follows up on a write that has changed the object; other is who had changed it back before, where that is known.
+func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string) {
+	l.announce(ref, v)
+	l.status.AnnounceDropped(v)
+	l.drift.Wrote(ref, s.sum, s.at)
+	if s.corrected {
+		l.drift.Corrected(ref, s.at, other)
+	}
+	l.refused.Passed(ref, s.obstacle)
+}
+
+// undone follows up on a write that was taken and has changed nothing. No watch tells of it, so it is tried again after the pauses of a
+// contest.
+func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
+	l.refused.Passed(ref, s.obstacle)
+	l.drift.Wrote(ref, s.sum, s.at)
+	l.drift.Undone(ref, s.at)
+	l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
+	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
+}
+
+// rejected follows up on a write that was refused: the target waits with all those that the same obstacle holds up.
+func (l *Loop) rejected(ref workload.Ref, v *decide.Verdict, s sent, err error) error {
+	if apierrors.IsForbidden(err) {
+		l.keeper.Forbidden(v.Kind)
 	}
 	why := refusal(v, s.at, err)
 	l.count(ref, v, status.Outcome{Failure: why})

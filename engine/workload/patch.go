@@ -14,8 +14,15 @@ type Patch struct {
 	Body []byte
 	// Subresource is "scale" for a write through /scale, else empty.
 	Subresource string
+	// Keeps is the annotation by which the answer shows that the write was kept; nil: none.
+	Keeps *Kept
 	// Next follows once this one is through: the /scale write after the ledger.
 	Next *Patch
+}
+
+// Kept is an annotation that an object has after a write; an empty value: that it has not any more.
+type Kept struct {
+	Key, Value string
 }
 
 // Direction is which way a write changes what runs.

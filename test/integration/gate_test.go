@@ -24,6 +24,7 @@ type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // nil: open
 	passed []time.Time
+	taken  int
 }
 
 // patches matches writes to a resource.
@@ -92,6 +93,14 @@ func (g *gate) times() []time.Time {
 	return append([]time.Time(nil), g.passed...)
 }
 
+// accepted is how many requests the API server has taken and answered. Those that it refuses do not count, such as a write to what has changed since
+// it was read.
+func (g *gate) accepted() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.taken
+}
+
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !g.match(r) {
@@ -104,6 +113,11 @@ func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 		g.passed = append(g.passed, time.Now())
 		g.mu.Unlock()
 		resp, err := next.RoundTrip(r)
+		if err == nil && resp.StatusCode < http.StatusMultipleChoices {
+			g.mu.Lock()
+			g.taken++
+			g.mu.Unlock()
+		}
 		if err == nil && g.answers {
 			resp.Body = &heldBody{resp.Body, func() { g.wait(r) }}
 		}

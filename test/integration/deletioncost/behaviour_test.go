@@ -66,6 +66,25 @@ func metric(g Gomega, m *harness.Manager, name string, policy client.Object, at 
 	return 0
 }
 
+// writesOf counts the writes of a policy by what came of them.
+func writesOf(g Gomega, m *harness.Manager, policy client.Object) map[string]int {
+	families, err := m.Registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	count := map[string]int{}
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range one.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == "flyball_deletion_cost_writes_total" && labels["policy"] == policy.GetNamespace()+"/"+policy.GetName() {
+				count[labels["result"]] += int(one.GetCounter().GetValue())
+			}
+		}
+	}
+	return count
+}
+
 // setBy sets the cost of a pod as somebody else.
 func setBy(manager string, p *corev1.Pod, cost string) {
 	GinkgoHelper()

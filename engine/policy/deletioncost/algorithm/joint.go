@@ -19,34 +19,22 @@ func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(
 			total[d]++
 		}
 	}
-	rank := ranks(total)
 	all := make([]*sequence, len(groups))
 	for i, group := range groups {
 		all[i] = newSequence(plannable(f, group), label, expected)
-		all[i].backwards = i%2 == 1
 	}
 	for {
 		largest := slices.MaxFunc(all, func(a, b *sequence) int { return cmp.Compare(a.left, b.left) })
 		if largest.left == 0 {
 			break
 		}
-		largest.takeFrom(total, rank)
+		largest.takeFrom(total)
 	}
 	var changes []fleet.Change
 	for _, s := range all {
 		changes = append(changes, s.assign()...)
 	}
 	return changes
-}
-
-// ranks orders domains: the one with the fewest pods first.
-func ranks(total map[string]int) map[string]int {
-	domains := slices.SortedFunc(maps.Keys(total), func(a, b string) int { return cmp.Or(cmp.Compare(total[a], total[b]), cmp.Compare(a, b)) })
-	rank := make(map[string]int, len(domains))
-	for i, d := range domains {
-		rank[d] = i
-	}
-	return rank
 }
 
 // seat is one place in the order in which the pods of a group go: any pod of a class and a domain may take it.
@@ -63,8 +51,6 @@ type sequence struct {
 	waiting map[fleet.Class]map[string]int
 	left    int
 	seats   []seat
-	// backwards says in which direction the group goes through domains that have as many pods.
-	backwards bool
 }
 
 func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) *sequence {
@@ -83,15 +69,11 @@ func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fle
 }
 
 // takeFrom has one more pod go: of the class that goes first, from the domain that has the most pods. total loses it.
-func (s *sequence) takeFrom(total, rank map[string]int) {
+func (s *sequence) takeFrom(total map[string]int) {
 	c := s.classes[0]
 	in := s.waiting[c]
 	d := slices.MinFunc(slices.Collect(maps.Keys(in)), func(a, b string) int {
-		direction := cmp.Compare(rank[a], rank[b])
-		if s.backwards {
-			direction = -direction
-		}
-		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(in[b], in[a]), direction)
+		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(in[b], in[a]), cmp.Compare(a, b))
 	})
 	s.seats = append(s.seats, seat{c, d})
 	total[d]--

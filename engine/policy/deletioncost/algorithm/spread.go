@@ -23,15 +23,15 @@ type slot struct {
 
 // Tiers implements Algorithm, for what weighs it against others: pods go by their layer.
 func (spread) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
-	height := map[*fleet.Pod]int64{}
+	layer := map[*fleet.Pod]int64{}
 	for _, in := range byDomain(pods, p.SpreadBy[0]) {
 		for i, s := range stack(f, in, p.SpreadBy[1:], fleet.ClassOf, nil) {
-			height[s.pod] = int64(i + 1)
+			layer[s.pod] = int64(-i)
 		}
 	}
 	tiers := make([]int64, len(pods))
 	for i, pod := range pods {
-		tiers[i] = -height[pod]
+		tiers[i] = layer[pod]
 	}
 	return tiers
 }
@@ -114,7 +114,7 @@ func placeForeignIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, h
 	for i, p := range foreign {
 		last := len(part) - (len(foreign) - i) // the others need a place as well
 		at := next
-		if height != nil && p.Cost <= 0 {
+		if height != nil {
 			at = min(max(next, height(p)-first), last)
 		}
 		part[at] = slot{p, true}

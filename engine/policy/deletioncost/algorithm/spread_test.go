@@ -176,6 +176,17 @@ func TestTwoGroups(t *testing.T) {
 		if again := spread(f); len(again) > 0 {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
+		for _, group := range [][]*fleet.Pod{a, b} {
+			costs := map[int32]bool{}
+			for _, p := range group {
+				costs[p.Cost] = true
+			}
+			for i := range group {
+				if !costs[int32(-i)] {
+					r.Fatalf("no pod of %d costs %d", len(group), -i)
+				}
+			}
+		}
 		victimsA, victimsB := fleet.Victims(a, f.Pods, now.Unix()), fleet.Victims(b, f.Pods, now.Unix())
 		taken, want := map[*fleet.Pod]bool{}, best(f.Pods, zone)
 		for n := range len(f.Pods) {

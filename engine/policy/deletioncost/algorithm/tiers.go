@@ -123,7 +123,7 @@ func (h *heaviest) put(at int, sum int64, end int) {
 }
 
 // between gives costs to those that are not kept: that of a kept one of the same tier, else one between the neighbours. It is false
-// where there is no room.
+// where there is no room. At least one is kept.
 func between(all []tiered, kept []bool) ([]int32, bool) {
 	costs := make([]int32, len(all))
 	floor := int64(-limit) // the tiers so far cost at most this
@@ -137,23 +137,17 @@ func between(all []tiered, kept []bool) ([]int32, bool) {
 		var cost int64
 		if own >= 0 {
 			cost = int64(all[i+own].pod.Cost)
+		} else if next := slices.Index(kept[end:], true); next < 0 {
+			cost = floor + step
 		} else {
-			next := slices.Index(kept[end:], true)
-			switch {
-			case next < 0 && open:
-				cost = 0
-			case next < 0:
-				cost = floor + step
-			default:
-				ceiling, room := int64(all[end+next].pod.Cost), int64(tiersIn(all[i:end+next]))
-				if open {
-					cost = ceiling - room*step
-				} else {
-					cost = floor + (ceiling-floor)/(room+1)
-				}
-				if cost >= ceiling || !open && cost <= floor {
-					return nil, false
-				}
+			ceiling, room := int64(all[end+next].pod.Cost), int64(tiersIn(all[i:end+next]))
+			if open {
+				cost = ceiling - room*step
+			} else {
+				cost = floor + (ceiling-floor)/(room+1)
+			}
+			if cost <= floor {
+				return nil, false
 			}
 		}
 		if cost <= -limit || cost >= limit {

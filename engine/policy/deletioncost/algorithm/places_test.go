@@ -1,0 +1,76 @@
+package algorithm_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+)
+
+// TestForeignPlaces: a pod whose cost is of somebody else has the height that its cost is that of, or the next one below the top, and the others
+// get those that are left.
+func TestForeignPlaces(t *testing.T) {
+	for _, tc := range []struct{ foreign, want []int32 }{
+		{[]int32{-1}, []int32{0, -2, -3}},
+		{[]int32{-3}, []int32{0, -1, -2}},
+		{[]int32{-100, -200}, []int32{0, -1}},
+		{[]int32{-200, -2}, []int32{0, -1}},
+		{[]int32{-1, -1}, []int32{0, -3}},
+		{[]int32{7, 0, -9}, []int32{-2}},
+	} {
+		at := nodes(1)[0]
+		var pods []*fleet.Pod
+		for i := range 4 {
+			p := pod(i, "web", at)
+			if i < len(tc.foreign) {
+				p.Cost, p.Writer = tc.foreign[i], "karpenter"
+			}
+			pods = append(pods, p)
+		}
+		carryOut(spread(newFleet(pods...)))
+		var got []int32
+		for _, p := range pods[len(tc.foreign):] {
+			got = append(got, p.Cost)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("beside %v of somebody else the others cost %v, want %v", tc.foreign, got, tc.want)
+		}
+	}
+}
+
+// TestWhoHasACostKeepsIt, not the pod that has none and would count as one that costs 0.
+func TestWhoHasACostKeepsIt(t *testing.T) {
+	at := nodes(1)[0]
+	older, younger := pod(0, "web", at), pod(1, "web", at)
+	younger.Writer = own
+	f := newFleet(older, younger)
+	carryOut(spread(f))
+	if older.Cost != -1 || younger.Cost != 0 {
+		t.Errorf("the older one costs %d, and the younger one, which had a cost of 0, %d", older.Cost, younger.Cost)
+	}
+}
+
+// TestWeightedSpreads: the layers of Spread, weighed against nothing else, leave zones as even as Spread itself does.
+func TestWeightedSpreads(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := nodes(1, 1, 1)
+		var pods []*fleet.Pod
+		for i := range rapid.IntRange(1, 20).Draw(r, "pods") {
+			pods = append(pods, pod(i, "web", rapid.SampledFrom(all).Draw(r, "node")))
+		}
+		f := newFleet(pods...)
+		p := zones
+		p.Weights = []algorithm.Weight{{Name: "Spread", Weight: 5}}
+		plan := algorithm.Make("Weighted", f, p, false, now)
+		carryOut(plan.Changes)
+		if !plan.Again.IsZero() {
+			r.Fatalf("nothing changes by itself, and the plan is to be made again at %v", plan.Again)
+		}
+		if got, want := gone(f, zone, fleet.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
+			r.Fatalf("spread as pods go one by one:\n got %v\nwant %v", got, want)
+		}
+	})
+}
