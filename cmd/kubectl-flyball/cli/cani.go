@@ -60,8 +60,8 @@ Exit codes: 0 allowed, 1 denied, 2 could not be decided. A pipeline that goes on
 }
 
 func (v *canIVerb) run(ctx context.Context, args []string) error {
-	if len(v.world) > 0 && !v.offline {
-		return errors.New("--world goes with --offline: without it the cluster is what is judged by")
+	if (len(v.world) > 0) != v.offline {
+		return errors.New("give both --offline and --world DIR, the manifests to judge by, or neither: then the cluster is what is judged by")
 	}
 	at, err := v.at("at", v.when)
 	if err != nil {

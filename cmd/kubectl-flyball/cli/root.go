@@ -91,6 +91,9 @@ func New(env Env) *cobra.Command {
 			return s.complete(cmd.Annotations[moreFormats])
 		},
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)

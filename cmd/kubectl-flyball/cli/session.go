@@ -35,6 +35,9 @@ type session struct {
 func (s *session) complete(own string) error {
 	var err error
 	if s.format, err = report.ParseFormat(s.output); err != nil && (own == "" || s.output != own) {
+		if own != "" {
+			err = fmt.Errorf("%w, %s", err, own)
+		}
 		return err
 	}
 	s.zone, err = instant.Zone(s.zoneName)

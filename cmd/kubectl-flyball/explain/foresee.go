@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// horizons are how far is looked for the next changes, one after the other.
-var horizons = []time.Duration{8 * 24 * time.Hour, 62 * 24 * time.Hour, 400 * 24 * time.Hour}
+// horizon is how far is looked for the next changes.
+const horizon = 400 * 24 * time.Hour
 
 // shown is how many changes to come are told.
 const shown = 3
@@ -32,22 +32,19 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 	} else {
 		memory.Related(ref, take)
 	}
-	for _, horizon := range horizons {
-		e.Next = e.Next[:0]
-		for write, err := range decide.Writes(memory.Sandbox(part), e.At, e.At.Add(horizon)) {
-			if errors.Is(err, decide.ErrRestless) {
-				e.Notes = append(e.Notes, err.Error())
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if write.Target == ref && write.Message != "" {
-				e.Next = append(e.Next, Change{At: write.At, Message: write.Message, By: write.By.String()})
-			}
-			if len(e.Next) == shown {
-				return nil
-			}
+	for write, err := range decide.Writes(memory.Sandbox(part), e.At, e.At.Add(horizon)) {
+		if errors.Is(err, decide.ErrRestless) {
+			e.Notes = append(e.Notes, err.Error())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if write.Target == ref && write.Message != "" {
+			e.Next = append(e.Next, Change{At: write.At, Message: write.Message, By: write.By.String()})
+		}
+		if len(e.Next) == shown {
+			return nil
 		}
 	}
 	return nil

@@ -129,9 +129,9 @@ func (w *Writer) Block(text string) {
 // Clean makes one line of printable text of what files or a cluster supply: nobody draws on the terminal of a reader.
 func Clean(text string) string { return workload.OneLine(text, math.MaxInt) }
 
-// CleanLines is Clean of each line of a text.
+// CleanLines is Clean of each line of a text, with tabs as spaces.
 func CleanLines(text string) string {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(strings.ReplaceAll(text, "\t", "  "), "\n")
 	for i := range lines {
 		lines[i] = Clean(lines[i])
 	}

@@ -93,7 +93,7 @@ func (p *triggers) window(f *pipeline.Frame) error {
 	r := p.set.at(f.Input.Now)
 	f.Decision.WakeAt(r.until)
 	if f.Tracing() {
-		f.Sayf("%s", r.describe(r.until))
+		f.Sayf("%s", r.describe(p.set.next(r)))
 	}
 	if r.phase == idle {
 		f.Done = true

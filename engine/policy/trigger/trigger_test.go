@@ -127,6 +127,9 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 		if !s.Since.Equal(tc.since) || !s.Next.Equal(tc.next) {
 			t.Errorf("at hour %d: since %s, next %s; want %s and %s", tc.at, s.Since, s.Next, tc.since, tc.next)
 		}
+		if _, told := decide(t, p, hour(tc.at), workload.Observed{}); !strings.Contains(told, s.Message) {
+			t.Errorf("at hour %d the trace tells %q, and the status %q", tc.at, told, s.Message)
+		}
 	}
 	if s := compiled(t, rules(suspended)).State(monday); !s.Next.IsZero() {
 		t.Errorf("with a suspended trigger alone the next edge is %s", s.Next)

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,9 +74,10 @@ func disagreesWithStatus(story *explain.Explanation, w *source.World) (wrong []s
 	return wrong
 }
 
-// quiet says whether between two scenes only time went on, and the manager wrote.
+// quiet says whether between two scenes only time went on, and the manager wrote. A policy that came and went in between is known by its
+// finalizer alone.
 func (w *Witness) quiet(before, now *scene) bool {
-	return before != nil && before.rules == now.rules && sameTargets(before, now)
+	return before != nil && before.rules == now.rules && before.turned == now.turned && sameTargets(before, now)
 }
 
 // kept compares what was told to come next with the writes that came.
@@ -122,27 +124,35 @@ func (w *Witness) since(before *scene, ref workload.Ref) []write {
 	return all
 }
 
-// due are the values, by the last words of their fields, that were told to be set up to an instant; whole is false where more may
-// come than was told.
-func due(story *explain.Explanation, at time.Time) (values map[string]string, whole bool) {
-	values = map[string]string{}
+// turn is what a field was told to be before and after some changes.
+type turn struct{ from, to string }
+
+// due are the turns, by the labels of their fields, that were told to come up to an instant; whole is false where more may come than was
+// told.
+func due(story *explain.Explanation, at time.Time) (turns map[string]turn, whole bool) {
+	turns = map[string]turn{}
 	for _, c := range story.Next {
 		if c.At.After(at) {
-			return values, true
+			return turns, true
 		}
 		for _, part := range strings.Split(c.Message, ", ") {
-			from, to, ok := strings.Cut(part, " -> ")
-			words := strings.Fields(from)
+			before, to, ok := strings.Cut(part, " -> ")
+			words := strings.Fields(before)
 			if !ok || len(words) < 2 {
 				continue
 			}
-			values[strings.Join(words[:len(words)-1], " ")] = to
+			label, from := strings.Join(words[:len(words)-1], " "), words[len(words)-1]
+			if earlier, ok := turns[label]; ok {
+				from = earlier.from
+			}
+			turns[label] = turn{from, to}
 		}
 	}
-	return values, len(story.Next) < 3
+	return turns, len(story.Next) < 3
 }
 
-// compare compares what was told of one target with what was written since.
+// compare compares what was told of one target with what was written since. Where the clock has jumped over several changes, the manager
+// makes them one: each field has to come to the last value told, and one whose changes cancel out need not be written.
 func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.Explanation) string {
 	limited := slices.ContainsFunc(story.Policies, func(p explain.Policy) bool { return p.Batch != "" })
 	told, whole := due(story, now.at)
@@ -161,32 +171,38 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	case len(mine) == 0 && gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != gjson.GetBytes(now.objects[ref], "metadata.resourceVersion").Str:
 		return "" // somebody else wrote, and the manager has decided anew
 	}
-	for label, value := range told {
-		if !wrote(came, label, value) && !isStill(before.objects[ref], now.objects[ref]) {
-			return fmt.Sprintf("%s was told to become %s until %s (%v), and what came was %v", label, value, now.at.UTC().Format(time.RFC3339), story.Next, came)
+	until := now.at.UTC().Format(time.RFC3339)
+	for label, turn := range told {
+		written := fieldsOf(came, label)
+		if len(written) == 0 && turn.from != turn.to || len(written) > 0 && !slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
+			return fmt.Sprintf("%s was told to become %s until %s (%v), and what came was %v", label, turn.to, until, story.Next, came)
 		}
 	}
-	if len(told) == 0 && len(came) > 0 {
-		return fmt.Sprintf("nothing was told to come until %s (%v), and what came was %v", now.at.UTC().Format(time.RFC3339), story.Next, came)
+	for pointer := range came {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(label string) bool { return names(label, pointer) }) {
+			return fmt.Sprintf("%s was not told to come until %s (%v), and what came was %v", pointer, until, story.Next, came)
+		}
 	}
 	return ""
 }
 
-// isStill says whether an object is as it was: what sleeps and wakes between two looks comes to nothing.
-func isStill(before, now []byte) bool {
-	return gjson.GetBytes(before, "spec").Raw == gjson.GetBytes(now, "spec").Raw && gjson.GetBytes(before, "metadata.annotations").Raw == gjson.GetBytes(now, "metadata.annotations").Raw
-}
-
-// wrote says whether a value was written to a field whose last word is that of a label.
-func wrote(came map[string]string, label, value string) bool {
-	words := strings.Fields(label)
+// fieldsOf are the values that were written to the fields of a label.
+func fieldsOf(came map[string]string, label string) (values []string) {
 	for pointer, raw := range came {
-		if !strings.HasSuffix(pointer, "/"+escape(words[len(words)-1])) && !strings.Contains(pointer, "/"+escape(words[len(words)-1])+"/") {
-			continue
-		}
-		if raw == value || raw == "" && value == "absent" || value == "{...}" || value == "[...]" || strings.HasSuffix(value, "...") || strings.HasPrefix(value, "{") {
-			return true
+		if names(label, pointer) {
+			values = append(values, raw)
 		}
 	}
-	return false
+	return values
+}
+
+// names says whether the last word of a label is a part of a pointer.
+func names(label, pointer string) bool {
+	words := strings.Fields(label)
+	return strings.Contains(pointer+"/", "/"+escape(words[len(words)-1])+"/")
+}
+
+// is says whether a JSON text is what was told, where that is told in full.
+func is(raw, told string) bool {
+	return raw == told || raw == "" && told == "absent" || told == "[...]" || strings.HasPrefix(told, "{") || strings.HasSuffix(told, "...")
 }

@@ -102,8 +102,10 @@ func (w *Witness) Manages(m *harness.Manager) { w.managers = append(w.managers, 
 
 // scene is what a namespace was at one instant, and what was told of it.
 type scene struct {
-	at      time.Time
-	heard   int
+	at time.Time
+	// heard are the writes before it, and turned those to what decides.
+	heard, turned int
+	// rules is what decides.
 	rules   string
 	objects map[workload.Ref][]byte
 	stories map[workload.Ref]*explain.Explanation
@@ -157,22 +159,23 @@ func (w *Witness) tell(ns string) {
 
 // look explains every target of a namespace. wrong is what does not agree with what is.
 func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []string, err error) {
-	now = &scene{at: w.clock.Now(), heard: w.writes.count(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{}, paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
+	now = &scene{at: w.clock.Now(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{}, paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
+	now.heard, now.turned = w.writes.count()
 	loaded, err := w.cluster.Load(ctx, source.Query{Namespace: ns})
 	if err != nil {
 		return nil, nil, err
 	}
 	now.rules = rules(loaded)
 	withoutIdle(loaded)
-	memory, err := loaded.Memory()
+	teller, err := explain.NewTeller(loaded)
 	if err != nil {
 		return nil, nil, err
 	}
-	memory.EachObject(func(ref workload.Ref) { now.objects[ref] = memory.Raw(ref) })
+	teller.Each(func(ref workload.Ref, raw []byte) { now.objects[ref] = raw })
 	for ref := range now.objects {
 		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })]
 		now.paths[ref] = pathOf(kind.Resource, ref)
-		story, err := explain.Of(ctx, loaded, source.Target{Kind: kind, Ref: ref}, explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
+		story, err := teller.Of(ctx, source.Target{Kind: kind, Ref: ref}, explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
 		if err != nil {
 			return nil, nil, fmt.Errorf("explain %s: %w", ref, err)
 		}

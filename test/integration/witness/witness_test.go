@@ -21,6 +21,10 @@ var (
 
 // TestForetelling holds a story of what comes next against writes of the manager, and finds what is not so.
 func TestForetelling(t *testing.T) {
+	two := []explain.Change{
+		{At: dusk.Add(-2 * time.Minute), Message: "maxReplicas 20 -> 10, minReplicas 2 -> 1"},
+		{At: dusk.Add(-time.Minute), Message: "maxReplicas 10 -> 20, minReplicas 1 -> 5"},
+	}
 	sleeps := []explain.Change{{At: dusk, Message: "replicas 3 -> 0, suspend absent -> true"}}
 	for _, test := range []struct {
 		reason string
@@ -34,6 +38,12 @@ func TestForetelling(t *testing.T) {
 		{reason: "half of it came", next: sleeps, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
 		{reason: "what was not told came", came: map[string]string{"/spec/replicas": "0"}, wrong: true},
 		{reason: "it came before it was told to", next: []explain.Change{{At: dusk.Add(time.Hour), Message: "replicas 3 -> 0"}}, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
+		{reason: "nothing came", next: sleeps, came: map[string]string{}, wrong: true},
+		{reason: "more came than was told", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/paused": "true"}, wrong: true},
+		{reason: "two changes came as one", next: two, came: map[string]string{"/spec/minReplicas": "5"}},
+		{reason: "two changes came as one, with another value", next: two, came: map[string]string{"/spec/minReplicas": "1"}, wrong: true},
+		{reason: "what the two changes leave as it was has changed", next: two, came: map[string]string{"/spec/minReplicas": "5", "/spec/maxReplicas": "10"}, wrong: true},
+		{reason: "of two changes neither came", next: two, came: map[string]string{}, wrong: true},
 		{reason: "the ledger alone was written", came: map[string]string{}},
 		{reason: "somebody else wrote, and all is decided anew", next: sleeps, edited: true},
 	} {

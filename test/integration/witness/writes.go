@@ -33,12 +33,15 @@ type writes struct {
 
 	mu  sync.Mutex
 	all []write
+	// rules counts the writes to Flyball's own objects, their statuses aside: a policy gets its finalizer when it comes, and loses it when
+	// it goes.
+	rules int
 }
 
-func (w *writes) count() int {
+func (w *writes) count() (all, rules int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.all)
+	return len(w.all), w.rules
 }
 
 // of gives the writes to one object from some write on.
@@ -69,10 +72,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// wrap overhears patches, except those of Flyball's own objects.
+// wrap overhears patches. Those of Flyball's own objects are counted.
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Method != http.MethodPatch || r.Body == nil || strings.HasPrefix(r.URL.Path, "/apis/"+v1alpha1.GroupVersion.Group+"/") {
+		own := strings.HasPrefix(r.URL.Path, "/apis/"+v1alpha1.GroupVersion.Group+"/")
+		if own && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/status") {
+			w.mu.Lock()
+			w.rules++
+			w.mu.Unlock()
+		}
+		if own || r.Method != http.MethodPatch || r.Body == nil {
 			return next.RoundTrip(r)
 		}
 		body, err := io.ReadAll(r.Body)
