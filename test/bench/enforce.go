@@ -27,7 +27,8 @@ import (
 const frozenName = "web"
 
 // enforcing measures how soon a freeze is enforced after it was created: by each of two replicas, which are asked directly, and
-// by the API server, where it is the first and the webhook configuration has to be made too.
+// by the API server, where it is the first and the webhook configuration has to be made too. It also measures how soon a configuration is
+// back that somebody deletes or edits.
 func (b *bench) enforcing(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{}) // the webhooks would be in the way of everything else
 	if err != nil {
@@ -54,12 +55,18 @@ func (b *bench) enforcing(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	restored, err := s.restoredTimes(ctx)
+	if err != nil {
+		return err
+	}
 	b.report.rounds("freeze_enforced_ms", each)
 	b.report.rounds("freeze_enforced_ratio", ratios)
 	b.report.rounds("freeze_first_enforced_ms", first)
+	b.report.rounds("webhook_restored_ms", restored)
 	b.report.figure("freeze_enforced_ms", slices.Max(each), "ms")
 	b.report.figure("freeze_enforced_ratio", median(ratios), "ratio")
 	b.report.figure("freeze_first_enforced_ms", slices.Max(first), "ms")
+	b.report.figure("webhook_restored_ms", slices.Max(restored), "ms")
 	return nil
 }
 

@@ -101,7 +101,7 @@ func parts() []part {
 		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
 		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, (*bench).costing},
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},
-		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms"}, (*bench).enforcing},
+		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, (*bench).outages},
 		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, (*bench).edges},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, (*bench).watching},

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/test/harness"
+)
+
+// ownConfiguration is the ValidatingWebhookConfiguration of Flyball's own kinds.
+const ownConfiguration = "flyball"
+
+// failOpen is an edit that has every change pass while nobody answers.
+const failOpen = `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`
+
+// restoredTimes deletes and edits the webhook configurations in turn while there is a freeze, and gives the milliseconds from each
+// answer until the configuration is as it was.
+func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
+	freeze := freezing(harness.Namespace, "restored")
+	if err := s.env.Client.Create(ctx, freeze); err != nil {
+		return nil, fmt.Errorf("create a freeze: %w", err)
+	}
+	configurations := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	var each []float64
+	for _, name := range []string{registration.FreezeConfigurationName, ownConfiguration} {
+		if err := harness.Poll(ctx, harness.Patience, func() error { return s.isClosed(ctx, name) }); err != nil {
+			return nil, err
+		}
+		for i := range 2 * s.frozenTimes {
+			var err error
+			if i%2 == 0 {
+				err = configurations.Delete(ctx, name, metav1.DeleteOptions{})
+			} else {
+				_, err = configurations.Patch(ctx, name, types.JSONPatchType, []byte(failOpen), metav1.PatchOptions{})
+			}
+			answered := time.Now()
+			if err != nil {
+				return nil, fmt.Errorf("take the configuration %s away: %w", name, err)
+			}
+			for ; s.isClosed(ctx, name) != nil; time.Sleep(time.Millisecond) {
+				if time.Since(answered) > harness.Patience {
+					return nil, fmt.Errorf("the configuration %s is not back: %w", name, s.isClosed(ctx, name))
+				}
+			}
+			each = append(each, time.Since(answered).Seconds()*1000)
+		}
+	}
+	return each, s.thaw(ctx, freeze, func() error { return nil })
+}
+
+// isClosed says why a configuration does not refuse while nobody answers.
+func (s *stage) isClosed(ctx context.Context, name string) error {
+	live, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no configuration %s", name)
+	case err != nil:
+		return err
+	case len(live.Webhooks) == 0 || *live.Webhooks[0].FailurePolicy != admissionregistrationv1.Fail:
+		return errors.New("it fails open")
+	}
+	return nil
+}
