@@ -126,7 +126,7 @@ func (m *Model) Known() int { return m.known }
 
 // Seasonal says whether a day, or a week, of history is there.
 func (m *Model) Seasonal() (day, week bool) {
-	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day && m.season > 0
+	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day
 }
 
 // pattern gives the point forecast of a step as a logarithm.
@@ -195,27 +195,17 @@ func (m *Model) Best(price float64) float64 {
 // twice gives the second largest of what the same step had in past seasons, lowered by nothing: what came twice comes again. It is
 // minus infinity where there were not two.
 func (m *Model) twice(step int64) float64 {
-	if m.season == 0 {
-		return math.Inf(-1)
-	}
-	first, second := math.Inf(-1), math.Inf(-1)
-	seen := 0
-	for back := int64(1); back <= 3; back++ {
-		v := m.at(step - back*int64(m.season))
-		if math.IsNaN(v) {
-			continue
-		}
-		seen++
-		if v > first {
-			first, second = v, first
-		} else {
-			second = max(second, v)
+	had := make([]float64, 0, 3)
+	for back := range int64(cap(had)) {
+		if v := m.at(step - (back+1)*int64(m.season)); !math.IsNaN(v) {
+			had = append(had, v)
 		}
 	}
-	if seen < 2 {
+	if len(had) < 2 {
 		return math.Inf(-1)
 	}
-	return second
+	slices.Sort(had)
+	return had[len(had)-2]
 }
 
 // at gives a known value, or NaN.
@@ -281,10 +271,7 @@ func (m *Model) weigh() {
 
 // Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.
 func Pinball(actual, forecast, q float64) float64 {
-	if d := actual - forecast; d >= 0 {
-		return q * d
-	}
-	return (1 - q) * (forecast - actual)
+	return max(q*(actual-forecast), (q-1)*(actual-forecast))
 }
 
 // median of what is known among values; NaN where there is nothing.
