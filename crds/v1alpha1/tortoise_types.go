@@ -38,7 +38,7 @@ const (
 type MemoryPolicy string
 
 // TortoiseProfile says how much risk is worth how much money.
-// +kubebuilder:validation:Enum=Lean;Balanced;Safe
+// +kubebuilder:validation:Enum=Lean;Balanced;Safe;Tortoise
 type TortoiseProfile string
 
 // Profiles of a Tortoise.
@@ -46,6 +46,8 @@ const (
 	ProfileLean     TortoiseProfile = "Lean"
 	ProfileBalanced TortoiseProfile = "Balanced"
 	ProfileSafe     TortoiseProfile = "Safe"
+	// ProfileTortoise has the formulas of mercari/tortoise, and only those.
+	ProfileTortoise TortoiseProfile = "Tortoise"
 )
 
 // Percentage is a whole number of percent as text, for example 20%.
@@ -162,7 +164,7 @@ type TortoiseRules struct {
 	// +optional
 	// +kubebuilder:default={}
 	Vertical TunedVertical `json:"vertical,omitempty"`
-	// Profile: Lean saves most, Safe risks least.
+	// Profile: Lean saves most, Safe risks least. Tortoise has the formulas of mercari/tortoise, and only those.
 	// +optional
 	// +kubebuilder:default=Balanced
 	Profile TortoiseProfile `json:"profile,omitempty"`

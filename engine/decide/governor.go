@@ -118,19 +118,19 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 }
 
 // highest is the higher of two numbers; nil does not count.
-func highest(a, b *int64) *int64 {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
-}
+func highest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return max(a, b) }) }
 
 // lowest is the lower of two numbers; nil does not count.
-func lowest(a, b *int64) *int64 {
-	if a == nil || b != nil && *b < *a {
+func lowest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return min(a, b) }) }
+
+func choose(a, b *int64, of func(a, b int64) int64) *int64 {
+	switch {
+	case a == nil:
 		return b
+	case b == nil:
+		return a
 	}
-	return a
+	return new(of(*a, *b))
 }
 
 // onBehalf asks of a governor what the sleep of the governed object needs. At zero the governor is held, before the object is

@@ -58,6 +58,10 @@ type Seen struct {
 	Own workload.Allocations
 	// Replicas are those wanted now, Ready those that are ready.
 	Replicas, Ready int
+	// Started are the pods that became ready since the last look: how long each took from its creation.
+	Started []time.Duration
+	// Stuck says that the autoscaler cannot read its metrics.
+	Stuck bool
 	// Governor is what governs the target; nil: nothing does.
 	Governor *SeenGovernor
 }

@@ -29,6 +29,9 @@ type subject struct {
 	stamps map[string]string
 	// killed is up to when kills have been counted, in seconds since 1970.
 	killed int64
+	// born is since when starts of pods are counted, in seconds since 1970, and starts has the pods that were.
+	born   int64
+	starts map[string]bool
 	found  policy.Found
 	// kept is when the last checkpoint was written.
 	kept time.Time
@@ -69,7 +72,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 		}
 	}
 	x = &subject{ref: ref, uid: obj.UID, policy: p.ID, form: form, mind: mind, stamps: map[string]string{}, kept: l.opts.Clock.Now(),
-		killed: l.pods.Now().Add(-lookBack).Unix()}
+		killed: l.pods.Now().Add(-lookBack).Unix(), born: l.pods.Now().Unix(), starts: map[string]bool{}}
 	l.subjects[ref] = x
 	return x, nil
 }
@@ -97,6 +100,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			seen.Ready++
 		}
 	}
+	seen.Started = x.started(f)
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
 		if gk == nil || governor == nil || governor.Deleting {
@@ -107,6 +111,26 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		break
 	}
 	return seen, true
+}
+
+// longStart is a start that took so long that it waited for something that is no part of starting.
+const longStart = time.Hour
+
+// started gives how long the pods took that became ready since the last look, from their creation. Pods that are older than the manager do
+// not count: since they became ready for the first time they may have done so again.
+func (x *subject) started(f *fleet.Fleet) (took []time.Duration) {
+	known := make(map[string]bool, len(f.Pods))
+	for _, p := range f.Pods {
+		if !p.Ready && !x.starts[p.UID] {
+			continue
+		}
+		known[p.UID] = true
+		if d := time.Duration(p.Changed-p.Created) * time.Second; !x.starts[p.UID] && p.Created >= x.born && d >= 0 && d <= longStart {
+			took = append(took, d)
+		}
+	}
+	x.starts = known
+	return took
 }
 
 // sum adds up what a container uses in several pods.

@@ -87,6 +87,32 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestStarts: how long pods took to become ready counts once, of pods that the manager has seen come.
+func TestStarts(t *testing.T) {
+	born := noon.Unix()
+	pod := func(name string, created, ready int64) *fleet.Pod {
+		return &fleet.Pod{Name: name, UID: name, Ready: true, Created: born + created, Changed: born + ready}
+	}
+	x := &subject{born: born, starts: map[string]bool{}}
+	for _, step := range []struct {
+		reason string
+		pods   []*fleet.Pod
+		want   []time.Duration
+	}{
+		{"older pods say nothing, those that are not ready nothing yet", []*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, []time.Duration{20 * time.Second}},
+		{"again it says nothing", []*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, nil},
+		{"ready it does", []*fleet.Pod{pod("a", 0, 20), pod("c", 5, 95)}, []time.Duration{90 * time.Second}},
+		{"one that was ready and is not counts no more", []*fleet.Pod{unready(pod("a", 0, 400)), pod("c", 5, 95)}, nil},
+		{"nor when it is ready again", []*fleet.Pod{pod("a", 0, 500), pod("c", 5, 95)}, nil},
+		{"clocks that run backwards and waits of hours say nothing", []*fleet.Pod{pod("d", 10, 9), pod("e", 10, 10+3601)}, nil},
+		{"an hour does", []*fleet.Pod{pod("f", 10, 10+3600)}, []time.Duration{time.Hour}},
+	} {
+		if diff := cmp.Diff(step.want, x.started(&fleet.Fleet{Pods: step.pods})); diff != "" {
+			t.Errorf("%s: %s", step.reason, diff)
+		}
+	}
+}
+
 // TestNamesOfWhatBelongsToTargets are valid and apart.
 func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	ref := func(group, kind, name string) workload.Ref {

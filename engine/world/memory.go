@@ -55,6 +55,12 @@ type memoryKind struct {
 	raw       map[workload.Ref][]byte
 }
 
+func newMemoryKind(a *adapter.Adapter, releasing bool) *memoryKind {
+	k := &memoryKind{adapter: a, releasing: releasing, live: NewLive(a), raw: map[workload.Ref][]byte{}}
+	k.live.Objects = k
+	return k
+}
+
 var _ decide.Sandbox = (*Memory)(nil)
 
 // NewMemory makes a world of plain lists. Its error names what cannot be read.
@@ -119,9 +125,7 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 		if len(errs) > 0 {
 			return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
 		}
-		k := &memoryKind{adapter: compiled, releasing: !a.DeletionTimestamp.IsZero(), live: NewLive(compiled), raw: map[workload.Ref][]byte{}}
-		k.live.Objects = k
-		m.kinds[gk] = k
+		m.kinds[gk] = newMemoryKind(compiled, !a.DeletionTimestamp.IsZero())
 	}
 	for i, raw := range in.Objects {
 		if err := m.addObject(raw); err != nil {
@@ -169,9 +173,32 @@ func (k *memoryKind) store(raw []byte) error {
 	if err != nil {
 		return err
 	}
+	k.put(obj, raw)
+	return nil
+}
+
+func (k *memoryKind) put(obj *workload.Object, raw []byte) {
 	k.raw[workload.Ref{GroupKind: k.adapter.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}] = raw
 	k.live.Change(k.Put(obj), obj)
-	return nil
+}
+
+// Sandbox is a copy of the world with some of its objects, as they are now. It shares what was compiled, so it costs little, and what is done
+// in it is not seen in the world.
+func (m *Memory) Sandbox(refs []workload.Ref) decide.Sandbox {
+	next := *m.Snapshot
+	next.kinds = map[schema.GroupKind]*Kind{}
+	c := &Memory{Snapshot: &next, world: m.world, kinds: map[schema.GroupKind]*memoryKind{}}
+	for gk, k := range m.kinds {
+		c.kinds[gk] = newMemoryKind(k.adapter, k.releasing)
+		next.kinds[gk] = &Kind{Kind: m.Kind(gk), Live: c.kinds[gk].live}
+	}
+	next.findGoverning()
+	for _, ref := range refs {
+		if raw := m.Raw(ref); raw != nil {
+			c.kinds[ref.GroupKind].put(m.Object(ref), raw)
+		}
+	}
+	return c
 }
 
 // World is what changes are judged by at admission: the freezes, adapters and namespaces of the lists.

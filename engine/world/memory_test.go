@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -17,6 +18,26 @@ import (
 // TestManifestsWithoutAVersion simulates what nobody has applied yet, through a merge patch and through a JSON patch, which is conditional on
 // the version that an API server would give.
 func TestManifestsWithoutAVersion(t *testing.T) {
+	m := nightly(t)
+	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
+	writes, err := decide.Simulate(m, from, from.Add(12*time.Hour))
+	if err != nil || len(writes) != 2 {
+		t.Fatalf("%d writes, %v", len(writes), err)
+	}
+	m.EachObject(func(ref workload.Ref) {
+		raw := m.Raw(ref)
+		if gjson.GetBytes(raw, "metadata.resourceVersion").Str != "2" {
+			t.Errorf("%s is at version %q after its first write", ref, gjson.GetBytes(raw, "metadata.resourceVersion").Str)
+		}
+		if gjson.GetBytes(raw, "spec.replicas").Int()+gjson.GetBytes(raw, "spec.nodeSets.0.count").Int() > 1 {
+			t.Errorf("%s is awake: %s", ref, raw)
+		}
+	})
+}
+
+// nightly is a world with a Deployment and an Elasticsearch that sleep at night.
+func nightly(t *testing.T) *world.Memory {
+	t.Helper()
 	library, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -40,18 +61,22 @@ func TestManifestsWithoutAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// TestSandboxes simulates in copies of a world with one of its objects: the world stays as it is, and so does the other copy.
+func TestSandboxes(t *testing.T) {
+	m := nightly(t)
+	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	before := string(m.Raw(web))
 	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
-	writes, err := decide.Simulate(m, from, from.Add(12*time.Hour))
-	if err != nil || len(writes) != 2 {
-		t.Fatalf("%d writes, %v", len(writes), err)
+	for range 2 {
+		writes, err := decide.Simulate(m.Sandbox([]workload.Ref{web, web, {GroupKind: web.GroupKind, Namespace: "shop", Name: "none"}}), from, from.Add(24*time.Hour))
+		if err != nil || len(writes) != 2 || writes[0].Target != web || writes[0].Message != "replicas 3 -> 0" || writes[1].Message != "replicas 0 -> 3" {
+			t.Fatalf("%+v, %v", writes, err)
+		}
 	}
-	m.EachObject(func(ref workload.Ref) {
-		raw := m.Raw(ref)
-		if gjson.GetBytes(raw, "metadata.resourceVersion").Str != "2" {
-			t.Errorf("%s is at version %q after its first write", ref, gjson.GetBytes(raw, "metadata.resourceVersion").Str)
-		}
-		if gjson.GetBytes(raw, "spec.replicas").Int()+gjson.GetBytes(raw, "spec.nodeSets.0.count").Int() > 1 {
-			t.Errorf("%s is awake: %s", ref, raw)
-		}
-	})
+	if got := string(m.Raw(web)); got != before || m.Object(web).Ledger != nil || m.InUse(web.GroupKind).Live.Ledgers() > 0 {
+		t.Errorf("the world has become %s", got)
+	}
 }

@@ -91,6 +91,11 @@ func (s *Snapshot) Kinds() []*Kind {
 	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *Kind) int { return compareKinds(a.GroupKind, b.GroupKind) })
 }
 
+// findGoverning looks which kinds in use govern others.
+func (s *Snapshot) findGoverning() {
+	s.governing = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanGovern() })
+}
+
 func compareKinds(a, b schema.GroupKind) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 }

@@ -78,12 +78,7 @@ func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 func (tx *Tx) commit() (*Snapshot, *Change) {
 	tx.next.policies = tx.policies.policyIndex
 	tx.commitSet()
-	tx.next.governing = nil
-	for _, k := range tx.next.Kinds() {
-		if k.Adapter.CanGovern() {
-			tx.next.governing = append(tx.next.governing, k)
-		}
-	}
+	tx.next.findGoverning()
 	used := map[string]bool{}
 	for id, old := range tx.touched {
 		now := tx.policies.all[id]

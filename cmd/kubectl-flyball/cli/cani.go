@@ -55,7 +55,7 @@ Exit codes: 0 allowed, 1 denied, 2 could not be decided. A pipeline that goes on
 	}
 	v.addFlags(cmd, "Manifests to judge as if they were applied")
 	cmd.Flags().StringSliceVar(&v.world, "world", nil, "With --offline: manifests of policies and objects to judge by")
-	cmd.Flags().StringVar(&v.when, "at", "", "Instant of the change (default: now)")
+	cmd.Flags().StringVar(&v.when, "at", "now", "Instant of the change")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if len(v.world) > 0 && !v.offline {
 		return errors.New("--world goes with --offline: without it the cluster is what is judged by")
 	}
-	at, err := v.at(v.when)
+	at, err := v.at("at", v.when)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
@@ -42,7 +40,7 @@ To make one takes the verb except on it besides the right to create it.`,
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
 	flags := cmd.Flags()
 	flags.StringSliceVar(&v.allow, "allow", nil, "Actions to let through: create, delete, rollout, scale")
-	flags.StringVar(&v.from, "from", "", "Instant at which it begins (default: now)")
+	flags.StringVar(&v.from, "from", "now", "Instant at which it begins")
 	flags.StringVar(&v.span, "for", "", "How long: a span such as 1h")
 	flags.StringVar(&v.spec.Reason, "reason", "", "Why")
 	flags.StringVar(&v.spec.Ticket, "ticket", "", "URL of a ticket")
@@ -128,17 +126,7 @@ func (v *exceptVerb) readSpec() error {
 		}
 		v.spec.Actions = append(v.spec.Actions, action)
 	}
-	v.spec.From = v.Now().Truncate(time.Second)
-	if v.from != "" {
-		var err error
-		if v.spec.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
-			return fmt.Errorf("--from: %w", err)
-		}
-	}
-	span, err := instant.Span(v.span)
-	if err != nil {
-		return fmt.Errorf("--for: %w", err)
-	}
-	v.spec.To = v.spec.From.Add(span)
-	return nil
+	var err error
+	v.spec.From, v.spec.To, err = v.between(v.from, v.span)
+	return err
 }

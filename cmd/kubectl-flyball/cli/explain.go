@@ -30,12 +30,12 @@ next three changes, and for each action whether a freeze refuses it now and unti
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	v.addFlags(cmd, offlineFiles)
-	cmd.Flags().StringVar(&v.when, "at", "", "Instant to explain (default: now)")
+	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to explain")
 	return cmd
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {
-	at, err := v.at(v.when)
+	at, err := v.at("at", v.when)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/agenda"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -38,24 +37,17 @@ with -A for everything; the gaps in which nothing denies changes; and the times 
 	}
 	v.place.addFlags(cmd)
 	v.manifests.addFlags(cmd, offlineFiles)
-	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: now)")
+	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
 	return cmd
 }
 
 func (v *freezesVerb) run(ctx context.Context, args []string) error {
-	o := agenda.Options{From: v.Now(), Zone: v.zone}
-	if v.from != "" {
-		var err error
-		if o.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
-			return fmt.Errorf("--from: %w", err)
-		}
+	o := agenda.Options{Zone: v.zone}
+	var err error
+	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
+		return err
 	}
-	span, err := instant.Span(v.span)
-	if err != nil {
-		return fmt.Errorf("--for: %w", err)
-	}
-	o.To = o.From.Add(span)
 	namespace, err := v.namespace()
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
@@ -58,7 +57,7 @@ Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 	v.manifests.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
 	cmd.Flags().StringSliceVar(&v.edits, "edit", nil, "With --offline: policies and adapters to plan with, as if they were applied")
 	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of the edit are deleted instead")
-	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: now)")
+	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "7d", "How long: a span such as 12h or 7d")
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only targets with these labels")
 	_ = cmd.MarkFlagFilename("edit", "yaml", "yml", "json")
@@ -119,19 +118,10 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 }
 
 func (v *planVerb) options() (plan.Options, error) {
-	o := plan.Options{Zone: v.zone, From: v.Now().Truncate(time.Second)}
-	if v.from != "" {
-		var err error
-		if o.From, err = instant.Parse(v.from, v.Now(), v.zone); err != nil {
-			return o, fmt.Errorf("--from: %w", err)
-		}
-	}
-	span, err := instant.Span(v.span)
-	if err != nil {
-		return o, fmt.Errorf("--for: %w", err)
-	}
-	o.To = o.From.Add(span)
-	return o, nil
+	o := plan.Options{Zone: v.zone}
+	var err error
+	o.From, o.To, err = v.between(v.from, v.span)
+	return o, err
 }
 
 // keep picks the targets that are listed.

@@ -77,16 +77,26 @@ func (m *manifests) addFlags(cmd *cobra.Command, usage string) {
 
 const offlineFiles = "With --offline: files or directories of manifests to work from; - is standard input"
 
-// at reads the value of --at.
-func (s *session) at(text string) (time.Time, error) {
-	if text == "" {
-		return s.Now(), nil
-	}
+// at reads the value of a flag that is an instant.
+func (s *session) at(flag, text string) (time.Time, error) {
 	t, err := instant.Parse(text, s.Now(), s.zone)
 	if err != nil {
-		return t, fmt.Errorf("--at: %w", err)
+		return t, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return t, nil
+}
+
+// between reads the values of --from, to the second, and --for.
+func (s *session) between(from, span string) (begin, end time.Time, err error) {
+	if begin, err = s.at("from", from); err != nil {
+		return begin, end, err
+	}
+	d, err := instant.Span(span)
+	if err != nil {
+		return begin, end, fmt.Errorf("--for: %w", err)
+	}
+	begin = begin.Truncate(time.Second)
+	return begin, begin.Add(d), nil
 }
 
 func (s *session) files(paths []string, namespace string) source.Files {

@@ -42,7 +42,7 @@ Offline, targets are counted as they would be decided now.`,
 	v.place.addFlags(cmd)
 	v.manifests.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies with these labels")
-	cmd.Flags().StringVar(&v.when, "at", "", "Instant to look at (default: now)")
+	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at")
 	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "Go on, and print the list whenever it changes")
 	return cmd
 }
@@ -76,7 +76,7 @@ func (v *statusVerb) run(ctx context.Context) error {
 
 // look gives the list as it is printed.
 func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte, error) {
-	at, err := v.at(v.when)
+	at, err := v.at("at", v.when)
 	if err != nil {
 		return nil, err
 	}

@@ -137,12 +137,9 @@ func (v *wakeVerb) end() (time.Time, error) {
 		}
 		return v.Now().Add(span).Truncate(time.Second), nil
 	}
-	t, err := instant.Parse(v.until, v.Now(), v.zone)
-	switch {
-	case err != nil:
-		return t, fmt.Errorf("--until: %w", err)
-	case !t.After(v.Now()):
-		return t, fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
+	t, err := v.at("until", v.until)
+	if err == nil && !t.After(v.Now()) {
+		err = fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
 	}
-	return t, nil
+	return t, err
 }

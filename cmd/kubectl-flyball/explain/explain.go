@@ -143,18 +143,44 @@ type Options struct {
 	FlyballNamespace string
 }
 
-// Of explains one object of a world. An object that is not there is an error.
-func Of(ctx context.Context, w *source.World, target source.Target, o Options) (*Explanation, error) {
+// Teller explains the objects of one world, which it has compiled.
+type Teller struct {
+	memory *world.Memory
+	notes  []string
+}
+
+// NewTeller compiles a world. Its error names what cannot be read.
+func NewTeller(w *source.World) (*Teller, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
 	}
+	return &Teller{memory: memory, notes: w.Notes}, nil
+}
+
+// Each yields all objects with their JSON, in no order.
+func (t *Teller) Each(yield func(workload.Ref, []byte)) {
+	t.memory.EachObject(func(ref workload.Ref) { yield(ref, t.memory.Raw(ref)) })
+}
+
+// Of explains one object of a world, as Teller.Of does.
+func Of(ctx context.Context, w *source.World, target source.Target, o Options) (*Explanation, error) {
+	t, err := NewTeller(w)
+	if err != nil {
+		return nil, err
+	}
+	return t.Of(ctx, target, o)
+}
+
+// Of explains one object. One that is not there is an error.
+func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
+	memory := t.memory
 	if memory.Raw(target.Ref) == nil {
 		return nil, fmt.Errorf("there is no %s", target.Ref)
 	}
 	var story decide.Story
 	v := decide.Target(memory, target.Ref, o.At, &story)
-	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
+	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.notes), zone: o.Zone}
 	if v.Object == nil {
 		e.Summary = "its kind is not in use, so nothing is decided about it"
 		return e, nil
@@ -165,7 +191,7 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 	e.relations(memory, target.Ref, o.At)
 	e.nearly(memory, &v)
 	e.summarize(&v)
-	if err := e.foresee(w, memory, target.Ref, &v); err != nil {
+	if err := e.foresee(memory, target.Ref, &v); err != nil {
 		return nil, err
 	}
 	return e, e.judge(ctx, memory, target, o)

@@ -22,26 +22,19 @@ var horizons = []time.Duration{8 * 24 * time.Hour, 62 * 24 * time.Hour, 400 * 24
 const shown = 3
 
 // foresee simulates what comes next. Where no rate limit ties the object to others, only it and its relations are simulated.
-func (e *Explanation) foresee(w *source.World, memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
+func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
 	limited := slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.Up.Batch+o.Policy.Down.Batch > 0 })
-	part := *w
-	if !limited {
-		part.Objects = nil
-		memory.Related(ref, func(r workload.Ref) {
-			if raw := memory.Raw(r); raw != nil && !slices.ContainsFunc(part.Objects, func(have []byte) bool { return &have[0] == &raw[0] }) {
-				part.Objects = append(part.Objects, raw)
-			}
-		})
-	} else {
+	var part []workload.Ref
+	take := func(r workload.Ref) { part = append(part, r) }
+	if limited {
+		memory.EachObject(take)
 		e.Notes = append(e.Notes, "a rate limit spreads changes over the targets of a policy: those of this object may come later than shown, where other targets come first")
+	} else {
+		memory.Related(ref, take)
 	}
 	for _, horizon := range horizons {
 		e.Next = e.Next[:0]
-		sandbox, err := part.Memory()
-		if err != nil {
-			return err
-		}
-		for write, err := range decide.Writes(sandbox, e.At, e.At.Add(horizon)) {
+		for write, err := range decide.Writes(memory.Sandbox(part), e.At, e.At.Add(horizon)) {
 			if errors.Is(err, decide.ErrRestless) {
 				e.Notes = append(e.Notes, err.Error())
 				return nil

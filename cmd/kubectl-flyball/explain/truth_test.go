@@ -76,9 +76,12 @@ func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int)
 	memory.EachObject(func(ref workload.Ref) { targets = append(targets, ref) })
 	slices.SortFunc(targets, workload.Ref.Compare)
 	for _, at := range instantsOf(writes, from, from.AddDate(0, 0, days)) {
-		now := after(t, w, from, at)
+		teller, err := explain.NewTeller(after(t, w, from, at))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, ref := range targets {
-			story, err := explain.Of(t.Context(), now, source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Zone: time.UTC})
+			story, err := teller.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Zone: time.UTC})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -182,5 +182,12 @@ func plain(obj own) (map[string]any, error) {
 	if metadata, ok := m["metadata"].(map[string]any); ok {
 		delete(metadata, "creationTimestamp")
 	}
+	if spec, ok := m["spec"].(map[string]any); ok {
+		for _, block := range []string{"history", "replicas", "vertical"} { // these mean nothing where they say nothing
+			if fields, ok := spec[block].(map[string]any); ok && len(fields) == 0 {
+				delete(spec, block)
+			}
+		}
+	}
 	return m, nil
 }

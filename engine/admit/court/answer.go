@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Answer is the verdict on one change.
@@ -24,7 +26,7 @@ type Answer struct {
 	NotBefore   time.Time `json:"notBefore,omitzero"`
 	// Message is what the API server would answer to a change that is refused.
 	Message string `json:"message,omitempty"`
-	// Note says why the change is not judged at all.
+	// Note says why nothing has anything against the change.
 	Note string `json:"note,omitempty"`
 }
 
@@ -66,10 +68,32 @@ func (c *Court) answer(q Question, j admit.Judgement) Answer {
 	switch {
 	case c.isExempt(q.Target):
 		a.Note = "nothing in namespace " + q.Target.Namespace + " is ever judged, so that the cluster and Flyball can be repaired"
-	case len(a.Actions) == 0 && len(a.Denials) == 0:
+	case len(a.Denials) > 0 || len(a.Lifts) > 0:
+	case len(a.Actions) == 0:
 		a.Note = "this changes nothing that a freeze judges"
+	default:
+		a.Note = unopposed(set, j.Request)
 	}
 	return a
+}
+
+// unopposed says why no freeze has anything against a change.
+func unopposed(set *freeze.Set, req freeze.Request) string {
+	whatever := req
+	whatever.Actions = ^workload.Change(0)
+	switch {
+	case freeze.ControlPlane(req.User):
+		return "what the control plane itself does is never judged"
+	case req.Terminating:
+		return "its namespace is being deleted, so nothing in it is judged"
+	case req.Deleting && req.Actions == workload.ChangeDelete:
+		return "it is being deleted already"
+	case len(set.Concerning(req)) > 0:
+		return "no freeze that selects it is in force at that time"
+	case len(set.Concerning(whatever)) > 0:
+		return "no freeze that selects it denies this"
+	}
+	return "no freeze selects it, now or later"
 }
 
 // unjudged is the answer to a change of a kind that no adapter speaks of.

@@ -188,6 +188,9 @@ func (s *Set) inquire(req *Request) *inquiry {
 	return q
 }
 
+// Concerning lists the rules that select the object of a request and deny some of its actions, now or later.
+func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
+
 // leaves says whether the object would leave a rule that refuses this. No exception lifts it, because the object would stay out
 // when the exception has ended.
 func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }

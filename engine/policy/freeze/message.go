@@ -34,7 +34,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	}
 	left := maxRefusal - len(head) - len(tail) - fixed - len("; ")*named
 	var text strings.Builder
-	text.Grow(len(head) + len(tail) + 128*named)
+	text.Grow(maxRefusal)
 	text.WriteString(head)
 	for i, told := 0, 0; told < named; i++ {
 		d := &v.Denials[i]

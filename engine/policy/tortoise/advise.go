@@ -18,8 +18,8 @@ import (
 )
 
 // advise makes of a setting what is asked of the target and its autoscaler. Nil: too little was seen, so what was set stays.
-func (m *mind) advise(seen policy.Seen, now phase.Phase) *workload.Advice {
-	if now == phase.Initializing || now == phase.GatheringData {
+func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
+	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
 	a := &workload.Advice{Amounts: map[workload.Amount]int64{}}
@@ -31,13 +31,13 @@ func (m *mind) advise(seen policy.Seen, now phase.Phase) *workload.Advice {
 			a.Amounts[request(name, workload.Memory)] = r.Memory
 		}
 	}
-	if m.horizontal(seen) {
-		m.adviseGovernor(a, seen.Governor)
+	if m.horizontal(seen) && !r.Unbound {
+		m.adviseGovernor(a, seen.Governor, r.Targets)
 	}
 	if last := m.last(); m.AmountsSince.IsZero() || !last.SameAmounts(a) {
 		m.AmountsSince = seen.Now
 	}
-	if last := m.last(); m.BoundsSince.IsZero() || !last.SameBounds(a) {
+	if last := m.last(); !r.Unbound && (m.BoundsSince.IsZero() || !last.SameBounds(a)) {
 		m.BoundsSince = seen.Now
 	}
 	m.Asked = asked{Amounts: listed(a.Amounts), Min: a.Min, Max: a.Max, Targets: listed(a.Targets)}
@@ -49,17 +49,24 @@ func (m *mind) advise(seen policy.Seen, now phase.Phase) *workload.Advice {
 }
 
 // adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.
-func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor) {
+func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
 	if g.Bounds.Min == nil || *g.Bounds.Min > 0 {
 		a.Min = ptr.To(int64(m.Setting.Min))
 	}
 	a.Max = ptr.To(int64(m.Setting.Max))
+	if targets == nil && m.Setting.Utilisation > 0 {
+		targets = []tune.Target{{Container: m.Scaled, Percent: m.Setting.Utilisation}}
+	}
 	for _, u := range g.Utilisation {
-		if u.Resource == workload.CPU && (u.Container == "" || u.Container == m.Scaled) && m.Setting.Utilisation > 0 {
+		for _, t := range targets {
+			of := u.Container == t.Container || u.Container == "" && t.Container == m.Scaled
+			if !of || (u.Resource == workload.Memory) != t.Memory {
+				continue
+			}
 			if a.Targets == nil {
 				a.Targets = map[workload.Amount]int64{}
 			}
-			a.Targets[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}] = int64(m.Setting.Utilisation)
+			a.Targets[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}] = int64(t.Percent)
 		}
 	}
 }
@@ -86,7 +93,9 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	for _, n := range m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU) {
 		st.Autoscaler.MinByHour = append(st.Autoscaler.MinByHour, int32(n))
 	}
-	st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)), Loss: int64(1000 * r.Loss)}
+	if r.Upper > 0 {
+		st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)), Loss: int64(1000 * r.Loss)}
+	}
 	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
 		st.Reasons = append(st.Reasons, of+": "+m.Reasons[of])
 	}
@@ -132,7 +141,9 @@ func (m *mind) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.Recomm
 		Min: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Min), Reason: m.Reasons["min"]},
 		Max: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Max), Reason: "spec.replicas.max"},
 	}
-	if m.rules.max == nil {
+	if why := m.Reasons["max"]; why != "" {
+		a.Max.Reason = why
+	} else if m.rules.max == nil {
 		a.Max.Reason = "what the owner has"
 	}
 	if m.Setting.Utilisation > 0 {
@@ -180,18 +191,6 @@ func (m *mind) saved(seen policy.Seen) workload.Requests {
 		s.MemoryBytes += (own.Memory - now.Memory) * int64(seen.Replicas)
 	}
 	return s
-}
-
-// next is when the next step of the request is due that is known of.
-func (m *mind) next() time.Time {
-	s := &m.tuner.State
-	if s.Wanted == 0 || s.Resized.IsZero() {
-		return time.Time{}
-	}
-	if _, more := m.rules.guard.Step(m.Setting.Requests[m.Scaled].CPU, s.Wanted, false); !more {
-		return time.Time{}
-	}
-	return s.Resized.Add(m.rules.cooldown)
 }
 
 func (r *rules) modeOr() v1alpha1.TortoiseMode {

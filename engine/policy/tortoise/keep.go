@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/original"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
@@ -25,6 +26,8 @@ type kept struct {
 	Memory  memory
 	State   tune.State
 	Usage   []byte
+	// Original is what the profile Tortoise keeps in place of State and Usage.
+	Original *original.Kept `json:",omitempty"`
 }
 
 // asked is what the last advice asked for, in a form that can be kept.
@@ -62,9 +65,16 @@ func (m *memory) last() *workload.Advice {
 
 // Keep implements policy.Mind. Where all that was learnt is too much, containers that are not scaled are left out, the last one first.
 func (m *mind) Keep() []byte {
-	history := m.tuner.Usage
+	if t, ok := m.tuner.(*original.Tuner); ok {
+		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
+	}
+	t, ok := m.tuner.(*tune.Tuner)
+	if !ok {
+		return nil
+	}
+	history := t.Usage
 	for drop := len(history.Containers()) - 1; ; drop-- {
-		out := m.pack(history)
+		out := pack(kept{Version: keptVersion, Memory: m.memory, State: t.State, Usage: history.Marshal()})
 		if len(out) <= maxKept || drop < 0 {
 			return out
 		}
@@ -77,8 +87,8 @@ func (m *mind) Keep() []byte {
 	}
 }
 
-func (m *mind) pack(history *usage.Target) []byte {
-	text, err := json.Marshal(kept{Version: keptVersion, Memory: m.memory, State: m.tuner.State, Usage: history.Marshal()})
+func pack(k kept) []byte {
+	text, err := json.Marshal(k)
 	if err != nil {
 		return nil // a number that is none: nothing of it is worth keeping
 	}
@@ -91,7 +101,7 @@ func (m *mind) pack(history *usage.Target) []byte {
 
 // newMind makes a mind from what was kept; from nothing, one that knows nothing.
 func newMind(r *rules, from []byte) (*mind, error) {
-	m := &mind{rules: r, tuner: tune.New()}
+	m := &mind{rules: r, tuner: newTuner(r)}
 	if len(from) == 0 {
 		return m, nil
 	}
@@ -107,11 +117,34 @@ func newMind(r *rules, from []byte) (*mind, error) {
 	if k.Version != keptVersion {
 		return nil, fmt.Errorf("what was learnt has the form %d, and %d is known", k.Version, keptVersion)
 	}
-	if m.tuner.Usage, err = usage.Unmarshal(k.Usage); err != nil {
+	if r.formulas != (k.Original != nil) {
+		return m, nil // of another profile
+	}
+	if m.tuner, err = restored(k); err != nil {
 		return nil, fmt.Errorf("read what was learnt: %w", err)
 	}
-	m.memory, m.tuner.State = k.Memory, k.State
+	m.memory = k.Memory
 	return m, nil
+}
+
+// newTuner gives what decides by a profile and has learnt nothing.
+func newTuner(r *rules) tuner {
+	if r.formulas {
+		return original.New()
+	}
+	return tune.New()
+}
+
+// restored gives what decides from what was kept.
+func restored(k kept) (tuner, error) {
+	if k.Original != nil {
+		return original.Restore(k.Original)
+	}
+	t := tune.New()
+	var err error
+	t.Usage, err = usage.Unmarshal(k.Usage)
+	t.State = k.State
+	return t, err
 }
 
 var _ policy.Tuner = (*tortoise)(nil)
@@ -122,11 +155,15 @@ func (t *tortoise) Precedence() int32 { return t.rules.priority }
 // NewMind implements policy.Tuner.
 func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
 
-// Adopt implements policy.Tuner.
+// Adopt implements policy.Tuner. Between the profile Tortoise and the others nothing that was learnt fits: it begins anew.
 func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
-	if m, ok := old.(*mind); ok {
-		m.rules = &t.rules
-		return m
+	m, ok := old.(*mind)
+	if !ok {
+		return old
 	}
-	return old
+	if m.rules.formulas != t.rules.formulas {
+		return &mind{rules: &t.rules, tuner: newTuner(&t.rules)}
+	}
+	m.rules = &t.rules
+	return m
 }

@@ -7,16 +7,27 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/original"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
+// tuner learns of one target, and decides by a profile.
+type tuner interface {
+	Observe(samples ...usage.Sample)
+	Decide(spec tune.Spec, o tune.Observed) tune.Recommendation
+	// Hours are the minima of the next 24 hours for a request.
+	Hours(spec tune.Spec, now time.Time, request int64) []int
+}
+
 // mind learns of one target and decides for it.
 type mind struct {
 	rules *rules
-	tuner *tune.Tuner
+	tuner tuner
+	// edited says that the owner has changed a request since the last decision.
+	edited bool
 	memory
 }
 
@@ -62,14 +73,21 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	if m.Off {
 		ready = max(ready, m.Setting.Min) // as many as there would be
 	}
-	r := m.tuner.Decide(spec, tune.Observed{Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready})
+	if t, ok := m.tuner.(*original.Tuner); ok {
+		t.Rules = m.rules.original(m.Own)
+	}
+	r := m.tuner.Decide(spec, tune.Observed{
+		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Started: seen.Started, Stuck: seen.Stuck,
+		Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor),
+	})
+	m.edited = false
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
 	m.pin(&r.Setting, seen.Own)
 	m.Setting = r.Setting
-	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: m.next()}
-	found.Advice = m.advise(seen, r.Phase)
+	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next}
+	found.Advice = m.advise(seen, r)
 	found.Report = m.report(seen, spec, r)
 	return found
 }
@@ -95,9 +113,7 @@ func (m *mind) follow(seen policy.Seen) {
 	for name, now := range own {
 		if before, known := m.Own[name]; !known || before != now {
 			m.Setting.Requests[name] = now
-			if known {
-				m.tuner.State.Resized = seen.Now
-			}
+			m.edited = m.edited || known
 		}
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
@@ -148,7 +164,7 @@ func (m *mind) horizontal(seen policy.Seen) bool {
 func (m *mind) spec(seen policy.Seen) tune.Spec {
 	r := m.rules
 	spec := tune.Defaults(r.profile, m.Scaled)
-	spec.Guard, spec.Cooldown, spec.Manual = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency
+	spec.Guard, spec.Cooldown, spec.Manual, spec.Dry = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency, m.Off
 	if m.Off {
 		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation says where it would end
 	}
@@ -232,6 +248,18 @@ func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 		greatest = int(*g.Bounds.Max)
 	}
 	return least, greatest
+}
+
+// targetsOf are the target utilisations of an autoscaler.
+func targetsOf(g *policy.SeenGovernor) []tune.Target {
+	if g == nil {
+		return nil
+	}
+	var all []tune.Target
+	for _, u := range g.Utilisation {
+		all = append(all, tune.Target{Container: u.Container, Memory: u.Resource == workload.Memory, Percent: int(u.Percent)})
+	}
+	return all
 }
 
 // utilisationOf is the target for the CPU of a container, or of whole pods; 0: there is none.

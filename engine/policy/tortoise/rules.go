@@ -28,6 +28,8 @@ const (
 type rules struct {
 	mode       v1alpha1.TortoiseMode
 	profile    optimize.Profile
+	// formulas says that the profile is Tortoise.
+	formulas bool
 	guard      optimize.Guard
 	cooldown   time.Duration
 	priority   int32
@@ -43,7 +45,7 @@ type containerRule struct {
 	memory v1alpha1.MemoryPolicy
 	limits tune.Limits
 	// given says which ends of the limits were given.
-	given struct{ minCPU, maxCPU, maxMemory bool }
+	given struct{ minCPU, minMemory, maxCPU, maxMemory bool }
 }
 
 // of gives the rule for a container.
@@ -72,9 +74,14 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	if name == "" {
 		name = v1alpha1.ProfileBalanced
 	}
+	out.formulas = name == v1alpha1.ProfileTortoise
+	if out.formulas {
+		name = v1alpha1.ProfileBalanced // what it does not say is not asked of it
+	}
 	profile, ok := optimize.Profiles[string(name)]
 	if !ok {
-		errs = append(errs, field.NotSupported(at.Child("profile"), name, []v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe}))
+		errs = append(errs, field.NotSupported(at.Child("profile"), name,
+			[]v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe, v1alpha1.ProfileTortoise}))
 	}
 	out.profile = profile
 	if s := in.History.Source; s != "" && s != "Metrics" {
@@ -189,7 +196,7 @@ func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) 
 		if c.Memory != "" && c.Memory != "Vertical" && c.Memory != "Off" {
 			errs = append(errs, field.NotSupported(here.Child("memory"), c.Memory, []string{"Vertical", "Off"}))
 		}
-		rule.given.minCPU = c.Min != nil && c.Min.CPU != nil
+		rule.given.minCPU, rule.given.minMemory = c.Min != nil && c.Min.CPU != nil, c.Min != nil && c.Min.Memory != nil
 		rule.given.maxCPU, rule.given.maxMemory = c.Max != nil && c.Max.CPU != nil, c.Max != nil && c.Max.Memory != nil
 		errs = append(errs, compileLimits(&rule.limits, c, here)...)
 		r.containers = append(r.containers, rule)

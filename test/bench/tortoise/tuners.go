@@ -137,14 +137,14 @@ func (k *classicTuner) tune(c *cluster) {
 	side, sideUpper := k.CPU(proxy, now)
 	memory, memoryUpper := k.Memory(app, now)
 	request := int64(c.set.memory * mebi * thousand)
-	seen := classic.Seen{Now: now, Lost: !c.look().ok, Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Target: int32(c.set.target), Resources: []classic.Resource{
-		{Container: app, Horizontal: true, Request: int64(c.set.app), Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.Config.CPU(0, 0)},
+	seen := classic.Seen{Now: now, Lost: !c.look().ok, Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Resources: []classic.Resource{
+		{Container: app, Horizontal: true, Request: int64(c.set.app), Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.Config.CPU(0, 0), Utilisation: int32(c.set.target)},
 		{Container: proxy, Request: int64(c.set.side), Target: int64(side), Upper: int64(sideUpper), Limits: k.Config.CPU(0, 0)},
 		{Container: app, Memory: true, Request: request, Target: int64(memory) * thousand, Upper: int64(memoryUpper) * thousand, Limits: k.Config.Memory(0, 0)},
 	}}
 	d := k.Decide(seen)
 	if d.Bound && c.t >= ticksPerDay {
-		c.bound(int(min(d.Bounds.Min, d.Bounds.Max)), int(d.Bounds.Max), int(d.Utilisation))
+		c.bound(int(min(d.Bounds.Min, d.Bounds.Max)), int(d.Bounds.Max), int(d.Targets[0]))
 	}
 	if d.RollOut && c.t >= ticksPerDay {
 		c.rollOut(float64(d.Sizes[0].Size), float64(d.Sizes[1].Size), float64(d.Sizes[2].Size)/thousand/mebi)

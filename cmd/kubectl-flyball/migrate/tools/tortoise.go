@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,7 +21,12 @@ func tortoise() migrate.Tool {
 func convertTortoises(in *migrate.Input, out *migrate.Output) {
 	all := in.Of(foreignTortoise)
 	for _, t := range all {
-		convertTortoise(t, out)
+		if spec := t.Get("spec"); !spec.IsObject() {
+			out.Leave(t, "it has no spec that can be read")
+			continue
+		}
+		convertTuning(t, out)
+		convertSlots(t, out)
 	}
 	if len(all) > 0 {
 		out.Step("set updateMode: Off and deletionPolicy: NoDelete on each Tortoise: in Auto its webhook resets the bounds, and DeleteAll deletes the HorizontalPodAutoscaler")
@@ -31,34 +36,167 @@ func convertTortoises(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-func convertTortoise(t migrate.Object, out *migrate.Output) {
+// convertTuning makes a Tortoise of a Tortoise.
+func convertTuning(t migrate.Object, out *migrate.Output) {
 	spec := t.Get("spec")
-	found := []string{}
-	for _, field := range []string{"resourcePolicy", "autoscalingPolicy", "maxReplicas", "horizontalPodAutoscalerBehavior"} {
-		if v := spec.Get(field); v.Exists() {
-			found = append(found, field+" "+strings.Join(strings.Fields(v.Raw), " "))
+	ref := spec.Get("targetRefs.scaleTargetRef")
+	gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
+	if ref.Get("name").Str == "" || err != nil {
+		out.Leave(t, "it names no scaleTargetRef, so what it tunes is not known")
+		return
+	}
+	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
+	if of.Kind == "" || of.Kind == deployment.Kind {
+		of = deployment // it knows no other kind, and its API asks for no version
+	}
+	s := v1alpha1.TortoiseSpec{}
+	s.Target = v1alpha1.TargetSelector{Kinds: refs(of), Names: []string{ref.Get("name").Str}}
+	e := out.Emit(&v1alpha1.Tortoise{ObjectMeta: meta(t.Namespace(), t.Name())}, t)
+	s.Mode = tortoiseMode(t, out, e)
+	s.Resources = tunedResources(t, out, e)
+	if most := spec.Get("maxReplicas"); most.Exists() {
+		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // one that is out of bounds is found out when the object is checked
+		e.Note("maxReplicas is what the recommended maximum stays below there; here it is the maximum that the autoscaler gets")
+	} else {
+		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
+	}
+	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week")
+	e.Note("changes of requests are roll-outs by the pod template here, one an hour at most and down by 20%% at most; there pods are changed as they are created. Environment variables (GOMAXPROCS, GOMEMLIMIT) are left alone here")
+	if spec.Get("targetRefs.horizontalPodAutoscalerName").Str == "" {
+		e.Note("it makes no autoscaler: the HorizontalPodAutoscaler %s is to be kept, and to be put into Git", madeAutoscaler(t))
+	}
+	if spec.Get("deletionPolicy").Str == "DeleteAll" {
+		e.Note("deletionPolicy DeleteAll deletes the HorizontalPodAutoscaler there; here deletion gives back what the owner had, and deletes nothing")
+	}
+	if b := spec.Get("horizontalPodAutoscalerBehavior"); b.Exists() {
+		out.Leave(t, "horizontalPodAutoscalerBehavior %s: put it into the HorizontalPodAutoscaler as behavior, which stays its owner's", oneLine(b))
+	}
+	e.Object.(*v1alpha1.Tortoise).Spec = s
+}
+
+// madeAutoscaler is the name of the HorizontalPodAutoscaler that a Tortoise has or has made.
+func madeAutoscaler(t migrate.Object) string {
+	for _, at := range []string{"spec.targetRefs.horizontalPodAutoscalerName", "status.targets.horizontalPodAutoscaler"} {
+		if name := t.Get(at).Str; name != "" {
+			return name
 		}
 	}
-	what := "Flyball has no policy yet that tunes an autoscaler and requests by what is used"
-	if len(found) > 0 {
-		what += "; found: " + strings.Join(found, ", ")
+	return "tortoise-hpa-" + t.Name()
+}
+
+func oneLine(v gjson.Result) string { return strings.Join(strings.Fields(v.Raw), " ") }
+
+func tortoiseMode(t migrate.Object, out *migrate.Output, e *migrate.Emitted) v1alpha1.TortoiseMode {
+	switch mode := t.Get("spec.updateMode").Str; mode {
+	case "", "Off":
+		return v1alpha1.TortoiseOff
+	case "Auto":
+		return v1alpha1.TortoiseAuto
+	case "Emergency":
+		e.Note("Emergency holds the minimum at the recommended maximum there; here it lowers nothing. Where the minimum has to go up at once, apply a Trigger with a window of two instants")
+		return v1alpha1.TortoiseEmergency
+	default:
+		out.Leave(t, "updateMode %q is not known: the object given only recommends", mode)
+		return v1alpha1.TortoiseOff
 	}
-	out.Leave(t, "%s", what)
-	if spec.Get("updateMode").Str == "Emergency" {
-		out.Leave(t, "updateMode is Emergency, which holds the minimum at the maximum until somebody changes it: write a Trigger with a window of two instants for that time")
+}
+
+// tunedResources unites the policies of containers with the bounds of their requests.
+func tunedResources(t migrate.Object, out *migrate.Output, e *migrate.Emitted) []v1alpha1.TunedResources {
+	u := tuned{object: t, out: out, emitted: e}
+	policies := t.Get("spec.autoscalingPolicy").Array()
+	for _, p := range policies {
+		u.policy(p)
 	}
-	name := spec.Get("targetRefs.horizontalPodAutoscalerName").Str
-	if name == "" {
-		name = t.Get("status.targets.horizontalPodAutoscaler").Str
+	for _, p := range t.Get("spec.resourcePolicy").Array() {
+		c := u.of(p.Get("containerName").Str)
+		c.Min, c.Max = u.quantities(p.Get("minAllocatedResources")), u.quantities(p.Get("maxAllocatedResources"))
 	}
+	if len(policies) > 0 {
+		u.others()
+	} else {
+		e.Note("without autoscalingPolicy CPU is Horizontal there in every container, or what metrics of an attached autoscaler imply; here in the one that the autoscaler looks at, and Vertical in all others")
+	}
+	e.Note("requests go no lower than 50m of CPU and 50Mi there; here 10m of CPU in containers that are not Horizontal, or give resources[].min")
+	return u.containers
+}
+
+// tuned collects what is tuned of which container.
+type tuned struct {
+	object     migrate.Object
+	out        *migrate.Output
+	emitted    *migrate.Emitted
+	containers []v1alpha1.TunedResources
+	horizontal string
+}
+
+func (u *tuned) of(container string) *v1alpha1.TunedResources {
+	i := slices.IndexFunc(u.containers, func(c v1alpha1.TunedResources) bool { return c.Container == container })
+	if i < 0 {
+		u.containers, i = append(u.containers, v1alpha1.TunedResources{Container: container}), len(u.containers)
+	}
+	return &u.containers[i]
+}
+
+// policy takes over how one container gets more. What a policy does not name is Off.
+func (u *tuned) policy(p gjson.Result) {
+	name := p.Get("containerName").Str
+	c := u.of(name)
+	c.CPU, c.Memory = v1alpha1.ScaleOff, "Off"
+	switch cpu := p.Get("policy.cpu").Str; {
+	case cpu == "Horizontal" && u.horizontal != "":
+		c.CPU = v1alpha1.ScaleVertical
+		u.out.Leave(u.object, "CPU of container %s is Horizontal too: one container of a target can be, and that is %s; here it is Vertical", name, u.horizontal)
+	case cpu == "Horizontal":
+		c.CPU, u.horizontal = v1alpha1.ScaleHorizontal, name
+	case cpu == "Vertical":
+		c.CPU = v1alpha1.ScaleVertical
+	}
+	switch p.Get("policy.memory").Str {
+	case "Horizontal":
+		c.Memory = "Vertical"
+		u.out.Leave(u.object, "memory of container %s is Horizontal: replicas follow CPU alone, and memory is Vertical", name)
+	case "Vertical":
+		c.Memory = "Vertical"
+	}
+}
+
+// others has the containers that no policy names left as they are.
+func (u *tuned) others() {
+	for i := range u.containers {
+		if c := &u.containers[i]; c.CPU == "" {
+			c.CPU, c.Memory = v1alpha1.ScaleOff, "Off"
+		}
+	}
+	if all := u.of("*"); all.CPU == "" {
+		all.CPU, all.Memory = v1alpha1.ScaleOff, "Off"
+		u.emitted.Note("containers that autoscalingPolicy does not name are Off there, and so they are here")
+	}
+}
+
+func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
+	if !v.Exists() {
+		return nil
+	}
+	q := decoded[v1alpha1.Quantities](v)
+	if q == nil {
+		u.out.Leave(u.object, "the amounts %s cannot be read", oneLine(v))
+		return nil
+	}
+	for _, name := range sortedKeys(v) {
+		if name != "cpu" && name != "memory" {
+			u.out.Leave(u.object, "only CPU and memory are tuned, and not %s", name)
+		}
+	}
+	if q.CPU == nil && q.Memory == nil {
+		return nil
+	}
+	return q
+}
+
+// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time in which the other one learns.
+func convertSlots(t migrate.Object, out *migrate.Output) {
 	byZone, zones := slotsOf(t.Get("status.recommendations.horizontal"))
-	if len(zones) == 0 {
-		return
-	}
-	if name == "" {
-		out.Leave(t, "its recommendations are for a HorizontalPodAutoscaler that it does not name")
-		return
-	}
 	for _, z := range zones {
 		id := t.Name()
 		if len(zones) > 1 {
@@ -66,107 +204,14 @@ func convertTortoise(t migrate.Object, out *migrate.Output) {
 		}
 		triggers, hours := joined(byZone[z])
 		s := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: triggers}}
-		s.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{name}}
+		s.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{madeAutoscaler(t)}}
 		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(t.Namespace(), id), Spec: s}, t)
-		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on")
-		if spec.Get("updateMode").Str == "Off" || !spec.Get("updateMode").Exists() {
+		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on: it overrules the Tortoise given here, so delete it once that is Working (kubectl get recommendations)")
+		if mode := t.Get("spec.updateMode").Str; mode == "Off" || mode == "" {
 			e.Note("the Tortoise is Off: it only recommends these bounds, the Trigger sets them")
 		}
 		if hours > 1 {
 			e.Note("there are too many different hours for one Trigger: %d hours together have the largest bounds of any of them", hours)
 		}
 	}
-}
-
-// slot are the bounds of one hour of the week; 0: none.
-type slot struct{ min, max int64 }
-
-type slots [7][24]slot
-
-// slotsOf reads recommendations by time zone.
-func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
-	byZone := map[string]*slots{}
-	var zones []string
-	read := func(list gjson.Result, set func(*slot, int64)) {
-		for _, r := range list.Array() {
-			z := zone(r.Get("timezone").Str)
-			if byZone[z] == nil {
-				byZone[z] = &slots{}
-				zones = append(zones, z)
-			}
-			for d := range week {
-				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(week[d])) {
-					continue
-				}
-				for h := r.Get("from").Int(); h < min(r.Get("to").Int(), 24); h++ {
-					set(&byZone[z][d][h], r.Get("value").Int())
-				}
-			}
-		}
-	}
-	read(horizontal.Get("minReplicas"), func(s *slot, n int64) { s.min = n })
-	read(horizontal.Get("maxReplicas"), func(s *slot, n int64) { s.max = n })
-	slices.Sort(zones)
-	return byZone, zones
-}
-
-// joined are the triggers of a week: equal neighbours are one, and equal days too. Where these are more than a Trigger can have,
-// several hours are taken together, with the largest bounds of any of them.
-func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
-	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
-		if triggers = s.triggers(hours); len(triggers) <= maxWindows {
-			break
-		}
-	}
-	return triggers, hours
-}
-
-func (s *slots) triggers(hours int) []v1alpha1.TimeTrigger {
-	var all []v1alpha1.TimeTrigger
-	for d := range s {
-		for from := 0; from < 24; {
-			at := s.largest(d, from, hours)
-			to := from + hours
-			for to < 24 && s.largest(d, to, hours) == at {
-				to += hours
-			}
-			if at != (slot{}) {
-				all = addSlot(all, week[d], from, to, at)
-			}
-			from = to
-		}
-	}
-	for i := range all {
-		all[i].Window.Days = noDays(all[i].Window.Days)
-	}
-	return all
-}
-
-func (s *slots) largest(day, from, hours int) slot {
-	var l slot
-	for h := from; h < from+hours; h++ {
-		l.min, l.max = max(l.min, s[day][h].min), max(l.max, s[day][h].max)
-	}
-	return l
-}
-
-// addSlot adds hours of a day, to the days of a trigger with the same hours and bounds where there is one.
-func addSlot(all []v1alpha1.TimeTrigger, day v1alpha1.Day, from, to int, at slot) []v1alpha1.TimeTrigger {
-	t := v1alpha1.TimeTrigger{Window: v1alpha1.Window{Days: []v1alpha1.Day{day}, From: fmt.Sprintf("%02d:00", from), To: fmt.Sprintf("%02d:00", to)}}
-	same := func(n *int64, value int64) bool { return n == nil && value == 0 || n != nil && *n == value }
-	for i := range all {
-		o := &all[i]
-		if o.Window.From == t.Window.From && o.Window.To == t.Window.To && same(o.During.Min, at.min) && same(o.During.Max, at.max) {
-			o.Window.Days = append(o.Window.Days, day)
-			return all
-		}
-	}
-	t.Name = fmt.Sprintf("%s-%02d-%02d", strings.ToLower(string(day)), from, to)
-	if at.min > 0 {
-		t.During.Min = new(at.min)
-	}
-	if at.max > 0 {
-		t.During.Max = new(at.max)
-	}
-	return append(all, t)
 }

@@ -74,7 +74,7 @@ func (r *originalRun) decide(at time.Time, lost bool) {
 		memory, memoryUpper := r.vpa.Memory(name, at)
 		if request.CPU > 0 {
 			r.resources = append(r.resources, classic.Resource{
-				Container: name, Horizontal: name == r.Scaled, Request: request.CPU, Target: int64(cpu), Upper: int64(cpuUpper), Limits: r.tuner.Config.CPU(0, 0),
+				Container: name, Horizontal: name == r.Scaled, Request: request.CPU, Target: int64(cpu), Upper: int64(cpuUpper), Limits: r.tuner.Config.CPU(0, 0), Utilisation: r.utilisation,
 			})
 		}
 		if request.Memory > 0 {
@@ -83,12 +83,17 @@ func (r *originalRun) decide(at time.Time, lost bool) {
 			})
 		}
 	}
-	d := r.tuner.Decide(classic.Seen{Now: at, Lost: lost, Replicas: max(r.replicas, r.minimum), Minimum: r.minimum, Target: r.utilisation, Resources: r.resources})
+	d := r.tuner.Decide(classic.Seen{Now: at, Lost: lost, Replicas: max(r.replicas, r.minimum), Minimum: r.minimum, Resources: r.resources})
 	for i, size := range d.Sizes {
 		r.take(r.resources[i], size, d.RollOut)
 	}
 	if d.Bound {
-		r.minimum, r.maximum, r.utilisation = d.Bounds.Min, d.Bounds.Max, d.Utilisation
+		r.minimum, r.maximum = d.Bounds.Min, d.Bounds.Max
+		for i, target := range d.Targets {
+			if r.resources[i].Horizontal {
+				r.utilisation = target
+			}
+		}
 	}
 	r.last = d
 }

@@ -13,16 +13,18 @@ type Resource struct {
 	// Target and Upper are the VPA's; a zero Target says that it recommends nothing yet.
 	Target, Upper int64
 	Limits        Limits
+	// Utilisation is what the autoscaler's metric for it aims at, in percent; zero: there is no metric yet. It counts for Horizontal only.
+	Utilisation int32
 }
 
 // Seen is what there is at an instant.
 type Seen struct {
 	Now time.Time
-	// Lost says that there are no metrics.
-	Lost bool
-	// Replicas are those of the spec; Minimum and Target those of the autoscaler, in replicas and percent.
-	Replicas, Minimum, Target int32
-	// Resources are those that are not Off. One Horizontal resource is the first of its kind.
+	// Lost says that there are no metrics. Manual asks for an emergency whether there are or not.
+	Lost, Manual bool
+	// Replicas are those of the spec, Minimum that of the autoscaler.
+	Replicas, Minimum int32
+	// Resources are those that are not Off.
 	Resources []Resource
 }
 
@@ -32,10 +34,11 @@ type Decision struct {
 	// Sizes are the requests, in the order of the resources. RollOut says that they are to be set now.
 	Sizes   []Sized
 	RollOut bool
-	// Bound says that every slot has a value, so that Bounds and Utilisation are to be set now.
-	Bound       bool
-	Bounds      Bounds
-	Utilisation int32
+	// Bound says that every slot has a value, so that Bounds and Targets are to be set now.
+	Bound  bool
+	Bounds Bounds
+	// Targets are the target utilisations in percent, in the order of the resources; zero where a resource is not Horizontal.
+	Targets []int32
 }
 
 // Tuner applies the formulas over time. Its fields are all that it remembers.
@@ -65,11 +68,11 @@ func (t *Tuner) Decide(s Seen) Decision {
 		t.Low.Values[slot] = t.Config.Minimum(t.Low.Values[slot], s.Replicas, s.Now)
 		t.Top.Values[slot] = t.Config.Maximum(t.Top.Values[slot], s.Replicas, s.Now)
 	}
-	d := Decision{Utilisation: s.Target}
+	d := Decision{Targets: t.targets(s), Bound: t.Low.Filled()}
 	if t.Mode == Working {
 		t.size(s, &d)
 	}
-	if d.Bound = t.Low.Filled(); d.Bound {
+	if d.Bound {
 		d.Bounds = t.Config.Bounds(t.Mode, t.Low.Values[slot].Value, t.Top.Values[slot].Value, s.Minimum)
 		if d.Bounds.Done {
 			t.Mode = Working
@@ -93,12 +96,13 @@ func (t *Tuner) lose(s Seen) {
 	case t.LostSince.IsZero():
 		t.LostSince = s.Now
 	}
-	if t.Config.Lost(t.LostSince, s.Now) {
+	if s.Manual || t.Config.Lost(t.LostSince, s.Now) {
 		t.Mode = Emergency
 	}
 }
 
-func (r Resource) key() string {
+// Key names the resource among those of a target.
+func (r Resource) Key() string {
 	if r.Memory {
 		return r.Container + "/memory"
 	}
@@ -121,11 +125,13 @@ func (t *Tuner) size(s Seen, d *Decision) {
 			d.Sizes = append(d.Sizes, Sized{r.Request, "nothing is recommended yet"})
 			continue
 		}
-		t.Values[r.key()] = Stored(t.Values[r.key()], r.Target, r.Upper)
-		sized := t.Config.Vertical(r.Request, t.Values[r.key()], r.Limits)
-		if r.Horizontal {
+		t.Values[r.Key()] = Stored(t.Values[r.Key()], r.Target, r.Upper)
+		sized := t.Config.Vertical(r.Request, t.Values[r.Key()], r.Limits)
+		if r.Horizontal && !d.Bound {
+			sized = Sized{r.Request, "not every slot has a value yet"}
+		} else if r.Horizontal {
 			sized = t.Config.Horizontal(Horizontal{
-				Request: r.Request, Stored: t.Values[r.key()], Limits: r.Limits, Replicas: s.Replicas, Minimum: s.Minimum, Target: s.Target,
+				Request: r.Request, Stored: t.Values[r.Key()], Limits: r.Limits, Replicas: s.Replicas, Minimum: s.Minimum, Target: t.target(r),
 				Raise: raise, Several: horizontal > 1,
 			})
 		}
@@ -137,17 +143,39 @@ func (t *Tuner) size(s Seen, d *Decision) {
 	}
 }
 
-// utilise moves the target utilisation, by the first Horizontal resource.
+// target gives the target utilisation that a Horizontal resource has now; a metric that there is not yet would begin with NewMetric.
+func (t *Tuner) target(r Resource) int32 {
+	if r.Utilisation == 0 {
+		return t.Config.NewMetric
+	}
+	return r.Utilisation
+}
+
+// targets are the target utilisations as they are.
+func (t *Tuner) targets(s Seen) []int32 {
+	all := make([]int32, len(s.Resources))
+	for i, r := range s.Resources {
+		if r.Horizontal {
+			all[i] = t.target(r)
+		}
+	}
+	return all
+}
+
+// utilise moves the target utilisations of all Horizontal resources, together.
 func (t *Tuner) utilise(s Seen, d *Decision) {
-	for _, r := range s.Resources {
+	moved := false
+	for i, r := range s.Resources {
 		if !r.Horizontal || r.Target == 0 {
 			continue
 		}
-		if proposed, ok := t.Config.Utilisation(r.Request, t.Values[r.key()], s.Target, s.Replicas); ok {
-			if next := t.Config.ApplyUtilisation(s.Target, proposed, t.Moved, s.Now); next != s.Target {
-				d.Utilisation, t.Moved = next, s.Now
-			}
+		now := d.Targets[i]
+		if proposed, ok := t.Config.Utilisation(r.Request, t.Values[r.Key()], now, s.Replicas); ok {
+			d.Targets[i] = t.Config.ApplyUtilisation(now, proposed, t.Moved, s.Now)
+			moved = moved || d.Targets[i] != now
 		}
-		return
+	}
+	if moved {
+		t.Moved = s.Now
 	}
 }

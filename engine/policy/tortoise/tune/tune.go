@@ -43,8 +43,8 @@ type Spec struct {
 	Lead time.Duration
 	// Tolerance of the autoscaler, 0.1 by default.
 	Tolerance float64
-	// Manual asks for Emergency.
-	Manual bool
+	// Manual asks for Emergency. Dry says that nothing is carried out.
+	Manual, Dry bool
 }
 
 // Defaults gives a spec for a profile.
@@ -77,6 +77,19 @@ type Observed struct {
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.
 	Stuck bool
+	// Changed says that the owner has changed a request since the last decision. Own are the requests as the owner has them.
+	Changed bool
+	Own     map[string]Request
+	// Attached says that an autoscaler governs the target, and Targets are the target utilisations that its owner gave it.
+	Attached bool
+	Targets  []Target
+}
+
+// Target is a target utilisation of an autoscaler, of a container or, without a name, of whole pods.
+type Target struct {
+	Container string
+	Memory    bool
+	Percent   int
 }
 
 // Recommendation is what should be set now.
@@ -85,6 +98,12 @@ type Recommendation struct {
 	Setting Setting
 	// Request is the request of the scaled container that the minimum is for, in milli-CPU.
 	Request int64
+	// Unbound says that nothing is known of the autoscaler yet: bounds and utilisation stay as its owner has them.
+	Unbound bool
+	// Targets are target utilisations where there is more than that of the scaled container; nil: Setting has the one there is.
+	Targets []Target
+	// Next is when the next change of a request is due that is known of; zero: none is.
+	Next time.Time
 	// Reasons, one a number at least.
 	Reasons []optimize.Reason
 	// Demand and Upper are the expected demand now and what it is not above, in milli-CPU. Loss is that of the forecast.
@@ -154,6 +173,9 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
+	if o.Changed {
+		t.State.Resized = o.Now
+	}
 	t.start(spec, o)
 	t.refit(spec, o.Now)
 	t.nowcast(spec)
@@ -177,8 +199,20 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	if may.Tune && t.State.Utilisation > 0 {
 		r.Setting.Utilisation = t.State.Utilisation
 	}
-	r.Reasons = t.reasons
+	r.Reasons, r.Next = t.reasons, t.next(spec, r.Setting)
 	return r
+}
+
+// next is when the next step of the request is due.
+func (t *Tuner) next(spec Spec, now Setting) time.Time {
+	s := &t.State
+	if s.Wanted == 0 || s.Resized.IsZero() {
+		return time.Time{}
+	}
+	if _, more := spec.Guard.Step(now.Requests[spec.Scaled].CPU, s.Wanted, false); !more {
+		return time.Time{}
+	}
+	return s.Resized.Add(spec.Cooldown)
 }
 
 func clone(s Setting) Setting {

@@ -27,8 +27,8 @@ func (t *Target) Marshal() []byte {
 		w.slots(&c.cpuHours)
 		w.slots(&c.memoryHours)
 		w.series(&c.demand)
-		w.int(c.thinned, c.killedAt)
-		w.float(c.killed)
+		w.int(c.thinned, c.kill.at)
+		w.float(c.kill.wanted)
 	}
 	return w
 }
@@ -82,11 +82,8 @@ func (w *writer) series(s *Series) {
 		return
 	}
 	gap := int64(0)
-	for n := s.last - int64(Points) + 1; n <= s.last; n++ {
-		p := packed{}
-		if n >= 0 {
-			p = s.ring[n%int64(Points)]
-		}
+	for n := oldest(s.last); n <= s.last; n++ {
+		p := s.ring[n%int64(Points)]
 		if p.mean == 0 {
 			gap++
 			continue
@@ -108,6 +105,23 @@ func (w *writer) gap(n int64) {
 
 var errShort = errors.New("it is cut off or damaged")
 
+// Marshal gives all of a histogram.
+func (h *Histogram) Marshal() []byte {
+	var w writer
+	w.histogram(h)
+	return w
+}
+
+// UnmarshalHistogram reads what Histogram.Marshal gave. With an error, nothing of it is to be used.
+func UnmarshalHistogram(data []byte) (Histogram, error) {
+	r, h := &reader{data: data}, Histogram{}
+	r.histogram(&h)
+	if r.bad || len(r.data) > 0 {
+		return Histogram{}, fmt.Errorf("read a histogram: %w", errShort)
+	}
+	return h, nil
+}
+
 // Unmarshal reads what Marshal gave. With an error, nothing of it is to be used.
 func Unmarshal(data []byte) (*Target, error) {
 	if len(data) == 0 || data[0] != version {
@@ -127,7 +141,7 @@ func Unmarshal(data []byte) (*Target, error) {
 		r.slots(&c.cpuHours)
 		r.slots(&c.memoryHours)
 		r.series(&c.demand)
-		c.thinned, c.killedAt, c.killed = r.int(), r.int(), r.float()
+		c.thinned, c.kill.at, c.kill.wanted = r.int(), r.int(), r.float()
 		if t.named(name, false) != nil {
 			r.bad = true
 		}
@@ -239,7 +253,7 @@ func (r *reader) series(s *Series) {
 		return
 	}
 	s.ring = make([]packed, Points)
-	for n := s.last - int64(Points) + 1; n <= s.last && !r.bad; n++ {
+	for n := oldest(s.last); n <= s.last && !r.bad; n++ {
 		p := packed{r.uint16(), r.uint16()}
 		if p.mean == 0 {
 			if p.peak == 0 || n+int64(p.peak)-1 > s.last {
@@ -247,10 +261,6 @@ func (r *reader) series(s *Series) {
 			}
 			n += int64(p.peak) - 1
 			continue
-		}
-		if n < 0 {
-			r.bad = true
-			return
 		}
 		s.ring[n%int64(Points)] = p
 	}

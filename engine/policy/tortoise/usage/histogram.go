@@ -19,10 +19,7 @@ var logRatio = math.Log(ratio)
 
 // bucket gives the bucket of a value; what is below 1 is in the first and what is beyond the last in that.
 func bucket(v float64) int {
-	if v < 1 {
-		return 0
-	}
-	return min(int(math.Log(v)/logRatio), buckets-1)
+	return int(min(math.Log(max(v, 1))/logRatio, buckets-1))
 }
 
 // edge gives the lower edge of a bucket.
@@ -142,7 +139,7 @@ func (s *slot) add(v float64, now time.Time) {
 }
 
 func (s *slot) decay(week uint16) {
-	if s.week != 0 && week > s.week {
+	if week > s.week {
 		f := math.Exp2(-float64(week-s.week) / halfWeeks)
 		kept := uint8(0)
 		for i := range s.n {

@@ -38,6 +38,9 @@ type Series struct {
 	count             int
 }
 
+// oldest gives the first step that is kept where another one is the newest. Steps before 1970 are none, and zero stands for none.
+func oldest(newest int64) int64 { return max(newest-int64(Points)+1, 1) }
+
 // stepOf gives the number of the step of an instant.
 func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 
@@ -45,7 +48,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 // step is dropped.
 func (s *Series) Add(demand float64, at time.Time) {
 	n := stepOf(at)
-	if s.last != 0 && n < s.last || math.IsNaN(demand) {
+	if n < max(s.last, 1) || math.IsNaN(demand) {
 		return
 	}
 	if n != s.last {
@@ -53,7 +56,7 @@ func (s *Series) Add(demand float64, at time.Time) {
 		if s.ring == nil {
 			s.ring = make([]packed, Points)
 		}
-		for gap := max(s.last+1, n-int64(Points)+1); gap <= n; gap++ {
+		for gap := max(s.last+1, oldest(n)); gap <= n; gap++ {
 			s.ring[gap%int64(Points)] = packed{}
 		}
 		s.last, s.sum, s.count, s.peak = n, 0, 0, 0
@@ -77,7 +80,7 @@ func (s *Series) Last() int64 { return s.last }
 // At gives the point of a step.
 func (s *Series) At(step int64) Point {
 	switch {
-	case s.last == 0 || step > s.last || step <= s.last-int64(Points) || step < 0:
+	case s.last == 0 || step > s.last || step < oldest(s.last):
 		return Point{}
 	case step == s.last && s.count > 0:
 		return Point{Mean: s.sum / float64(s.count), Peak: s.peak, Known: true}
@@ -95,7 +98,7 @@ func (s *Series) merge(o *Series) {
 		return
 	}
 	merged := Series{ring: make([]packed, Points), last: max(s.last, o.last)}
-	for n := merged.last - int64(Points) + 1; n <= merged.last; n++ {
+	for n := oldest(merged.last); n <= merged.last; n++ {
 		p := s.At(n)
 		if q := o.At(n); q.Known && (!p.Known || q.Peak > p.Peak) {
 			p = q

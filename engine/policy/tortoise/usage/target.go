@@ -1,9 +1,6 @@
 package usage
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Sample is what one container of a target used at an instant, over all its pods that are ready and past their start.
 type Sample struct {
@@ -42,9 +39,24 @@ type container struct {
 	cpuHours, memoryHours [hoursOfWeek]slot
 	demand                Series
 	thinned               int64
-	// killed is the largest memory in bytes that a kill spoke for, at the instant killedAt in Unix seconds.
-	killed   float64
-	killedAt int64
+	kill                  kill
+}
+
+// kill is the largest memory in bytes that a kill spoke for, at an instant in Unix seconds.
+type kill struct {
+	wanted float64
+	at     int64
+}
+
+// remembered is how long a kill speaks, in seconds: two half-lives.
+const remembered = int64(2 * halfLife / time.Second)
+
+// then gives what counts after a later kill.
+func (k kill) then(later kill) kill {
+	if later.wanted >= k.wanted || later.at-k.at >= remembered {
+		return later
+	}
+	return k
 }
 
 // Target is all that is learnt of one target.
@@ -72,9 +84,7 @@ func (t *Target) Add(s Sample) {
 	if s.OOMKills > 0 {
 		wanted := s.MemoryLimit * oomBump
 		c.memory.Add(wanted/mebi, oomWeight*float64(s.OOMKills), s.At, halfLife)
-		if wanted >= c.killed || now-c.killedAt > int64(2*halfLife/time.Second) {
-			c.killed, c.killedAt = wanted, now
-		}
+		c.kill = c.kill.then(kill{wanted, now})
 	}
 	if s.Replicas <= 0 || s.Starting {
 		return
@@ -145,8 +155,8 @@ func (t *Target) Memory(name string, q float64) float64 {
 		return 0
 	}
 	v := c.memory.Quantile(q) * mebi
-	if t.last-c.killedAt < int64(2*halfLife/time.Second) {
-		v = max(v, c.killed)
+	if t.last-c.kill.at < remembered {
+		v = max(v, c.kill.wanted)
 	}
 	return v
 }
@@ -206,8 +216,10 @@ func (t *Target) Merge(o *Target) {
 		}
 		c.demand.merge(&from.demand)
 		c.thinned = max(c.thinned, from.thinned)
-		if from.killedAt > c.killedAt {
-			c.killed, c.killedAt = math.Max(from.killed, c.killed), from.killedAt
+		if from.kill.at < c.kill.at {
+			c.kill = from.kill.then(c.kill)
+		} else {
+			c.kill = c.kill.then(from.kill)
 		}
 	}
 	if o.first != 0 && (t.first == 0 || o.first < t.first) {

@@ -43,11 +43,14 @@ func (r *Recommender) Observe(s usage.Sample) {
 	}
 	c := r.containers[s.Container]
 	if c == nil {
+		if len(r.containers) == usage.MaxContainers {
+			return
+		}
 		c = &container{since: s.At.Truncate(day)}
 		r.containers[s.Container] = c
 	}
 	if s.Replicas > 0 && s.CPU >= 0 {
-		c.cpu.Add(s.CPU, max(s.CPU, 1)/1000, s.At, halfLife)
+		c.cpu.Add(s.CPU, max(s.CPU, 1), s.At, halfLife)
 	}
 	c.peak = max(c.peak, s.Memory/mebi)
 	if s.OOMKills > 0 {

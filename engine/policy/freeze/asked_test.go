@@ -1,0 +1,165 @@
+package freeze_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Actions are judged in the namespaces that a rule names, or everywhere where it names none or goes by their labels.
+func TestWhereItIsJudged(t *testing.T) {
+	during := at("2026-12-21T00:00:00Z")
+	everywhere := freeze.Use{Everywhere: create | remove | rollOut | scale}
+	named := edited(yearEnd, `{namespaceSelector: {matchLabels: {env: prod}}, exclude: {matchLabels: {flyball.dev/exclude: "true"}}}`, `{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}`)
+	for _, tc := range []struct {
+		reason string
+		set    *freeze.Set
+		want   freeze.Use
+	}{
+		{"by labels", set(t, yearEnd), everywhere},
+		{"by names", set(t, named), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale, "bank": create | remove | rollOut | scale}}},
+		{"one of a namespace", set(t, weekly), freeze.Use{In: map[string]workload.Change{"shop": rollOut}}},
+		{"both", set(t, named, weekly), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale, "bank": create | remove | rollOut | scale}}},
+	} {
+		if got := tc.set.InUse(deployments, false, during); got.Everywhere != tc.want.Everywhere || !maps.Equal(got.In, tc.want.In) {
+			t.Errorf("%s: %v, want %v", tc.reason, got, tc.want)
+		}
+		scaling := tc.set.ScaleInUse(during)
+		if got, want := scaling.All(), tc.want.All()&scale; got != want {
+			t.Errorf("%s: scaling is judged: %v, want %v", tc.reason, got, want)
+		}
+		for ns, actions := range scaling.In {
+			if actions != tc.want.In[ns]&scale {
+				t.Errorf("%s: scaling is judged in %s: %v", tc.reason, ns, actions)
+			}
+		}
+	}
+	outside := set(t, edited(named, "{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}", "{kinds: [{group: karpenter.sh, kind: NodePool}]}"))
+	if got := outside.ScaleInUse(during); got.Everywhere != scale || len(got.In) > 0 {
+		t.Errorf("outside namespaces scaling is judged: %v", got)
+	}
+	if got := set(t, yearEnd).ScaleInUse(at("2027-01-03T00:00:00Z")).All(); got != 0 {
+		t.Errorf("a freeze that is over still judges %v", got)
+	}
+}
+
+// extras are what a policy of these kinds offers beyond what all do.
+type extras interface {
+	policy.Reporter
+	policy.Judge
+	JudgedKinds() []schema.GroupKind
+}
+
+func compiled(t *testing.T, kind, text string) (policy.Object, *policy.Policy, extras) {
+	t.Helper()
+	obj := parse(t, text).(policy.Object)
+	p, _ := row(t, kind).Compile(obj, testContext)
+	e, ok := p.Extras.(extras)
+	if !ok {
+		t.Fatalf("%s offers %T", kind, p.Extras)
+	}
+	return obj, p, e
+}
+
+// A freeze judges what it selects; one that cannot be read judges nothing.
+func TestWhatAFreezeJudges(t *testing.T) {
+	web := &workload.Object{Namespace: "shop", Name: "web"}
+	_, _, window := compiled(t, freeze.WindowKind, weekly)
+	if kinds := window.JudgedKinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) || !window.JudgedBy().Matches(deployments, web, nil) || window.JudgedBy().Matches(cronJobs, web, nil) {
+		t.Errorf("the window judges %v", kinds)
+	}
+	_, _, broken := compiled(t, freeze.WindowKind, edited(weekly, "Europe/Berlin", "Nowhere"))
+	if kinds := broken.JudgedKinds(); len(kinds) > 0 || broken.JudgedBy().Matches(deployments, web, nil) {
+		t.Errorf("a window that cannot be read judges %v", kinds)
+	}
+	if window.Condition() != v1alpha1.ConditionActive || window.AppliedLimit() != 0 {
+		t.Errorf("the condition is %s, and %d targets are listed", window.Condition(), window.AppliedLimit())
+	}
+}
+
+// While a freeze denies, its status says until when; while it does not, from when. Where nothing changes any more it says neither.
+func TestInstantsOfTheStatus(t *testing.T) {
+	obj, p, e := compiled(t, freeze.ClusterKind, yearEnd)
+	state := func(now time.Time) policy.State { return p.State(now) }
+	tests := []struct {
+		now          string
+		active       bool
+		freezes, end string
+	}{
+		{"2026-12-19T00:00:00Z", false, "2026-12-20T00:00:00Z", ""},
+		{"2026-12-20T00:00:00Z", true, "", "2027-01-03T00:00:00Z"},
+		{"2027-01-03T00:00:00Z", false, "", ""},
+	}
+	for _, tc := range tests {
+		if before := e.FillStatus(obj, state(at(tc.now)), nil); before != "" {
+			t.Errorf("%s: it says that %q was active before", tc.now, before)
+		}
+		st := freeze.StatusOf(obj)
+		if st.Active != tc.active || (tc.freezes == "") != (st.NextFreezeTime == nil) || (tc.end == "") != (st.NextOpenTime == nil) {
+			t.Fatalf("%s: active %t, next freeze %v, next open %v", tc.now, st.Active, st.NextFreezeTime, st.NextOpenTime)
+		}
+		if tc.freezes != "" && !st.NextFreezeTime.Time.Equal(at(tc.freezes)) || tc.end != "" && !st.NextOpenTime.Time.Equal(at(tc.end)) {
+			t.Errorf("%s: next freeze %v, next open %v", tc.now, st.NextFreezeTime, st.NextOpenTime)
+		}
+	}
+	e.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an object of another kind has no such status
+}
+
+// The accounts of the control plane are known one by one; nobody else passes for one.
+func TestControlPlaneAccounts(t *testing.T) {
+	users := freeze.ControlPlaneUsers()
+	if len(users) < 15 || !slices.IsSorted(users) {
+		t.Errorf("the accounts are %v", users)
+	}
+	for _, user := range users {
+		if !freeze.ControlPlane(user) {
+			t.Errorf("%s is listed and does not pass", user)
+		}
+	}
+	for _, user := range []string{"", "alice", "system:serviceaccount:kube-system:default", "system:serviceaccount:shop:deployment-controller", "deployment-controller", "system:masters"} {
+		if freeze.ControlPlane(user) {
+			t.Errorf("%q passes for the control plane", user)
+		}
+	}
+}
+
+// A refusal with no room left for its reasons is as long as it may be, and still ends with when it is allowed next.
+func TestRefusalKeepsItsEnd(t *testing.T) {
+	var policies []string
+	for i := range 10 {
+		policies = append(policies, edited(yearEnd, "name: year-end", "name: "+strings.Repeat("n", 200)+string(rune('a'+i)), "reason: year-end freeze", "reason: "+strings.Repeat("x", 5000)))
+	}
+	v := set(t, policies...).Decide(change(rollOut))
+	if n := len(v.Message); n > 4<<10 || n < 4<<10-20 || !strings.HasSuffix(v.Message, "(Europe/Berlin)") {
+		t.Errorf("%d bytes: %s", n, v.Message)
+	}
+}
+
+// What an exception says of itself is what was written.
+func TestWhatAnExceptionSays(t *testing.T) {
+	e := set(t, fix).Exceptions()[0]
+	from, to := e.Period()
+	if !from.Equal(at("2026-12-20T10:00:00Z")) || !to.Equal(at("2026-12-20T14:00:00Z")) || e.Allows() != rollOut || e.Reason() != "CVE fix" {
+		t.Errorf("from %v to %v it allows %v: %s", from, to, e.Allows(), e.Reason())
+	}
+	web := &workload.Object{Namespace: "shop", Name: "web"}
+	if !e.Selects(deployments, web, nil) || e.Selects(deployments, &workload.Object{Namespace: "bank", Name: "web"}, nil) || !e.SelectsIn("shop", nil) || e.SelectsIn("bank", nil) {
+		t.Error("it does not select what is in shop, and nothing else")
+	}
+	r := set(t, yearEnd).Rules()[0]
+	if !r.Selects(deployments, web, pairs("env", "prod")) || r.Selects(deployments, web, pairs("env", "dev")) || !r.SelectsIn("shop", pairs("env", "prod")) || r.SelectsIn("shop", nil) {
+		t.Error("the freeze does not select by the labels of the namespace")
+	}
+	if m := r.Message(); m.Reason != "year-end freeze" || m.Contact != "#release" || m.DocsURL != "https://wiki/freeze" {
+		t.Errorf("the freeze says %+v", m)
+	}
+}

@@ -1,0 +1,336 @@
+// Package original carries out the profile Tortoise. It makes of samples and of what there is what the formulas of package classic look at,
+// and of what they give a recommendation. What a VerticalPodAutoscaler would recommend is made of the same samples. It decides from what it is
+// told, at instants that it is told.
+package original
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/classic"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/vpa"
+)
+
+// Rules are what a spec says.
+type Rules struct {
+	// Min, Max and PreferredMax replicas; zero: those of the original.
+	Min, Max, PreferredMax int
+	// StepDown is the largest share that one step takes away from a request, Cooldown the time between two roll-outs that only take away.
+	StepDown float64
+	Cooldown time.Duration
+	// Asked are the ways of scaling by container; nil: the spec asks for none.
+	Asked map[string]classic.Scalings
+	// Least and Most may be requested, by container; zero: the spec does not say.
+	Least, Most map[string]tune.Request
+}
+
+// Tuner tunes one target.
+type Tuner struct {
+	Rules Rules
+
+	formulas *classic.Tuner
+	vpa      vpa.Recommender
+	// targets are the target utilisations that were set last, by resource.
+	targets map[string]int32
+	// first and newest are the instants of the first and the newest sample.
+	first, newest time.Time
+}
+
+// New gives a tuner that has learnt nothing.
+func New() *Tuner {
+	return &Tuner{formulas: classic.NewTuner(classic.Default(), time.UTC), targets: map[string]int32{}}
+}
+
+// Observe learns from samples.
+func (t *Tuner) Observe(samples ...usage.Sample) {
+	for _, s := range samples {
+		if s.Starting && s.OOMKills == 0 {
+			continue
+		}
+		if t.first.IsZero() {
+			t.first = s.At
+		}
+		if s.At.After(t.newest) {
+			t.newest = s.At
+		}
+		t.vpa.Observe(s)
+	}
+}
+
+const (
+	// thousand is how many thousandths of a byte the formulas count for one.
+	thousand = 1000
+	// lostSlack is for how long there may be no sample before metrics count as lost; five minutes later it is an emergency.
+	lostSlack = 2 * time.Minute
+)
+
+// config has the parameters of the original, but for what the spec says.
+func (t *Tuner) config() classic.Config {
+	c, r := classic.Default(), t.Rules
+	if r.Min > 0 {
+		c.MinimumMinReplicas, c.MaximumMinReplicas = int32(r.Min), max(c.MaximumMinReplicas, int32(r.Min))
+	}
+	if r.Max > 0 {
+		c.MaximumMaxReplicas = int32(r.Max)
+	}
+	if r.PreferredMax > 0 {
+		c.PreferredMaxReplicas = int32(r.PreferredMax)
+	}
+	if r.StepDown > 0 {
+		c.MaxStepDown = 1 - r.StepDown
+	}
+	if r.Cooldown > 0 {
+		c.RestartInterval = r.Cooldown
+	}
+	return c
+}
+
+// Decide gives what should be set at an instant.
+func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
+	t.formulas.Config = t.config()
+	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
+	r.Setting.Requests = maps.Clone(o.Setting.Requests)
+	if spec.Dry {
+		maps.Copy(r.Setting.Requests, o.Own) // of what is only recommended nothing is there
+	}
+	if o.Changed {
+		t.formulas.Rolled = o.Now
+	}
+	scalings := t.scalings(spec, o)
+	resources := t.resources(scalings, spec, o, r.Setting.Requests)
+	d := t.formulas.Decide(classic.Seen{
+		Now: o.Now, Lost: t.lost(o), Manual: spec.Manual, Replicas: int32(max(o.Replicas, 1)), Minimum: int32(o.Setting.Min), Resources: resources,
+	})
+	r.Phase = t.phase(resources, d)
+	r.Reasons = append(r.Reasons, optimize.Reason{Of: "phase", Text: whys[r.Phase]})
+	t.apply(&r, spec, resources, d)
+	if len(d.Sizes) > 0 {
+		t.explain(&r, spec, resources, d)
+	}
+	for name, s := range scalings {
+		if s.CPU == classic.Never && o.Own[name].CPU > 0 {
+			r.Reasons = append(r.Reasons, optimize.Reason{Of: cpuOf(spec, name), Text: "it stays: spec.resources does not name its CPU"})
+		}
+		if s.Memory == classic.Never && o.Own[name].Memory > 0 {
+			r.Reasons = append(r.Reasons, optimize.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
+		}
+	}
+	return r
+}
+
+// lost follows whether there are metrics. How long there have been none counts from the newest sample, or from when somebody looked.
+func (t *Tuner) lost(o tune.Observed) bool {
+	if t.newest.IsZero() {
+		return false
+	}
+	known := t.newest
+	if o.Since.After(known) {
+		known = o.Since
+	}
+	silent := o.Now.Sub(known)
+	if silent < lostSlack && !o.Stuck {
+		return false
+	}
+	if t.formulas.LostSince.IsZero() {
+		t.formulas.LostSince = o.Now
+		if silent >= lostSlack {
+			t.formulas.LostSince = known
+		}
+	}
+	return true
+}
+
+// scalings says how each container is scaled. A metric for whole pods is that of the container that is scaled. Where nothing governs the
+// target there are no replicas to scale by, and a request is all there is.
+func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]classic.Scalings {
+	var all []classic.Container
+	for _, name := range slices.Sorted(maps.Keys(o.Own)) {
+		c := classic.Container{Name: name, CPU: o.Own[name].CPU > 0, Memory: o.Own[name].Memory > 0}
+		for _, at := range o.Targets {
+			if at.Container == name || at.Container == "" && name == spec.Scaled {
+				c.CPUMetric, c.MemoryMetric = c.CPUMetric || !at.Memory, c.MemoryMetric || at.Memory
+			}
+		}
+		all = append(all, c)
+	}
+	asked := map[string]classic.Scalings{}
+	for name, s := range t.Rules.Asked {
+		if _, has := o.Own[name]; has { // what there is not is said elsewhere
+			asked[name] = s
+		}
+	}
+	how, err := classic.Policies(all, asked, o.Attached)
+	if err != nil {
+		return nil
+	}
+	for name, s := range how {
+		if !o.Attached && s.CPU == classic.ByReplicas {
+			s.CPU = classic.BySize
+		}
+		how[name] = s
+	}
+	return how
+}
+
+// resources are those that are not Off, as the formulas see them.
+func (t *Tuner) resources(how map[string]classic.Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []classic.Resource {
+	var all []classic.Resource
+	c := t.formulas.Config
+	for _, name := range slices.Sorted(maps.Keys(how)) {
+		least, most, request := t.Rules.Least[name], t.Rules.Most[name], requests[name]
+		if s := how[name].CPU; s != classic.Never && request.CPU > 0 {
+			target, upper := t.vpa.CPU(name, o.Now)
+			all = append(all, t.aimed(classic.Resource{
+				Container: name, Horizontal: s == classic.ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper), Limits: c.CPU(least.CPU, most.CPU),
+			}, spec, o))
+		}
+		if s := how[name].Memory; s != classic.Never && request.Memory > 0 {
+			target, upper := t.vpa.Memory(name, o.Now)
+			all = append(all, t.aimed(classic.Resource{
+				Container: name, Memory: true, Horizontal: s == classic.ByReplicas, Request: request.Memory * thousand,
+				Target: int64(target * thousand), Upper: int64(upper * thousand), Limits: c.Memory(least.Memory*thousand, most.Memory*thousand),
+			}, spec, o))
+		}
+	}
+	return all
+}
+
+// aimed adds the target utilisation that a resource has: the one that was set last, or that of its owner.
+func (t *Tuner) aimed(r classic.Resource, spec tune.Spec, o tune.Observed) classic.Resource {
+	if !r.Horizontal {
+		return r
+	}
+	if set, ok := t.targets[r.Key()]; ok && !spec.Dry {
+		r.Utilisation = set
+		return r
+	}
+	for _, at := range o.Targets {
+		if at.Memory == r.Memory && (at.Container == r.Container || at.Container == "" && r.Container == spec.Scaled) {
+			r.Utilisation = int32(at.Percent)
+		}
+	}
+	return r
+}
+
+// phase is that of the target.
+func (t *Tuner) phase(resources []classic.Resource, d classic.Decision) phase.Phase {
+	switch {
+	case t.newest.IsZero() && d.Mode == classic.Working:
+		return phase.Initializing
+	case d.Mode == classic.Emergency:
+		return phase.Emergency
+	case d.Mode == classic.BackToNormal:
+		return phase.BackToNormal
+	}
+	var all []string
+	for _, r := range resources {
+		how := classic.BySize
+		if r.Horizontal {
+			how = classic.ByReplicas
+		}
+		all = append(all, classic.ResourcePhase(how, r.Target > 0, d.Bound))
+	}
+	return phase.Phase(classic.TargetPhase(all))
+}
+
+// whys says what a phase means by the formulas.
+var whys = map[phase.Phase]string{
+	phase.Initializing:  "nothing was seen yet",
+	phase.GatheringData: "not every hour of the week was seen, and nothing is scaled by its size",
+	phase.PartlyWorking: "not every hour of the week was seen: what is scaled by replicas waits",
+	phase.Working:       "all that the formulas need was seen",
+	phase.Emergency:     "metrics are lost, or the spec asks for it: the minimum is the maximum",
+	phase.BackToNormal:  "the minimum falls by a twentieth with each decision",
+}
+
+// apply puts what was decided into the setting. An autoscaler is never made invalid: a minimum is at most the maximum.
+func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []classic.Resource, d classic.Decision) {
+	for i, size := range d.Sizes {
+		if !d.RollOut && !spec.Dry {
+			break
+		}
+		of := resources[i]
+		request := r.Setting.Requests[of.Container]
+		if of.Memory {
+			request.Memory = size.Size / thousand
+		} else {
+			request.CPU = size.Size
+		}
+		r.Setting.Requests[of.Container] = request
+	}
+	r.Request = r.Setting.Requests[spec.Scaled].CPU
+	horizontal := slices.ContainsFunc(resources, func(of classic.Resource) bool { return of.Horizontal })
+	if r.Unbound = !d.Bound || !horizontal; r.Unbound {
+		return
+	}
+	r.Setting.Max = max(int(d.Bounds.Max), 1)
+	r.Setting.Min = min(max(int(d.Bounds.Min), 1), r.Setting.Max)
+	for i, of := range resources {
+		if !of.Horizontal {
+			continue
+		}
+		t.targets[of.Key()] = d.Targets[i]
+		r.Targets = append(r.Targets, tune.Target{Container: of.Container, Memory: of.Memory, Percent: int(d.Targets[i])})
+		if of.Container == spec.Scaled && !of.Memory {
+			r.Setting.Utilisation = int(d.Targets[i])
+		}
+	}
+}
+
+// cpuOf is what reasons for the CPU of a container are of.
+func cpuOf(spec tune.Spec, name string) string {
+	if name == spec.Scaled {
+		return "request"
+	}
+	return name + " cpu"
+}
+
+// explain gives a reason for each number.
+func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []classic.Resource, d classic.Decision) {
+	say := func(of, format string, args ...any) {
+		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
+	}
+	for i, size := range d.Sizes {
+		of, name, v := resources[i], cpuOf(spec, resources[i].Container), fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
+		if of.Memory {
+			name, v = of.Container+" memory", fmt.Sprintf("%d MiB", t.formulas.Values[of.Key()]/thousand>>20)
+		}
+		switch {
+		case size.Size == of.Request:
+			say(name, "it stays: %s; V is %s", size.Reason, v)
+		case !d.RollOut && !spec.Dry:
+			say(name, "it stays until an hour after the last roll-out: %s; V is %s", size.Reason, v)
+		default:
+			say(name, "%s; V is %s", size.Reason, v)
+		}
+	}
+	c := t.formulas.Config
+	if r.Unbound {
+		say("min", "it stays: not every hour of the week was seen, or nothing is Horizontal")
+		say("max", "it stays: not every hour of the week was seen, or nothing is Horizontal")
+		return
+	}
+	say("min", "half the replicas that there were in this hour of the week, from %d to %d", c.MinimumMinReplicas, c.MaximumMinReplicas)
+	say("max", "twice the replicas that there were in this hour of the week, at most %d", c.MaximumMaxReplicas)
+	say("utilisation", "by V over the request, from %d %% to %d %%, at most %d more a day", c.MinUtilisation, c.MaxUtilisation, c.MaxIncrease)
+}
+
+// Hours gives the minima of the next 24 hours, one an hour from the current one on; none before every slot has a value.
+func (t *Tuner) Hours(_ tune.Spec, now time.Time, _ int64) []int {
+	if !t.formulas.Low.Filled() {
+		return nil
+	}
+	all := make([]int, 24)
+	for i := range all {
+		slot := t.formulas.Low.At(now.Truncate(time.Hour).Add(time.Duration(i) * time.Hour))
+		b := t.formulas.Config.Bounds(classic.Working, t.formulas.Low.Values[slot].Value, t.formulas.Top.Values[slot].Value, 0)
+		all[i] = int(min(b.Min, b.Max))
+	}
+	return all
+}

@@ -1,0 +1,49 @@
+package phase
+
+import (
+	"testing"
+	"time"
+)
+
+// TestEachRuleAtItsBoundary: the rules that compare durations, one below, at and above each bound.
+func TestEachRuleAtItsBoundary(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		from   Phase
+		seen   Seen
+		want   Phase
+	}{
+		{"steady for long enough, and just enough was seen", Emergency, Seen{Span: EnoughAfter, Steady: SteadyFor}, BackToNormal},
+		{"steady, and a little less than enough was seen", Emergency, Seen{Span: EnoughAfter - 1, Steady: SteadyFor}, GatheringData},
+		{"enough was seen, but it is not steady", Emergency, Seen{Span: EnoughAfter, Steady: SteadyFor - 1}, Emergency},
+		{"too little was seen, and metrics are lost", Emergency, Seen{Span: EnoughAfter - 1, Silent: LostAfter}, Emergency},
+		{"too little was seen, and metrics are just not lost", Emergency, Seen{Span: EnoughAfter - 1, Silent: LostAfter - 1}, GatheringData},
+		{"the autoscaler is stuck, just not for too long", Working, Seen{Span: time.Hour, Seasonal: true, Stuck: LostAfter - 1}, Working},
+		{"the autoscaler is stuck for too long", Working, Seen{Span: time.Hour, Seasonal: true, Stuck: LostAfter}, Emergency},
+		{"the first sample", Initializing, Seen{Span: 1}, GatheringData},
+		{"enough at once", Initializing, Seen{Span: EnoughAfter}, PartlyWorking},
+		{"a season at once", Initializing, Seen{Span: 24 * time.Hour, Seasonal: true}, Working},
+		{"a season that is lost again", GatheringData, Seen{Span: 24 * time.Hour, Seasonal: true, Silent: LostAfter}, GatheringData},
+		{"level without a season", BackToNormal, Seen{Span: time.Hour, Level: true}, PartlyWorking},
+		{"a season, and not level", BackToNormal, Seen{Span: time.Hour, Seasonal: true}, BackToNormal},
+	} {
+		if got, why := Next(tc.from, tc.seen); got != tc.want || (why != "") != (got != tc.from) {
+			t.Errorf("%s: from %s to %s (%q), want %s", tc.reason, tc.from, got, why, tc.want)
+		}
+	}
+}
+
+func TestWhatEachPhaseAllows(t *testing.T) {
+	for p, want := range map[Phase]May{
+		Initializing:  {},
+		GatheringData: {},
+		PartlyWorking: {Lower: true, Raise: true, Tune: true},
+		Working:       {Lower: true, Raise: true, Tune: true, Seasons: true},
+		Emergency:     {Raise: true},
+		BackToNormal:  {Lower: true, Raise: true, Seasons: true},
+	} {
+		if got := p.Allowed(); got != want {
+			t.Errorf("%s allows %+v, want %+v", p, got, want)
+		}
+	}
+}

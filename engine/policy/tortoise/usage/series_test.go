@@ -1,0 +1,129 @@
+package usage
+
+import (
+	"bytes"
+	"math"
+	"testing"
+	"time"
+)
+
+// at is an instant within a step, counted from Monday.
+func at(step int) time.Time { return monday.Add(time.Duration(step) * Step) }
+
+func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
+	s := &Series{}
+	for _, v := range []float64{100, 400, 100} {
+		s.Add(v, monday)
+	}
+	if got := s.At(stepOf(monday)); got != (Point{Mean: 200, Peak: 400, Known: true}) || s.Latest() != 100 {
+		t.Errorf("the newest step is %+v, the latest demand %v", got, s.Latest())
+	}
+	s.Add(math.NaN(), monday)
+	if s.Latest() != 100 || s.At(stepOf(monday)).Mean != 200 {
+		t.Error("what is no number was learnt")
+	}
+}
+
+// TestTheRingKeepsFourWeeks: the oldest step that is known is so many steps back as there are points, less one.
+func TestTheRingKeepsFourWeeks(t *testing.T) {
+	s := &Series{}
+	for step := range Points + 3 {
+		s.Add(float64(100+step), at(step))
+	}
+	first, newest := stepOf(monday), stepOf(at(Points+2))
+	for step, known := range map[int64]bool{newest + 1: false, newest: true, newest - 1: true, first + 3: true, first + 2: false, first: false, -1: false, 0: false} {
+		if got := s.At(step); got.Known != known {
+			t.Errorf("step %d is known: %t", step-first, got.Known)
+		}
+	}
+	if got := s.At(first + 3); !near(got.Peak, 103, 1e-3) {
+		t.Errorf("the oldest step is %+v", got)
+	}
+}
+
+// TestAGapClearsWhatTheRingHadThere, whether it is shorter or longer than the ring.
+func TestAGapClearsWhatTheRingHadThere(t *testing.T) {
+	for _, jump := range []int{2, Points - 1, Points, Points + 1, Points + 5, 2*Points + 7} {
+		s := &Series{}
+		for step := range Points {
+			s.Add(100, at(step))
+		}
+		to := Points - 1 + jump
+		s.Add(7, at(to))
+		s.Add(9, at(to+1))
+		for back := range Points {
+			step := to + 1 - back
+			if got := s.At(stepOf(at(step))).Known; got != (step < Points || step >= to) {
+				t.Fatalf("after a gap of %d steps, step %d is known: %t", jump, step, got)
+			}
+		}
+	}
+}
+
+func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
+	a, b := &Target{}, &Target{}
+	a.named("app", true).demand.Add(100, monday)
+	for _, target := range []*Target{a, b} {
+		target.named("app", true).demand.Add(9, at(Points))
+	}
+	if !bytes.Equal(a.Marshal(), b.Marshal()) {
+		t.Error("a point of four weeks ago is written still")
+	}
+}
+
+// TestInstantsBefore1970TeachNothing, such as that of a sample that has none.
+func TestInstantsBefore1970TeachNothing(t *testing.T) {
+	s := &Series{}
+	for _, when := range []time.Time{{}, time.Unix(-1, 0), time.Unix(0, 0), time.Unix(599, 0)} {
+		if s.Add(100, when); s.Last() != 0 || s.At(0).Known {
+			t.Fatalf("%s was learnt from", when)
+		}
+	}
+	s.Add(100, time.Unix(600, 0))
+	s.Add(100, time.Unix(1200, 0))
+	if s.Last() != 2 || !s.At(1).Known || !s.At(2).Known || s.At(0).Known {
+		t.Error("the first two steps were not learnt")
+	}
+}
+
+// TestMergeOfSeries: a step that only one knows is as that one has it, of one that both know the higher peak counts.
+func TestMergeOfSeries(t *testing.T) {
+	a, b := &Series{}, &Series{}
+	for step, v := range [][2]float64{{100, 0}, {0, 200}, {300, 400}, {600, 500}, {0, 0}, {800, 0}} {
+		if v[0] > 0 {
+			a.Add(v[0], at(step))
+		}
+		if v[1] > 0 {
+			b.Add(v[1], at(step))
+		}
+	}
+	x, y := *a, *b
+	x.merge(b)
+	y.merge(a)
+	for step, want := range []float64{100, 200, 400, 600, 0, 800} {
+		for name, s := range map[string]*Series{"the longer": &x, "the shorter": &y} {
+			if got := s.At(stepOf(at(step))); got.Known != (want > 0) || !near(got.Peak, want, 1e-3) || !near(got.Mean, want, 1e-3) {
+				t.Errorf("into %s: step %d is %+v, want %v", name, step, got, want)
+			}
+		}
+	}
+	before := *a
+	if a.merge(&Series{}); a.last != before.last || a.count != before.count {
+		t.Error("nothing, merged, changed a series")
+	}
+}
+
+// TestMergeDropsWhatIsTooOld: an old series has steps that the ring of a newer one has no place for.
+func TestMergeDropsWhatIsTooOld(t *testing.T) {
+	old, newer := &Series{}, &Series{}
+	for step := range Points {
+		old.Add(100, at(step))
+	}
+	newer.Add(100, at(Points+10))
+	newer.merge(old)
+	for step, known := range map[int]bool{10: false, 11: true, Points - 1: true, Points: false, Points + 9: false, Points + 10: true} {
+		if got := newer.At(stepOf(at(step))).Known; got != known {
+			t.Errorf("step %d is known: %t", step, got)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package usage
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func killed(after time.Duration, mib float64) Sample {
+	return Sample{At: monday.Add(after), Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: mib * mebi}
+}
+
+// TestHowLongAKillSpeaks: for two half-lives, and a lesser one says nothing in that time.
+func TestHowLongAKillSpeaks(t *testing.T) {
+	const two = 2 * halfLife
+	for _, tc := range []struct {
+		reason string
+		kills  []Sample
+		after  time.Duration
+		want   float64 // MiB; zero: none speaks
+	}{
+		{"a second before", []Sample{killed(0, 500)}, two - time.Second, 600},
+		{"after two half-lives", []Sample{killed(0, 500)}, two, 0},
+		{"a greater one", []Sample{killed(0, 500), killed(time.Hour, 1000)}, two, 1200},
+		{"one that is equal speaks anew", []Sample{killed(0, 500), killed(halfLife, 500)}, two + time.Hour, 600},
+		{"a lesser one does not", []Sample{killed(0, 500), killed(halfLife, 400)}, two, 0},
+		{"and not while the greater one speaks", []Sample{killed(0, 500), killed(two-time.Second, 400)}, two - time.Second, 600},
+		{"a lesser one when the greater one falls silent", []Sample{killed(0, 500), killed(two, 400)}, two, 480},
+		{"a lesser one after that", []Sample{killed(0, 500), killed(two+time.Hour, 400)}, two + time.Hour, 480},
+	} {
+		target := &Target{}
+		for _, s := range tc.kills {
+			target.Add(s)
+		}
+		target.Add(Sample{At: monday.Add(tc.after), Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+		if got := target.Memory("app", 0); tc.want > 0 && got != tc.want*mebi {
+			t.Errorf("%s: memory is %v MiB, want %v", tc.reason, got/mebi, tc.want)
+		}
+		// Without what speaks, the lowest quantile of the histogram is the edge of the lowest bucket, and no whole number of MiB.
+		if got := target.Memory("app", 0) / mebi; tc.want == 0 && got == math.Trunc(got) {
+			t.Errorf("%s: a kill speaks still, for %v MiB", tc.reason, got)
+		}
+	}
+}
+
+// TestAKillWeighsAsManySamples: 400 of 1.2 * 500 MiB, in bucket 56, as 1.12^56 = 570 and 1.12^57 = 639.
+func TestAKillWeighsAsManySamples(t *testing.T) {
+	target := &Target{}
+	s := killed(0, 500)
+	s.OOMKills = 2
+	target.Add(s)
+	target.Add(sample(monday, 100, 1))
+	memory := target.containers[0].memory
+	if memory.weights[56] != 800 || memory.weights[40] != 1 || memory.Total() != 801 {
+		t.Errorf("600 MiB weigh %v, 100 MiB %v, all %v", memory.weights[56], memory.weights[40], memory.Total())
+	}
+}
+
+func TestALimitAloneTeachesNothing(t *testing.T) {
+	target := &Target{}
+	s := sample(monday, 100, 1)
+	s.MemoryLimit = 500 * mebi
+	target.Add(s)
+	if got := target.Memory("app", 1); !exactly(got, place(41)*mebi) {
+		t.Errorf("memory is %v MiB", got/mebi)
+	}
+}
+
+func TestSamplesWithoutPods(t *testing.T) {
+	target := &Target{}
+	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: 100 * mebi})
+	if !target.Newest().IsZero() || target.Span() != 0 {
+		t.Error("a sample without pods is one")
+	}
+	s := killed(0, 500)
+	s.CPU, s.Memory = 100, 100*mebi
+	target.Add(s)
+	if target.CPU("app", 1) != 0 || target.containers[0].memory.weights[40] != 0 || target.Demand("app").Last() != 0 {
+		t.Error("a kill without pods that are ready teaches usage")
+	}
+	if !target.Newest().Equal(monday) {
+		t.Error("a kill is no sample")
+	}
+}
+
+func TestZeroIsKnown(t *testing.T) {
+	target := &Target{}
+	target.Add(Sample{At: monday, Container: "app", Replicas: 1})
+	c := target.containers[0]
+	if c.cpu.weights[0] != 1 || c.memory.weights[0] != 1 || c.cpuHours[0].n != 1 || c.memoryHours[0].n != 1 {
+		t.Errorf("a pod that uses nothing teaches nothing: %v, %v", c.cpu.Total(), c.memory.Total())
+	}
+	if p := target.Demand("app").At(stepOf(monday)); p != (Point{Known: true}) {
+		t.Errorf("its demand is %+v", p)
+	}
+}
+
+// TestHoursKeepOneOfFiveMinutes of the clock.
+func TestHoursKeepOneOfFiveMinutes(t *testing.T) {
+	target := &Target{}
+	for i, seconds := range []int{10, 299, 300, 301, 599, 600, 899} {
+		s := sample(monday.Add(time.Duration(seconds)*time.Second), 100, 1)
+		target.Add(s)
+		want := uint16(unit * (1 + seconds/300))
+		c := target.containers[0]
+		if got := c.cpuHours[0]; got.n != 1 || got.weights[0] != want || got.buckets[0] != 40 {
+			t.Errorf("sample %d: CPU is %+v, want a weight of %d", i, got, want)
+		}
+		if got := c.memoryHours[0]; got.n != 1 || got.weights[0] != want || got.buckets[0] != 40 {
+			t.Errorf("sample %d: memory is %+v, want a weight of %d", i, got, want)
+		}
+	}
+}
+
+// TestTheWeightOfTheWhole: everything weighs six samples. An hour with six of 1000m, of twelve in all whose others are of 100m, has three
+// parts of the first in twelve of 100m, and nine of 1000m.
+func TestTheWeightOfTheWhole(t *testing.T) {
+	target := &Target{}
+	for i := range 6 {
+		target.Add(sample(monday.Add(time.Duration(i)*thin), 1000, 1))
+		target.Add(sample(monday.Add(time.Hour+time.Duration(i)*thin), 100, 1))
+	}
+	for q, want := range map[float64]float64{0.125: place(40.5), 0.25: place(41), 0.5: place(60 + 1.0/3), 1: place(61)} {
+		if got := target.HourDemand("app", 0, q); !exactly(got, want) {
+			t.Errorf("the quantile %v of the hour is %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestSpanAndNewest(t *testing.T) {
+	target := &Target{}
+	for _, seconds := range []int{0, 90, 30} {
+		target.Add(sample(monday.Add(time.Duration(seconds)*time.Second), 100, 1))
+	}
+	if target.Span() != 90*time.Second || target.Newest() != monday.Add(90*time.Second) {
+		t.Errorf("the span is %s until %s", target.Span(), target.Newest())
+	}
+}
+
+func TestResetForgetsOneContainer(t *testing.T) {
+	target := &Target{}
+	for _, name := range []string{"app", "proxy"} {
+		s := sample(monday, 100, 1)
+		s.Container = name
+		target.Add(s)
+	}
+	target.Reset("app")
+	if target.CPU("app", 1) != 0 || target.CPU("proxy", 1) == 0 {
+		t.Error("another one than app was forgotten")
+	}
+}
+
+// TestMergeIsAsIfAllHadBeenSeenHere: the larger kill counts for as long as it speaks, whichever history has it.
+func TestMergeIsAsIfAllHadBeenSeenHere(t *testing.T) {
+	of := func(kills ...Sample) *Target {
+		target := &Target{}
+		for _, s := range kills {
+			target.Add(s)
+		}
+		return target
+	}
+	great, little, later := killed(0, 500), killed(halfLife, 400), killed(3*halfLife, 400)
+	for name, tc := range map[string]struct{ a, b, both *Target }{
+		"a lesser one later":         {of(great), of(little), of(great, little)},
+		"a lesser one much later":    {of(great), of(later), of(great, later)},
+		"one kill":                   {of(great), of(), of(great)},
+		"none":                       {of(), of(), of()},
+		"an equal one later":         {of(great), of(killed(halfLife, 500)), of(great, killed(halfLife, 500))},
+		"two at the same instant":    {of(great), of(killed(0, 400)), of(great, killed(0, 400))},
+		"one that is greater, later": {of(little), of(killed(2*halfLife, 600)), of(little, killed(2*halfLife, 600))},
+	} {
+		for range 2 {
+			target := &Target{}
+			target.Merge(tc.a)
+			target.Merge(tc.b)
+			if target.first != tc.both.first || target.last != tc.both.last {
+				t.Errorf("%s: from %d to %d, want %d to %d", name, target.first, target.last, tc.both.first, tc.both.last)
+			}
+			if len(target.containers) > 0 && target.containers[0].kill != tc.both.containers[0].kill {
+				t.Errorf("%s: the kill is %+v, want %+v", name, target.containers[0].kill, tc.both.containers[0].kill)
+			}
+			tc.a, tc.b = tc.b, tc.a
+		}
+	}
+}
+
+func TestMergeStopsAtTheNumberOfContainers(t *testing.T) {
+	a, b := &Target{}, &Target{}
+	for i := range MaxContainers {
+		s := sample(monday, 100, 1)
+		s.Container = string(rune('a' + i))
+		a.Add(s)
+		s.Container = string(rune('A' + i))
+		b.Add(s)
+	}
+	a.Merge(b)
+	if len(a.Containers()) != MaxContainers || a.CPU("A", 1) != 0 {
+		t.Errorf("there are %v", a.Containers())
+	}
+}
