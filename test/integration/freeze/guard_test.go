@@ -250,18 +250,37 @@ spec:
 		}).Should(Succeed())
 	})
 
-	It("names who made it, whatever its author writes into the status first", func() {
-		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, patch")
+	It("names who made it, and nobody else writes that, whatever they may write of its status", func() {
+		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, update, patch, delete")
 		dave := as("dave", "release")
 		made := exception("")
+		made.SetFinalizers([]string{"example.com/keep"})
+		DeferCleanup(func() { Expect(patch(env.Client, made, `{"metadata":{"finalizers":null}}`)).To(Succeed()) })
 		Eventually(func() error { return dave.Create(ctx, made) }).Should(Succeed())
-		Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)))).To(Succeed())
-		Eventually(func(g Gomega) {
+		report := func(body string) error {
+			return dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)))
+		}
+		forged := MatchError(ContainSubstring("status.createdBy and status.createdAt are what Flyball has seen"))
+		forge := func() {
+			GinkgoHelper()
+			Expect(report(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
+			Expect(report(`{"status":{"createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
+			Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":{"createdBy":"ceo"}}]`)))).To(forged)
+		}
+		forge()
+		named := func(g Gomega) {
 			var e v1alpha1.FreezeException
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "fix"}, &e)).To(Succeed())
 			g.Expect(e.Status.CreatedBy).To(Equal("dave"))
 			g.Expect(e.Status.CreatedAt.UTC()).To(Equal(noon))
-		}).Should(Succeed())
+		}
+		Eventually(named).Should(Succeed())
+		forge()
+		Expect(report(`{"status":{"createdBy":null}}`)).To(forged)
+		Expect(report(`{"status":{"state":"Expired"}}`)).To(Succeed(), "the rest is told to nobody")
+		Expect(dave.Delete(ctx, made.DeepCopyObject().(client.Object))).To(Succeed())
+		forge()
+		named(Default)
 	})
 
 	It("is made with the verb on every policy that it names", func() {
