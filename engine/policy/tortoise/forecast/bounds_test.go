@@ -106,37 +106,3 @@ func TestWhatCameTwice(t *testing.T) {
 		t.Error("the values are not those of the steps from the first on")
 	}
 }
-
-// TestASpikeIsAboveWhatIsUsual: the forecast is 1 and the margin 0.5, so what came twice counts above 1.5.
-func TestASpikeIsAboveWhatIsUsual(t *testing.T) {
-	for twice, spike := range map[float64]bool{0.8: false, 1.4: false, 1.5: false, 1.6: true} {
-		m := at(flat(1, 20, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5), map[int]float64{35: twice, 25: twice})
-		want := 0.0
-		if spike {
-			want = math.Expm1(twice)
-		}
-		if got := m.Spike(45); !equal(got, want) {
-			t.Errorf("what came twice at %v is a spike of %v, want %v", twice, got, want)
-		}
-		if got, want := m.Upper(45, 0.9), math.Expm1(max(twice, 1.5)); !equal(got, want) {
-			t.Errorf("what came twice at %v makes the upper bound %v, want %v", twice, got, want)
-		}
-	}
-}
-
-// TestTheLevelMovesByThreeTenths of each deviation since the fit: from 2 to 3 by 0.3, and then by 0.3 * 0.7.
-func TestTheLevelMovesByThreeTenths(t *testing.T) {
-	seen := points{}
-	for range 20 {
-		seen = append(seen, math.Expm1(3))
-	}
-	seen[14] = math.NaN()
-	for until, want := range map[int64]float64{12: 2, 13: 2, 14: 2.3, 15: 2.3, 16: 2.51} {
-		m := flat(2, 1)
-		m.first, m.values = 10, make([]float64, 3)
-		m.Follow(seen, 5+until%2) // whatever it followed before
-		if m.Follow(seen, until); !equal(m.log(100), want) || !equal(m.Peak(100), math.Expm1(want)) {
-			t.Errorf("until step %d it is %v, want %v", until, m.log(100), want)
-		}
-	}
-}
