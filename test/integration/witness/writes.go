@@ -33,8 +33,8 @@ type writes struct {
 
 	mu  sync.Mutex
 	all []write
-	// rules counts the writes to Flyball's own objects, their statuses aside: a policy gets its finalizer when it comes, and loses it when
-	// it goes.
+	// rules counts the writes to policies, their statuses aside: one gets its finalizer when it comes, and loses it when it goes. An adapter
+	// gets its own at the first write to its kind, which decides nothing.
 	rules int
 }
 
@@ -76,7 +76,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		own := strings.HasPrefix(r.URL.Path, "/apis/"+v1alpha1.GroupVersion.Group+"/")
-		if own && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/status") {
+		if own && r.Method == http.MethodPatch && !strings.HasSuffix(r.URL.Path, "/status") && !strings.Contains(r.URL.Path, "/adapters/") {
 			w.mu.Lock()
 			w.rules++
 			w.mu.Unlock()

@@ -60,7 +60,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	} else {
 		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
 	}
-	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week")
+	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week. Its numbers come of other formulas: profile: Tortoise has those of the tool")
 	e.Note("changes of requests are roll-outs by the pod template here, one an hour at most and down by 20%% at most; there pods are changed as they are created. Environment variables (GOMAXPROCS, GOMEMLIMIT) are left alone here")
 	if spec.Get("targetRefs.horizontalPodAutoscalerName").Str == "" {
 		e.Note("it makes no autoscaler: the HorizontalPodAutoscaler %s is to be kept, and to be put into Git", madeAutoscaler(t))
