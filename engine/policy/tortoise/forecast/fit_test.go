@@ -77,7 +77,8 @@ func TestWeightsOfModels(t *testing.T) {
 	sum := 0.0
 	var want [modelCount]float64
 	for j, loss := range []float64{0.9 * older / (1 + older), 0.9 / (1 + older), 0.1} {
-		want[j] = 1 / math.Pow(loss+1e-4, 3)
+		much := loss + 1e-4
+		want[j] = 1 / (much * much * much)
 		sum += want[j]
 	}
 	for j := range want {
