@@ -93,7 +93,7 @@ func quantile(q float64, weight func(int) float64) float64 {
 }
 
 // merge adds another histogram, brought to the later of both instants.
-func (h *Histogram) merge(o *Histogram, halfLife time.Duration) {
+func (h *Histogram) merge(o *Histogram) {
 	if o.since == 0 {
 		return
 	}

@@ -222,8 +222,8 @@ func (t *Target) Merge(o *Target) {
 			continue
 		}
 		from := o.containers[i]
-		c.cpu.merge(&from.cpu, halfLife)
-		c.memory.merge(&from.memory, halfLife)
+		c.cpu.merge(&from.cpu)
+		c.memory.merge(&from.memory)
 		for h := range c.cpuHours {
 			c.cpuHours[h].merge(&from.cpuHours[h])
 		}
