@@ -77,8 +77,7 @@ func TestWeightsOfModels(t *testing.T) {
 	sum := 0.0
 	var want [modelCount]float64
 	for j, loss := range []float64{0.9 * older / (1 + older), 0.9 / (1 + older), 0.1} {
-		much := loss + 1e-4
-		want[j] = 1 / (much * much * much)
+		want[j] = math.Pow(loss+1e-4, -3)
 		sum += want[j]
 	}
 	for j := range want {
