@@ -326,6 +326,11 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Utilisation []Utilisation `json:"utilisation,omitempty"`
+	// Blind lists predicates, ANDed, that hold while an autoscaler cannot read its metrics, so that it does not scale.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Blind []Predicate `json:"blind,omitempty"`
 	// Governs is where the reference to another object is, whose replicas this object owns.
 	// +optional
 	Governs Path `json:"governs,omitempty"`

@@ -111,6 +111,13 @@ func (in *AdapterSpec) DeepCopyInto(out *AdapterSpec) {
 		*out = make([]Utilisation, len(*in))
 		copy(*out, *in)
 	}
+	if in.Blind != nil {
+		in, out := &in.Blind, &out.Blind
+		*out = make([]Predicate, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.GovernsKind != nil {
 		in, out := &in.GovernsKind, &out.GovernsKind
 		*out = new(KindRef)

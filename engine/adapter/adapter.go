@@ -39,6 +39,8 @@ type Adapter struct {
 	keepsAmounts bool
 	governs      *governs
 	ready        []predicate
+	// blind holds of autoscalers that cannot read their metrics.
+	blind []predicate
 	// annotate are the places where annotations go, by key; annotations is the map that they are in.
 	annotate    map[string]*slot
 	annotations path.Pointer

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,41 @@ func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	}
 	if r.Impact != v1alpha1.ImpactRollout || r.Actions != workload.ChangeRollOut {
 		t.Errorf("giving back is %s, %v", r.Impact, r.Actions.Names())
+	}
+}
+
+// TestBlindAutoscalers: one that cannot read its metrics is known where it is tuned, and nothing of that is kept elsewhere.
+func TestBlindAutoscalers(t *testing.T) {
+	const condition = `.status.conditions[?(@.type=="ScalingActive")]`
+	adapter := hpaYAML + `
+blind:
+- {path: '` + condition + `.status', op: Eq, value: "False"}
+- {path: '` + condition + `.reason', op: Ne, value: ScalingDisabled}
+`
+	tuned, plain := compiled(t, adapter, Keys{Amounts: true}), compiled(t, adapter, Keys{})
+	if tuned.ProjectionID() == plain.ProjectionID() || plain.ProjectionID() != compiled(t, hpaYAML, Keys{}).ProjectionID() {
+		t.Error("conditions are kept of autoscalers that nobody tunes")
+	}
+	for _, test := range []struct {
+		status string
+		want   bool
+	}{
+		{`{}`, false},
+		{`{"conditions":[{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}]}`, false},
+		{`{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"True","reason":"ValidMetricFound"}]}`, false},
+		{`{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric"}]}`, true},
+		{`{"conditions":[{"type":"ScalingActive","status":"False","reason":"ScalingDisabled"}]}`, false},
+	} {
+		raw := []byte(strings.Replace(string(object(`{"minReplicas":1,"maxReplicas":3}`)), `"spec":`, `"status":`+test.status+`,"spec":`, 1))
+		if got := tuned.Observe(projected(t, tuned, raw)).Blind; got != test.want {
+			t.Errorf("with the status %s it is blind: %t", test.status, got)
+		}
+		if plain.Observe(projected(t, plain, raw)).Blind {
+			t.Errorf("with the status %s it is blind where nobody asks", test.status)
+		}
+	}
+	if _, errs := Compile("x", specOf(t, strings.Replace(adapter, "governs: .spec.scaleTargetRef", "", 1)), Keys{}); !strings.Contains(errs.ToAggregate().Error(), "spec.blind") {
+		t.Errorf("a kind that governs nothing may be blind: %v", errs)
 	}
 }
 

@@ -38,6 +38,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.a.hold = c.variants(at.Child("hold"), facetHold, spec.Hold)
 	c.bounds(at.Child("bounds"), spec.Bounds)
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)
+	c.blind(at.Child("blind"), spec)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
 	c.resources(at.Child("resources"), spec)                          // behind all others: its default leaves their fields alone

@@ -240,6 +240,18 @@ type predicate struct {
 }
 
 // predicates compiles tests whose values are asked for in d.
+// blind compiles what says that an autoscaler cannot read its metrics. It is kept of objects only where somebody tunes them.
+func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if len(spec.Blind) > 0 && spec.Governs == "" {
+		c.errs = append(c.errs, field.Forbidden(at, "needs governs: only an autoscaler can be blind"))
+	}
+	if !c.keys.Amounts {
+		c.predicates(at, spec.Blind, drafts{})
+		return
+	}
+	c.a.blind = c.predicates(at, spec.Blind, c.d)
+}
+
 func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate, d drafts) []predicate {
 	var all []predicate
 	for i, spec := range specs {

@@ -42,6 +42,7 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 		o.Bounds.Max, _ = v.bound(a.max)
 	}
 	o.Allocations, o.Utilisation = v.observeAmounts()
+	o.Blind = len(a.blind) > 0 && v.all(a.blind, v.original)
 	return o
 }
 

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -59,7 +61,8 @@ type Guarded struct {
 }
 
 // Guard checks Flyball's own freeze kinds and guards them: while a freeze is active, whoever deletes or weakens it, or edits
-// the adapter by which it judges, needs the verb override on it; whoever makes or edits an exception needs the verb except.
+// the adapter by which it judges, needs the verb override on it; whoever makes or edits an exception needs the verb except. Who made
+// one is Flyball's to say.
 type Guard struct {
 	Freezes Freezes
 	Rights  AccessReviewer
@@ -67,6 +70,8 @@ type Guard struct {
 	Clock   clock.PassiveClock
 	// Exempt are the namespaces that are never judged.
 	Exempt []string
+	// Account is the user that Flyball writes as.
+	Account string
 	// Note is told of what was let through because of a right, but of no dry run. It must be quick. It may be nil.
 	Note func(Guarded)
 }
@@ -77,7 +82,7 @@ func (g *Guard) Kinds() []Kind {
 	for kind, resource := range FreezeResources() {
 		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Operations: registration.EveryWrite}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
-			k.Validator, k.Operations = ValidatorFunc(g.exception), nil
+			k.Validator, k.Operations, k.Creator = ValidatorFunc(g.exception), nil, true
 		}
 		kinds = append(kinds, k)
 	}
@@ -169,6 +174,9 @@ func (g *Guard) note(req Request, done Guarded) {
 
 // exception validates a freeze exception and guards it.
 func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
+	if req.Subresource != "" {
+		return nil, nil, g.creator(req)
+	}
 	_, compiled, errs := freeze.CompileObject(req.New, g.Context)
 	if len(errs) > 0 || req.Operation == admissionv1.Update && !req.SpecChanged {
 		return nil, errs, nil
@@ -188,6 +196,21 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 	g.note(req, Guarded{Verb: VerbExcept, Policy: compiled.ID(), UID: string(object.GetUID()), User: req.User.Username,
 		What: strings.ToLower(string(req.Operation)), At: g.Clock.Now()})
 	return warnings, nil, nil
+}
+
+// creator refuses to say otherwise who made an exception: only Flyball has seen that.
+func (g *Guard) creator(req Request) error {
+	old, oldOK := req.Old.(policy.Object)
+	edited, editedOK := req.New.(policy.Object)
+	if !oldOK || !editedOK {
+		return fmt.Errorf("%T and %T are not both exceptions", req.Old, req.New)
+	}
+	before, after := freeze.ExceptionStatusOf(old), freeze.ExceptionStatusOf(edited)
+	if req.User.Username == g.Account || before.CreatedBy == after.CreatedBy && before.CreatedAt.Equal(after.CreatedAt) {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, req.Name,
+		errors.New("status.createdBy and status.createdAt are what Flyball has seen; nobody else writes them"))
 }
 
 // lacking says what the user may not make an exception from; empty: nothing. They hold the verb except on the exception itself,

@@ -248,6 +248,7 @@ func TestConfigurationOfService(t *testing.T) {
 		{Kind: "Schedule", Resource: "schedules"},
 		{Kind: "Adapter", Resource: "adapters"},
 		{Kind: "ChangeFreeze", Resource: "changefreezes", Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}},
+		{Kind: "FreezeException", Resource: "freezeexceptions", Creator: true},
 	}
 	endpoint := registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
 	got := registration.Configuration("flyball", endpoint, admit.Registered(kinds), []byte("CA")).Webhooks[0]
@@ -263,8 +264,9 @@ func TestConfigurationOfService(t *testing.T) {
 		}}
 	}
 	wantRules := []admissionregistrationv1.RuleWithOperations{
-		rule([]string{"adapters", "schedules"}, "CREATE", "UPDATE"),
+		rule([]string{"adapters", "freezeexceptions", "schedules"}, "CREATE", "UPDATE"),
 		rule([]string{"changefreezes"}, "CREATE", "UPDATE", "DELETE"),
+		rule([]string{"freezeexceptions/status"}, "UPDATE"),
 	}
 	if diff := cmp.Diff(wantRules, got.Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

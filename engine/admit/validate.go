@@ -33,6 +33,8 @@ type Request struct {
 	Namespace, Name string
 	// Old is nil for CREATE, New for DELETE. They are of the Go type of the kind, for example *v1alpha1.Adapter.
 	Old, New runtime.Object
+	// Subresource is status where that is written; empty: the object itself.
+	Subresource string
 	// SpecChanged is false for an update that leaves the spec as it is.
 	SpecChanged bool
 	// User asks.
@@ -64,13 +66,15 @@ type Kind struct {
 	Validator      Validator
 	// Operations that the validator sees; empty: CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
+	// Creator says that the status has who made the object; the validator sees changes of that.
+	Creator bool
 }
 
 // Registered are kinds as API servers are told of them.
 func Registered(kinds []Kind) []registration.Kind {
 	list := make([]registration.Kind, len(kinds))
 	for i, k := range kinds {
-		list[i] = registration.Kind{Resource: k.Resource, Operations: k.Operations}
+		list[i] = registration.Kind{Resource: k.Resource, Operations: k.Operations, Creator: k.Creator}
 	}
 	return list
 }
@@ -102,7 +106,7 @@ func (h *ownKinds) Handle(ctx context.Context, review admission.Request) admissi
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	if req.Operation == admissionv1.Update && !req.SpecChanged && isDeleting(req.New) {
+	if req.Operation == admissionv1.Update && !req.SpecChanged && isDeleting(req.New) && req.Subresource == "" {
 		return admission.Allowed("")
 	}
 	warnings, errs, err := validator.Validate(ctx, req)
@@ -120,12 +124,13 @@ func (h *ownKinds) Handle(ctx context.Context, review admission.Request) admissi
 
 func (h *ownKinds) request(review admission.Request) (Request, error) {
 	req := Request{
-		Operation: review.Operation,
-		Kind:      schema.GroupVersionKind(review.Kind),
-		Namespace: review.Namespace,
-		Name:      review.Name,
-		User:      review.UserInfo,
-		DryRun:    review.DryRun != nil && *review.DryRun,
+		Operation:   review.Operation,
+		Kind:        schema.GroupVersionKind(review.Kind),
+		Namespace:   review.Namespace,
+		Name:        review.Name,
+		Subresource: review.SubResource,
+		User:        review.UserInfo,
+		DryRun:      review.DryRun != nil && *review.DryRun,
 	}
 	var err error
 	if req.Old, err = h.decode(req.Kind, review.OldObject); err != nil {

@@ -150,8 +150,10 @@ func TestABatchThatIsOpenAlready(t *testing.T) {
 // What is yielded can be stopped at once, and nothing more is made.
 func TestWritesStop(t *testing.T) {
 	n := 0
-	for range decide.Writes(memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""), worldtest.Deployment("b", 3, "")), noon, noon.Add(48*time.Hour)) {
-		n++
+	for _, err := range decide.Writes(memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""), worldtest.Deployment("b", 3, "")), noon, noon.Add(48*time.Hour)) {
+		if n++; err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if n != 1 {

@@ -16,16 +16,18 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// writes is an API server that takes every write and tells of each.
+// writes is an API server that takes every write, keeps its annotations, and tells of each.
 type writes chan string
 
 func (c writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	name := path.Base(r.URL.Path)
-	err := json.NewEncoder(w).Encode(&metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}, ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "8"},
-	})
-	if err != nil {
+	kept := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}}
+	if err := json.NewDecoder(r.Body).Decode(&kept); err != nil {
+		panic(err)
+	}
+	kept.Name, kept.ResourceVersion = name, "8"
+	if err := json.NewEncoder(w).Encode(&kept); err != nil {
 		panic(err)
 	}
 	c <- name

@@ -1,14 +1,12 @@
 package tuning
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -35,6 +33,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	l.markApplied(ref, p.ID, &st)
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
+	l.announceChanges(ref, p, x, st, now)
 	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
 		return
 	}
@@ -43,21 +42,9 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		l.opts.Log.V(1).Info("the recommendation will be written again", "target", ref.String(), "reason", err.Error())
 		return
 	}
-	l.announce(ref, p, x, st)
+	l.announcePhase(ref, p, x, st)
 	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true}
 	x.found.Report = st
-}
-
-// announce sends an event on a change of phase.
-func (l *Loop) announce(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
-	if x.phase == st.Phase || x.phase == "" || l.opts.Recorder == nil {
-		return
-	}
-	kind := corev1.EventTypeNormal
-	if st.Phase == "Emergency" {
-		kind = corev1.EventTypeWarning
-	}
-	l.opts.Recorder.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase, cmp.Or(st.PhaseReason, "no reason"))
 }
 
 // numbersOf is what is told at once where it changes.

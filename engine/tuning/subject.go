@@ -36,6 +36,7 @@ type subject struct {
 	// kept is when the last checkpoint was written.
 	kept time.Time
 	reported
+	announced announced
 }
 
 const (
@@ -107,6 +108,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			continue
 		}
 		is := gk.Adapter.Observe(governor)
+		seen.Stuck = is.Blind
 		seen.Governor = &policy.SeenGovernor{Ref: g, Bounds: is.Bounds, Utilisation: is.Utilisation}
 		break
 	}
@@ -133,12 +135,20 @@ func (x *subject) started(f *fleet.Fleet) (took []time.Duration) {
 	return took
 }
 
-// sum adds up what a container uses in several pods.
+// sum adds up what a container uses in several pods: CPU of so many of them, and the largest memory, negative where none is known.
 type sum struct {
-	cpu, memory     float64
-	pods, kills     int
-	limit           int64
-	young, measured bool
+	cpu, memory float64
+	pods, kills int
+	limit       int64
+	young       bool
+}
+
+// add adds what the container uses in one pod. What is not known of that counts for nothing.
+func (s *sum) add(c usage.Container) {
+	s.memory = max(s.memory, c.MemoryBytes)
+	if c.MilliCPU >= 0 {
+		s.cpu, s.pods = s.cpu+c.MilliCPU, s.pods+1
+	}
 }
 
 // samples makes of a measurement what a mind learns from. It is empty where nothing was measured since the last one. A pod counts once it
@@ -168,8 +178,8 @@ func (x *subject) samples(at, now time.Time, f *fleet.Fleet, measured map[types.
 		}
 		for _, c := range m.Containers {
 			s := of(sums, c.Name)
-			s.cpu, s.memory, s.pods = s.cpu+c.MilliCPU, max(s.memory, c.MemoryBytes), s.pods+1
-			s.measured, s.young = true, !anySettled
+			s.add(c)
+			s.young = !anySettled
 		}
 	}
 	x.stamps, x.killed = stamps, newest
@@ -178,7 +188,7 @@ func (x *subject) samples(at, now time.Time, f *fleet.Fleet, measured map[types.
 
 func of(sums map[string]*sum, name string) *sum {
 	if sums[name] == nil {
-		sums[name] = &sum{}
+		sums[name] = &sum{memory: -1}
 	}
 	return sums[name]
 }
@@ -189,8 +199,11 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sa
 	for _, name := range sortedKeys(sums) {
 		s := sums[name]
 		sample := policy.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
-		if fresh && s.measured {
-			sample.CPU, sample.Memory, sample.Replicas = s.cpu/float64(s.pods), s.memory, ready
+		if fresh && (s.pods > 0 || s.memory >= 0) {
+			sample.Memory, sample.Replicas = s.memory, ready
+		}
+		if fresh && s.pods > 0 {
+			sample.CPU = s.cpu / float64(s.pods)
 		}
 		if sample.Replicas > 0 || sample.OOMKills > 0 {
 			all = append(all, sample)

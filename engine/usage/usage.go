@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -25,9 +26,9 @@ type Pod struct {
 // Container is what one container uses.
 type Container struct {
 	Name string
-	// MilliCPU is the mean over the window of the measurement, in thousandths of a core.
+	// MilliCPU is the mean over the window of the measurement, in thousandths of a core. Negative: the server does not say.
 	MilliCPU float64
-	// MemoryBytes is the working set.
+	// MemoryBytes is the working set. Negative: the server does not say.
 	MemoryBytes float64
 }
 
@@ -88,10 +89,18 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 		item := &all.Items[i]
 		pod := Pod{Stamp: item.Timestamp, Containers: make([]Container, 0, len(item.Containers))}
 		for _, c := range item.Containers {
-			cpu, memory := c.Usage["cpu"], c.Usage["memory"]
-			pod.Containers = append(pod.Containers, Container{Name: c.Name, MilliCPU: 1000 * cpu.AsApproximateFloat64(), MemoryBytes: memory.AsApproximateFloat64()})
+			pod.Containers = append(pod.Containers, Container{Name: c.Name, MilliCPU: amount(c.Usage, "cpu", 1000), MemoryBytes: amount(c.Usage, "memory", 1)})
 		}
 		pods[types.NamespacedName{Namespace: item.Metadata.Namespace, Name: item.Metadata.Name}] = pod
 	}
 	return pods, nil
+}
+
+// amount gives a resource in a unit of which so many make one; -1 where the server does not say, or says nonsense.
+func amount(used map[string]resource.Quantity, of string, units float64) float64 {
+	q, said := used[of]
+	if n := q.AsApproximateFloat64(); said && n >= 0 && !math.IsInf(n, 0) {
+		return units * n
+	}
+	return -1
 }

@@ -245,6 +245,8 @@ type Observed struct {
 	// amounts selects the kind.
 	Allocations Allocations
 	Utilisation []Utilisation
+	// Blind is true while an autoscaler cannot read its metrics. It is known where its targets are.
+	Blind bool
 	// CanSuspend is true when a suspend variant of the adapter fits the object.
 	CanSuspend bool
 	// CanHold is true when a hold variant of the adapter fits the object.

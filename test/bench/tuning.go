@@ -8,27 +8,45 @@ import (
 	"runtime"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	policytortoise "flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
 // usageTargets is how many targets are kept in memory, each of two containers with as much history as they can have.
 const usageTargets = 2000
 
-// usageHeap measures what is kept of the usage of targets.
+// usageHeap measures what is kept of targets that are tuned: what was learnt, the forecasts, and what was found last.
 func (b *bench) usageHeap(context.Context) error {
-	history := fullHistory().Marshal()
+	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
+	if len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	full, err := tuner.NewMind(nil)
+	if err != nil {
+		return err
+	}
+	end := fill(full)
+	history := full.Keep()
+	type tuned struct {
+		mind  policy.Mind
+		found policy.Found
+	}
 	before := heapInUse()
-	all := make([]*usage.Target, usageTargets)
+	all := make([]tuned, usageTargets)
 	for i := range all {
-		var err error
-		if all[i], err = usage.Unmarshal(history); err != nil {
+		if all[i].mind, err = tuner.NewMind(history); err != nil {
 			return err
+		}
+		for minute := range 3 { // until it is working, and has all to report
+			all[i].found = all[i].mind.Decide(filled(end.Add(time.Duration(minute) * time.Minute)))
 		}
 	}
 	used := heapInUse() - before
 	runtime.KeepAlive(all)
-	b.report.say("a history of two containers is %d bytes in a checkpoint", len(history))
+	b.report.say("%s of two containers: %d bytes in a checkpoint, phase %s", workload.Count(usageTargets, "target"), len(history), all[0].found.Report.Phase)
 	b.report.figure("usage_heap_mb_2000", used/1e6, "MB")
 	b.report.figure("usage_checkpoint_bytes", float64(len(history)), "bytes")
 	return nil
@@ -42,16 +60,33 @@ func heapInUse() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fullHistory has five weeks of samples that fill every bucket there is.
-func fullHistory() *usage.Target {
-	r, t := rand.New(rand.NewPCG(1, 2)), &usage.Target{}
-	start := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
-	for i := range 5 * 7 * 24 * 12 {
+// fill shows a mind five weeks of samples that fill every bucket there is, and gives the last instant.
+func fill(m policy.Mind) time.Time {
+	r := rand.New(rand.NewPCG(1, 2))
+	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
+	for range 5 * 7 * 24 * 12 {
 		for _, name := range []string{"app", "proxy"} {
-			t.Add(usage.Sample{At: start.Add(time.Duration(i) * 5 * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 + r.IntN(9)})
+			m.Observe(policy.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 + r.IntN(9)})
 		}
+		at = at.Add(5 * time.Minute)
 	}
-	return t
+	return at
+}
+
+// filled is the workload that fill is of.
+func filled(at time.Time) policy.Seen {
+	low, top := int64(3), int64(20)
+	return policy.Seen{
+		Now: at, Replicas: 5, Ready: 5,
+		Own: workload.Allocations{
+			{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
+			{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}},
+		},
+		Governor: &policy.SeenGovernor{
+			Ref: workload.Ref{Namespace: "shop", Name: "web"}, Bounds: workload.Bounds{Min: &low, Max: &top},
+			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}},
+		},
+	}
 }
 
 // quickDays and quickSeeds are the size of the offline benchmark of tuning here; make bench-tortoise runs all of it.

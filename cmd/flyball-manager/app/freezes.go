@@ -78,7 +78,7 @@ func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
 		Freezes: j.world, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
-		Context: freeze.Context{Scope: j.world.Scope()}, Exempt: j.exempt(), Note: j.notes.Guarded,
+		Context: freeze.Context{Scope: j.world.Scope()}, Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)
 	for i := range kinds {

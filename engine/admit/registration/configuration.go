@@ -15,7 +15,13 @@ const webhookName = "validate.v1alpha1.flyball.dev"
 
 // passFinalizers keeps the webhook out of what only removes a finalizer from a deleted object, so that this works even
 // where no replica runs any more.
-const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec"
+const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " + ofStatus
+
+// ofStatus says that a status is written; passStatus keeps the webhook out of one that says the same of who made the object.
+const (
+	ofStatus   = "request.?subResource.orValue('') != ''"
+	passStatus = "!(" + ofStatus + ") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
+)
 
 // passAdapterMetadata keeps the webhook out of edits of an Adapter that leave its spec as it is, so that Flyball can put its
 // finalizer on one, without which it writes nothing, even where no replica answers. Nothing else of an Adapter means anything:
@@ -28,6 +34,8 @@ type Kind struct {
 	Resource string
 	// Operations are sent; empty: CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
+	// Creator says that the status has who made the object, and that changes of that are sent.
+	Creator bool
 }
 
 func (k Kind) operations() []admissionregistrationv1.OperationType {
@@ -38,7 +46,7 @@ func (k Kind) operations() []admissionregistrationv1.OperationType {
 }
 
 // Configuration makes the ValidatingWebhookConfiguration of Flyball's own kinds. They are refused while no replica
-// answers; status and other subresources are not sent. Every field that the API server would fill in is given.
+// answers. Of a status only who made the object is sent, where the kind has that; other subresources are not. Every field that the API server would fill in is given.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
@@ -56,6 +64,7 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 			MatchConditions: []admissionregistrationv1.MatchCondition{
 				{Name: "pass-finalizer-removal", Expression: passFinalizers},
 				{Name: "pass-adapter-metadata", Expression: passAdapterMetadata},
+				{Name: "pass-mere-status", Expression: passStatus},
 			},
 		}},
 	}
@@ -65,7 +74,13 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 	byOperations := map[string]int{}
 	var list []admissionregistrationv1.RuleWithOperations
-	for _, k := range slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Resource, b.Resource) }) {
+	sorted := slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Resource, b.Resource) })
+	for _, k := range slices.Clone(sorted) {
+		if k.Creator {
+			sorted = append(sorted, Kind{Resource: k.Resource + "/status", Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update}})
+		}
+	}
+	for _, k := range sorted {
 		operations := k.operations()
 		key := ""
 		for _, o := range operations {

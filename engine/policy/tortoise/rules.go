@@ -26,10 +26,10 @@ const (
 
 // rules are compiled rules, with all defaults.
 type rules struct {
-	mode       v1alpha1.TortoiseMode
-	profile    optimize.Profile
+	mode    v1alpha1.TortoiseMode
+	profile optimize.Profile
 	// formulas says that the profile is Tortoise.
-	formulas bool
+	formulas   bool
 	guard      optimize.Guard
 	cooldown   time.Duration
 	priority   int32

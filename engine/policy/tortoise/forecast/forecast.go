@@ -59,8 +59,6 @@ type Model struct {
 	residuals []weighted
 	total     float64
 	known     int
-	// level is by how much demand was off the ensemble since the fit.
-	level float64
 }
 
 // weighted is a residual; sum is its weight and that of all that are smaller.
@@ -128,12 +126,10 @@ func (m *Model) Known() int { return m.known }
 
 // Seasonal says whether a day, or a week, of history is there.
 func (m *Model) Seasonal() (day, week bool) {
-	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day && m.season > 0
+	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day
 }
 
-// log gives the point forecast of a step as a logarithm.
-func (m *Model) log(step int64) float64 { return m.pattern(step) + m.level }
-
+// pattern gives the point forecast of a step as a logarithm.
 func (m *Model) pattern(step int64) float64 {
 	sum := 0.0
 	for i, f := range m.ahead {
@@ -142,28 +138,12 @@ func (m *Model) pattern(step int64) float64 {
 	return sum
 }
 
-// follow is the share of a new deviation that moves the level.
-const follow = 0.3
-
-// Follow moves the level by what was seen since the fit, up to a step and without that step. It may be called again for later steps.
-func (m *Model) Follow(s Series, until int64) {
-	if m.known == 0 {
-		return
-	}
-	m.level = 0
-	for step := m.first + int64(len(m.values)); step < until; step++ {
-		if v, ok := s.Peak(step); ok {
-			m.level += follow * (math.Log1p(v) - m.pattern(step) - m.level)
-		}
-	}
-}
-
 // Peak gives the forecast of the peak in a step, in milli-CPU; zero where nothing is known.
 func (m *Model) Peak(step int64) float64 {
 	if m.known == 0 {
 		return 0
 	}
-	return math.Expm1(m.log(step))
+	return math.Expm1(m.pattern(step))
 }
 
 // Upper gives what the peak in a step is not above, in a share q of all cases, in milli-CPU: the conformal quantile of what the
@@ -172,21 +152,12 @@ func (m *Model) Upper(step int64, q float64) float64 {
 	if m.known == 0 {
 		return 0
 	}
-	upper := m.log(step) + m.margin(q)
+	upper := m.pattern(step) + m.margin(q)
 	return math.Expm1(max(upper, m.twice(step)))
 }
 
-// Spike says what demand in a step will be where it was far above the usual twice: more than in all but two of a hundred steps. Zero: it
-// was not.
-func (m *Model) Spike(step int64) float64 {
-	if m.known == 0 {
-		return 0
-	}
-	if twice := m.twice(step); twice > m.log(step)+m.margin(0.98) {
-		return math.Expm1(twice)
-	}
-	return 0
-}
+// usualSteps is the share of steps that no spike is in.
+const usualSteps = 0.98
 
 // Margin gives by what factor the upper bound is over the forecast.
 func (m *Model) Margin(q float64) float64 { return math.Exp(m.margin(q)) }
@@ -224,27 +195,17 @@ func (m *Model) Best(price float64) float64 {
 // twice gives the second largest of what the same step had in past seasons, lowered by nothing: what came twice comes again. It is
 // minus infinity where there were not two.
 func (m *Model) twice(step int64) float64 {
-	if m.season == 0 {
-		return math.Inf(-1)
-	}
-	first, second := math.Inf(-1), math.Inf(-1)
-	seen := 0
-	for back := int64(1); back <= 3; back++ {
-		v := m.at(step - back*int64(m.season))
-		if math.IsNaN(v) {
-			continue
-		}
-		seen++
-		if v > first {
-			first, second = v, first
-		} else {
-			second = max(second, v)
+	had := make([]float64, 0, 3)
+	for back := range int64(cap(had)) {
+		if v := m.at(step - (back+1)*int64(m.season)); !math.IsNaN(v) {
+			had = append(had, v)
 		}
 	}
-	if seen < 2 {
+	if len(had) < 2 {
 		return math.Inf(-1)
 	}
-	return second
+	slices.Sort(had)
+	return had[len(had)-2]
 }
 
 // at gives a known value, or NaN.
@@ -310,10 +271,7 @@ func (m *Model) weigh() {
 
 // Pinball is the loss of a forecast of a quantile: q for each unit too low, 1-q for each too high.
 func Pinball(actual, forecast, q float64) float64 {
-	if d := actual - forecast; d >= 0 {
-		return q * d
-	}
-	return (1 - q) * (forecast - actual)
+	return max(q*(actual-forecast), (q-1)*(actual-forecast))
 }
 
 // median of what is known among values; NaN where there is nothing.

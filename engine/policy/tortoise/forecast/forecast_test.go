@@ -128,17 +128,56 @@ func TestTheLevelFollows(t *testing.T) {
 	for i := 20 * day; i < len(p); i++ {
 		p[i] *= 1.5
 	}
-	before := m.Peak(20*day + 12)
-	m.Follow(p, 20*day+12)
-	if after := m.Peak(20*day + 12); after < 1.4*before {
+	o := m.Outlook(0.9, 36)
+	before := o.Peak(20*day + 12)
+	o.Follow(p, 20*day+12)
+	if after := o.Peak(20*day + 12); after < 1.4*before {
 		t.Errorf("two hours after a step of 1.5 it is %.2f times as high", after/before)
+	}
+}
+
+// TestAnOutlookIsItsModel for an hour before, a season after and as many steps more; beyond that it repeats the season.
+func TestAnOutlookIsItsModel(t *testing.T) {
+	for _, days := range []int{3, 21} {
+		p := load(days, 0.1, func(step int, v float64) float64 {
+			if step%day == 72 {
+				return 10 * v
+			}
+			return v
+		})
+		end := int64(len(p))
+		m := Fit(p, end, Default())
+		q := m.Best(1.75)
+		o := m.Outlook(q, 36)
+		season := int64(day)
+		if _, week := o.Seasonal(); week {
+			season *= 7
+		}
+		spikes := 0
+		for step := end - 6; step < end+season+36; step++ {
+			for _, v := range [][2]float64{{o.Peak(step), m.Peak(step)}, {o.Upper(step), m.Upper(step, q)}} {
+				if math.Abs(v[0]/v[1]-1) > 1e-5 {
+					t.Fatalf("after %d days step %d is %v, and %v by the model", days, step-end, v[0], v[1])
+				}
+			}
+			if o.Spike(step) > 0 {
+				spikes++
+			}
+		}
+		if last := end + season + 35; o.Peak(last+1) != o.Peak(last+1-season) || o.Peak(last+5*season) != o.Peak(last) || o.Upper(end-100) != o.Upper(end-6) {
+			t.Errorf("after %d days it does not repeat", days)
+		}
+		if days == 21 && spikes == 0 {
+			t.Error("what comes every noon is no spike")
+		}
 	}
 }
 
 func TestNothingIsKnown(t *testing.T) {
 	m := Fit(points{}, 100, Default())
-	m.Follow(points{}, 100)
-	if m.Known() != 0 || m.Peak(100) != 0 || m.Upper(100, 0.9) != 0 || m.Spike(100) != 0 {
+	o := m.Outlook(0.9, 36)
+	o.Follow(points{}, 100)
+	if m.Known() != 0 || m.Peak(100) != 0 || m.Upper(100, 0.9) != 0 || o.Peak(100) != 0 || o.Upper(100) != 0 || o.Spike(100) != 0 {
 		t.Error("something is known")
 	}
 	m = Fit(points{100, math.NaN(), 120}, 3, Default())

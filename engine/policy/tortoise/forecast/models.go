@@ -83,7 +83,7 @@ func (m *Model) holtWinters() ([]float64, func(step int64) float64) {
 	for i := range season {
 		season[i] = math.NaN()
 	}
-	index := func(i int) int { return int(((m.first+int64(i))%int64(m.season) + int64(m.season)) % int64(m.season)) }
+	index := func(i int) int { return (i%m.season + m.season) % m.season }
 	part := func(i int) float64 {
 		for back := 0; back < m.season; back += m.cfg.Day {
 			if s := season[index(i-back)]; !math.IsNaN(s) {

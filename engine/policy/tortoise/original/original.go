@@ -59,7 +59,7 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 		if s.At.After(t.newest) {
 			t.newest = s.At
 		}
-		t.vpa.Observe(s)
+		t.vpa.Observe(s.Finite())
 	}
 }
 

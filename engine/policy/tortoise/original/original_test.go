@@ -185,15 +185,15 @@ func TestWhatTheSpecSays(t *testing.T) {
 // TestAnOwnersEditWaits: after it, requests go down only when the cooldown is over.
 func TestAnOwnersEditWaits(t *testing.T) {
 	k := original.New()
-	r, o := live(k, spec, sunday, 3*time.Hour, nil)
+	_, o := live(k, spec, sunday, 3*time.Hour, nil)
 	edited := sunday.Add(3 * time.Hour).Add(time.Minute)
 	o.Now, o.Changed, o.Setting = edited, true, tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}
-	if r = k.Decide(spec, o); !cmp.Equal(r.Setting.Requests, own) {
+	if r := k.Decide(spec, o); !cmp.Equal(r.Setting.Requests, own) {
 		t.Errorf("at once it takes away: %v", r.Setting.Requests)
 	}
 	o.Now, o.Changed = edited.Add(time.Hour), false
 	k.Observe(samples(o.Now)...)
-	if r = k.Decide(spec, o); r.Setting.Requests["app"].Memory >= 1<<30 {
+	if r := k.Decide(spec, o); r.Setting.Requests["app"].Memory >= 1<<30 {
 		t.Errorf("after an hour it is %v", r.Setting.Requests)
 	}
 }

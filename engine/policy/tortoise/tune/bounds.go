@@ -63,11 +63,11 @@ const (
 
 // upper is what demand is not above from now until a pod that is started now serves, in milli-CPU.
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
-	step, q := stepOf(o.Now), t.quantile
-	upper := t.model.Upper(step, q)
+	step := stepOf(o.Now)
+	upper := t.model.Upper(step)
 	ahead := stepOf(o.Now.Add(t.State.Lead))
 	if ahead != step {
-		upper = max(upper, t.model.Upper(ahead, q))
+		upper = max(upper, t.model.Upper(ahead))
 	}
 	if factor, ok := t.State.Nowcast.Upper(minuteOf(o.Now), spec.Profile.Violation); ok {
 		upper = max(t.model.Peak(step), t.model.Peak(ahead)) * factor
@@ -112,7 +112,7 @@ func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	first := stepOf(now) / stepsPerHour * stepsPerHour
 	for i := range all {
 		for k := range stepsPerHour {
-			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k, t.quantile), max(request, 1), spec.Profile, spec.Bounds)
+			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k), max(request, 1), spec.Profile, spec.Bounds)
 			all[i] = max(all[i], n)
 		}
 	}

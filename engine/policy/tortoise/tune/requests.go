@@ -34,7 +34,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 		season *= 7
 	}
 	for step := stepOf(o.Now); step < stepOf(o.Now)+season; step++ {
-		in.Upper = append(in.Upper, t.model.Upper(step, t.quantile))
+		in.Upper = append(in.Upper, t.model.Upper(step))
 		in.Expected = append(in.Expected, t.model.Peak(step))
 	}
 	c := optimize.Choose(in)

@@ -135,7 +135,7 @@ type Tuner struct {
 	Usage *usage.Target
 	State State
 
-	model  *forecast.Model
+	model  *forecast.Outlook
 	fitted int64 // hour
 	// young says that there is no season yet at the last six hours.
 	young bool
@@ -256,15 +256,16 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 }
 
 func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
-	t.model = forecast.Fit(peaks{series}, until, forecast.Default())
-	t.quantile = t.model.Best(spec.Profile.Violation)
+	fitted := forecast.Fit(peaks{series}, until, forecast.Default())
+	t.quantile = fitted.Best(spec.Profile.Violation)
+	t.model = fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour))
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
 		t.shares[name] = t.share(spec, name, until)
 	}
 }
 
-func seasonal(m *forecast.Model) bool {
+func seasonal(m *forecast.Outlook) bool {
 	day, _ := m.Seasonal()
 	return day
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // version is the first byte of what Marshal gives. A version that is not known is refused: the history begins anew.
-const version = 1
+const version = 2
 
 // MaxBytes is what Marshal gives at most for a target of two containers.
 const MaxBytes = 64 << 10
@@ -25,7 +25,6 @@ func (t *Target) Marshal() []byte {
 		w.histogram(&c.cpu)
 		w.histogram(&c.memory)
 		w.slots(&c.cpuHours)
-		w.slots(&c.memoryHours)
 		w.series(&c.demand)
 		w.int(c.thinned, c.kill.at)
 		w.float(c.kill.wanted)
@@ -139,7 +138,6 @@ func Unmarshal(data []byte) (*Target, error) {
 		r.histogram(&c.cpu)
 		r.histogram(&c.memory)
 		r.slots(&c.cpuHours)
-		r.slots(&c.memoryHours)
 		r.series(&c.demand)
 		c.thinned, c.kill.at, c.kill.wanted = r.int(), r.int(), r.float()
 		if t.named(name, false) != nil {

@@ -92,8 +92,8 @@ func quantile(q float64, weight func(int) float64) float64 {
 	return edge(last + 1)
 }
 
-// merge adds another histogram, brought to the later of both instants.
-func (h *Histogram) merge(o *Histogram, halfLife time.Duration) {
+// merge adds another histogram that halves by halfLife, brought to the later of both instants.
+func (h *Histogram) merge(o *Histogram) {
 	if o.since == 0 {
 		return
 	}

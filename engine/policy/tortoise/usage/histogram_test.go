@@ -60,8 +60,8 @@ func TestMergeBringsBothToOneInstant(t *testing.T) {
 	older.Add(1000, 100, monday, halfLife)
 	newer.Add(100, 60, monday.Add(halfLife), halfLife)
 	into, back := newer, older
-	into.merge(&older, halfLife)
-	back.merge(&newer, halfLife)
+	into.merge(&older)
+	back.merge(&newer)
 	for name, h := range map[string]Histogram{"the newer one": into, "the older one": back} {
 		if h.weights[40] != 60 || h.weights[60] != 50 || !exactly(h.Total(), 110) || h.since != newer.since {
 			t.Errorf("merged into %s, 100 weighs %v and 1000 %v", name, h.weights[40], h.weights[60])
@@ -71,10 +71,10 @@ func TestMergeBringsBothToOneInstant(t *testing.T) {
 		t.Error("a merge changed what was merged")
 	}
 	same, none := older, Histogram{}
-	if same.merge(&none, halfLife); same != older {
+	if same.merge(&none); same != older {
 		t.Error("nothing, merged, changed a histogram")
 	}
-	if none.merge(&older, halfLife); none != older {
+	if none.merge(&older); none != older {
 		t.Error("merged into nothing it is another one")
 	}
 }

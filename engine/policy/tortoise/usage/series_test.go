@@ -107,6 +107,14 @@ func TestMergeOfSeries(t *testing.T) {
 			}
 		}
 	}
+	x, y = Series{}, Series{}
+	for _, v := range []float64{100, 300} {
+		x.Add(v, monday)
+	}
+	y.Add(300, monday)
+	if x.merge(&y); !near(x.At(stepOf(monday)).Mean, 200, 1e-3) {
+		t.Errorf("of two with one peak the own mean stays, not %v", x.At(stepOf(monday)).Mean)
+	}
 	before := *a
 	if a.merge(&Series{}); a.last != before.last || a.count != before.count {
 		t.Error("nothing, merged, changed a series")

@@ -35,11 +35,11 @@ const (
 
 // container is what is learnt of one container.
 type container struct {
-	cpu, memory           Histogram
-	cpuHours, memoryHours [hoursOfWeek]slot
-	demand                Series
-	thinned               int64
-	kill                  kill
+	cpu, memory Histogram
+	cpuHours    [hoursOfWeek]slot
+	demand      Series
+	thinned     int64
+	kill        kill
 }
 
 // kill is the largest memory in bytes that a kill spoke for, at an instant in Unix seconds.
@@ -72,6 +72,7 @@ const MaxContainers = 8
 
 // Add learns from a sample.
 func (t *Target) Add(s Sample) {
+	s = s.Finite()
 	c := t.named(s.Container, true)
 	if c == nil || s.Replicas <= 0 && s.OOMKills == 0 {
 		return
@@ -91,21 +92,34 @@ func (t *Target) Add(s Sample) {
 	}
 	thinned := now/int64(thin/time.Second) != c.thinned
 	c.thinned = now / int64(thin/time.Second)
-	hour := HourOfWeek(s.At)
 	if s.CPU >= 0 {
-		used := s.CPU / (1 - min(max(s.Throttled, 0), maxThrottled))
+		used := s.CPU / (1 - min(max(finite(s.Throttled), 0), maxThrottled))
 		c.cpu.Add(used, 1, s.At, halfLife)
 		c.demand.Add(used*float64(s.Replicas), s.At)
 		if thinned {
-			c.cpuHours[hour].add(used*float64(s.Replicas), s.At)
+			c.cpuHours[HourOfWeek(s.At)].add(used*float64(s.Replicas), s.At)
 		}
 	}
 	if s.Memory >= 0 {
 		c.memory.Add(s.Memory/mebi, 1, s.At, halfLife)
-		if thinned {
-			c.memoryHours[hour].add(s.Memory/mebi, s.At)
-		}
 	}
+}
+
+// Finite gives a sample in which what says nothing is not known: numbers below zero, beyond all measure, or none at all.
+func (s Sample) Finite() Sample {
+	s.CPU, s.Memory, s.MemoryLimit = finite(s.CPU), finite(s.Memory), max(finite(s.MemoryLimit), 0)
+	return s
+}
+
+// most is what no container uses: a million cores in milli-CPU, or a million TiB in bytes.
+const most = 1 << 60
+
+// finite gives -1 in place of a number that says nothing.
+func finite(v float64) float64 {
+	if v >= 0 && v <= most {
+		return v
+	}
+	return -1
 }
 
 // named gives what is learnt of a container, nil if there is nothing.
@@ -208,11 +222,10 @@ func (t *Target) Merge(o *Target) {
 			continue
 		}
 		from := o.containers[i]
-		c.cpu.merge(&from.cpu, halfLife)
-		c.memory.merge(&from.memory, halfLife)
+		c.cpu.merge(&from.cpu)
+		c.memory.merge(&from.memory)
 		for h := range c.cpuHours {
 			c.cpuHours[h].merge(&from.cpuHours[h])
-			c.memoryHours[h].merge(&from.memoryHours[h])
 		}
 		c.demand.merge(&from.demand)
 		c.thinned = max(c.thinned, from.thinned)

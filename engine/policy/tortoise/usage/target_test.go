@@ -87,7 +87,7 @@ func TestZeroIsKnown(t *testing.T) {
 	target := &Target{}
 	target.Add(Sample{At: monday, Container: "app", Replicas: 1})
 	c := target.containers[0]
-	if c.cpu.weights[0] != 1 || c.memory.weights[0] != 1 || c.cpuHours[0].n != 1 || c.memoryHours[0].n != 1 {
+	if c.cpu.weights[0] != 1 || c.memory.weights[0] != 1 || c.cpuHours[0].n != 1 {
 		t.Errorf("a pod that uses nothing teaches nothing: %v, %v", c.cpu.Total(), c.memory.Total())
 	}
 	if p := target.Demand("app").At(stepOf(monday)); p != (Point{Known: true}) {
@@ -105,9 +105,6 @@ func TestHoursKeepOneOfFiveMinutes(t *testing.T) {
 		c := target.containers[0]
 		if got := c.cpuHours[0]; got.n != 1 || got.weights[0] != want || got.buckets[0] != 40 {
 			t.Errorf("sample %d: CPU is %+v, want a weight of %d", i, got, want)
-		}
-		if got := c.memoryHours[0]; got.n != 1 || got.weights[0] != want || got.buckets[0] != 40 {
-			t.Errorf("sample %d: memory is %+v, want a weight of %d", i, got, want)
 		}
 	}
 }

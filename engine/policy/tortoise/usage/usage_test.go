@@ -304,6 +304,38 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
+// TestNonsenseTeachesNothing: numbers that are none, below zero or beyond all measure leave everything as if they had not come.
+func TestNonsenseTeachesNothing(t *testing.T) {
+	a, b := &Target{}, &Target{}
+	for i := range 100 {
+		at := monday.Add(time.Duration(i) * 5 * time.Minute)
+		a.Add(sample(at, 100, 3))
+		b.Add(sample(at, 100, 3))
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e300} {
+			s := sample(at, bad, 3)
+			s.Memory, s.MemoryLimit = bad, bad
+			b.Add(s)
+			s = sample(at, -1, 3)
+			s.Memory, s.Throttled = -1, bad
+			b.Add(s)
+		}
+	}
+	for _, q := range []float64{0.1, 0.5, 1} {
+		if a.CPU("app", q) != b.CPU("app", q) || a.Memory("app", q) != b.Memory("app", q) || a.HourDemand("app", 3, q) != b.HourDemand("app", 3, q) {
+			t.Errorf("at %g it gives %g and %g, %g and %g", q, a.CPU("app", q), b.CPU("app", q), a.Memory("app", q), b.Memory("app", q))
+		}
+	}
+	if a.Demand("app").At(a.Demand("app").Last()) != b.Demand("app").At(b.Demand("app").Last()) {
+		t.Error("the demand is another one")
+	}
+	killed := sample(monday.Add(10*time.Hour), -1, 1)
+	killed.OOMKills, killed.MemoryLimit = 1, math.NaN()
+	b.Add(killed)
+	if v := b.Memory("app", 0.9); math.IsNaN(v) || math.IsInf(v, 0) {
+		t.Errorf("after a kill at no limit memory is %g", v)
+	}
+}
+
 func TestHourOfWeek(t *testing.T) {
 	for at, want := range map[time.Time]int{monday: 0, monday.Add(25 * time.Hour): 25, monday.Add(-time.Hour): 167} {
 		if got := HourOfWeek(at); got != want {

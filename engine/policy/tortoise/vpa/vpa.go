@@ -6,6 +6,7 @@
 package vpa
 
 import (
+	"math"
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
@@ -52,7 +53,9 @@ func (r *Recommender) Observe(s usage.Sample) {
 	if s.Replicas > 0 && s.CPU >= 0 {
 		c.cpu.Add(s.CPU, max(s.CPU, 1), s.At, halfLife)
 	}
-	c.peak = max(c.peak, s.Memory/mebi)
+	if !math.IsNaN(s.Memory) {
+		c.peak = max(c.peak, s.Memory/mebi)
+	}
 	if s.OOMKills > 0 {
 		c.peak = max(c.peak, s.MemoryLimit/mebi*killBump)
 	}

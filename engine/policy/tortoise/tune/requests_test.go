@@ -1,0 +1,164 @@
+package tune
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// TestAStepOfARequest: down by a fifth after the cooldown, up only what is short, and that at once.
+func TestAStepOfARequest(t *testing.T) {
+	spec := half()
+	for _, tc := range []struct {
+		reason       string
+		age          time.Duration
+		wanted, want int64
+		needed       bool
+	}{
+		{"down too soon", time.Hour - 1, 500, 1000, false},
+		{"down after the cooldown", time.Hour, 500, 800, false},
+		{"not down while it is short", 24 * time.Hour, 500, 1000, true},
+		{"up where it is short, at once", 0, 1500, 1500, true},
+		{"not up where it is not short", 24 * time.Hour, 1500, 1000, false},
+		{"as it is", 24 * time.Hour, 1000, 1000, true},
+	} {
+		if got := step(spec, tc.age, 1000, tc.wanted, tc.needed); got != tc.want {
+			t.Errorf("%s: it is %d, want %d", tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestTheShareOfTheLastWeek: 0.02 of a week is in the bucket of 200 ten-thousandths, from 1.12^46 on. What is older, or newer, or has no
+// demand of the scaled container does not count.
+func TestTheShareOfTheLastWeek(t *testing.T) {
+	tuner, spec := New(), half()
+	spec.Profile.Share = 0.5
+	until := stepOf(monday) + 7*24*6
+	for n := stepOf(monday) - 1; n <= until; n++ {
+		demand, share := 1000.0, 0.02
+		if n < stepOf(monday) || n == until {
+			share = 500
+		}
+		if n == until-5 {
+			demand, share = 0, 1
+		}
+		at := time.Unix(n*600, 0)
+		tuner.Observe(usage.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
+			usage.Sample{At: at, Container: "proxy", CPU: max(demand, 7) * share, Memory: -1, Replicas: 1})
+	}
+	want := math.Pow(1.12, 46.5) / 1e4
+	if got := tuner.share(spec, "proxy", until); math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("the share is %v, want %v", got, want)
+	}
+	spec.Profile.Share = 1
+	if got := tuner.share(spec, "proxy", until); got > math.Pow(1.12, 47)/1e4*(1+1e-9) {
+		t.Errorf("the largest share is %v: something counts that should not", got)
+	}
+	if got := tuner.share(spec, "none", until); got != 0 {
+		t.Errorf("of a container that was not seen it is %v", got)
+	}
+}
+
+func TestWhatIsRequestedBeside(t *testing.T) {
+	tuner, spec := New(), half()
+	tuner.shares = map[string]float64{"proxy": 0.02}
+	spec.Limits = map[string]Limits{"proxy": {Min: Request{CPU: 15}, Max: Request{CPU: 30}}}
+	for request, want := range map[int64]int64{100: 15, 750: 15, 751: 16, 1000: 20, 1001: 21, 1500: 30, 5000: 30} {
+		if got := tuner.beside(spec, "proxy", request); got != want {
+			t.Errorf("beside %dm it is %dm, want %dm", request, got, want)
+		}
+	}
+}
+
+// TestVerticalRequests: proxy needs 20m beside the 1000m of app; of the others nothing is known, and they stay.
+func TestVerticalRequests(t *testing.T) {
+	for _, tc := range []struct {
+		age       time.Duration
+		was, want int64
+	}{{0, 10, 20}, {0, 20, 20}, {0, 100, 100}, {time.Hour - 1, 100, 100}, {time.Hour, 100, 80}} {
+		tuner, spec := New(), half()
+		tuner.State.Phase, tuner.State.Resized, tuner.shares = phase.Working, monday, map[string]float64{"proxy": 0.02, "idle": 0}
+		was := map[string]Request{"app": {1000, 1 << 30}, "proxy": {tc.was, 1 << 30}, "idle": {500, 1 << 30}}
+		o := Observed{Now: monday.Add(tc.age), Setting: Setting{Requests: was}}
+		to := clone(o.Setting)
+		tuner.vertical(spec, o, &to)
+		if to.Requests["proxy"] != (Request{tc.want, 1 << 30}) || to.Requests["app"] != was["app"] || to.Requests["idle"] != was["idle"] {
+			t.Errorf("after %s, %dm become %+v", tc.age, tc.was, to.Requests)
+		}
+		if changed := tuner.State.Resized.Equal(o.Now); changed != (tc.was != tc.want || tc.age == 0) {
+			t.Errorf("after %s, the change of %dm is remembered: %t", tc.age, tc.was, changed)
+		}
+		if len(tuner.reasons) != 1 || tuner.reasons[0].String() != "proxy cpu: 20m: 0.020 of the 1000m of app" {
+			t.Errorf("the reasons are %v", tuner.reasons)
+		}
+	}
+}
+
+// TestTheChoiceIsMadeOnceADay, and a cost is that of the pod: 1000m of app, ten times that beside it, and 60m a GiB for 2 GiB.
+func TestTheChoiceIsMadeOnceADay(t *testing.T) {
+	tuner, now := steady()
+	spec := half()
+	spec.Profile.Memory, spec.Profile.Headroom = 60, 0.85
+	spec.Bounds = optimize.Bounds{Min: 5, Max: 5, MinRequest: 1000, MaxRequest: 1000, MaxUtilisation: 90}
+	spec.Guard.Worth = 1
+	tuner.shares, tuner.State.Phase = map[string]float64{"proxy": 10, "app": 1}, phase.Working
+	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {1000, 2 << 30}, "proxy": {100, 1 << 30}}}}
+	tuner.choose(spec, o)
+	if tuner.State.Wanted != 1000 || !tuner.State.Chosen.Equal(now) || !strings.Contains(tuner.reasons[0].Text, ": 55600m on average") {
+		t.Errorf("%dm is wanted: %v", tuner.State.Wanted, tuner.reasons)
+	}
+	if tuner.State.Utilisation != 77 || strings.Contains(tuner.reasons[0].Text, "stays the aim") {
+		t.Errorf("the target is %d %%: %v", tuner.State.Utilisation, tuner.reasons)
+	}
+	for after, chosen := range map[time.Duration]bool{24*time.Hour - 1: false, 24 * time.Hour: true} {
+		tuner.State.Chosen, o.Now = now, now.Add(after)
+		if tuner.choose(spec, o); tuner.State.Chosen.Equal(now) == chosen {
+			t.Errorf("after %s it is chosen again: %t", after, chosen)
+		}
+	}
+	// What is chosen costs as much as what there is, so another aim stays, unless it is worth anything.
+	for worth, want := range map[float64]int64{0.05: 777, 0: 777, -0.05: 1000} {
+		spec.Guard.Worth, tuner.State.Wanted, tuner.State.Chosen, tuner.reasons = worth, 777, time.Time{}, nil
+		tuner.choose(spec, o)
+		said := strings.HasSuffix(tuner.reasons[0].Text, "; that saves less than 5 %, and 777m stays the aim")
+		if tuner.State.Wanted != want || said != (worth == 0.05) {
+			t.Errorf("worth %v: %dm is wanted: %v", worth, tuner.State.Wanted, tuner.reasons[0])
+		}
+	}
+}
+
+// TestReplicasComeFirst: a request of 1000m falls by a fifth once six replicas are ready, unless there may be no more than those; it grows
+// at once.
+func TestReplicasComeFirst(t *testing.T) {
+	tuner, now := steady()
+	for _, tc := range []struct {
+		reason        string
+		age           time.Duration
+		wanted        int64
+		ready, most   int
+		request, next int64
+	}{
+		{"too soon", time.Hour - 1, 500, 6, 10, 1000, 1000},
+		{"as many as are needed are ready", time.Hour, 500, 6, 10, 800, 800},
+		{"one less is ready", time.Hour, 500, 5, 10, 800, 1000},
+		{"one less is ready, and there may be one more", time.Hour, 500, 5, 7, 800, 1000},
+		{"one less is ready, and there may be no more", time.Hour, 500, 5, 6, 1000, 1000},
+		{"up", time.Hour, 3000, 0, 10, 2000, 2000},
+		{"too little to be worth it", time.Hour, 990, 6, 10, 1000, 1000},
+		{"no aim", time.Hour, 0, 6, 10, 1000, 1000},
+	} {
+		spec := half()
+		spec.Bounds.Min, spec.Bounds.Max = 6, tc.most
+		tuner.State.Phase, tuner.State.Wanted, tuner.State.Resized, tuner.reasons = phase.Working, tc.wanted, now.Add(-tc.age), nil
+		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
+		to := clone(o.Setting)
+		if got := tuner.request(spec, o, &to, phase.Working.Allowed()); got != tc.request || to.Requests["app"].CPU != tc.next {
+			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU, tc.next)
+		}
+	}
+}

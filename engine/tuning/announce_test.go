@@ -1,0 +1,60 @@
+package tuning
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// TestWhatIsInPlace: what is recommended where it is applied, else what the owner has.
+func TestWhatIsInPlace(t *testing.T) {
+	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
+	st := v1alpha1.RecommendationStatus{
+		Containers: []v1alpha1.RecommendedContainer{
+			{Name: "app", CPU: &v1alpha1.RecommendedRequest{Own: quantity("1"), Recommended: *quantity("500m"), Applied: true},
+				Memory: &v1alpha1.RecommendedRequest{Own: quantity("1Gi"), Recommended: *quantity("300Mi")}},
+			{Name: "proxy"},
+		},
+		Autoscaler: &v1alpha1.RecommendedAutoscaler{Name: "web", Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3, Applied: true},
+			Max: v1alpha1.RecommendedNumber{Own: ptr.To(int32(20)), Recommended: 30}},
+	}
+	want := map[string]string{"app cpu": "500m", "app memory": "1Gi", "minimum": "3", "maximum": "20"}
+	if diff := cmp.Diff(want, valuesOf(st)); diff != "" {
+		t.Error(diff)
+	}
+	st.Autoscaler.Name = "" // nothing governs it
+	if got := valuesOf(st); got["minimum"] != "" {
+		t.Errorf("of no autoscaler it has %v", got)
+	}
+}
+
+// TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
+func TestChangesAreToldTogether(t *testing.T) {
+	var a announced
+	for _, step := range []struct {
+		after  time.Duration
+		values map[string]string
+		want   []string
+	}{
+		{0, nil, nil},
+		{0, map[string]string{"app cpu": "1", "minimum": "5"}, nil},
+		{time.Minute, map[string]string{"app cpu": "1", "minimum": "5"}, nil},
+		{2 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "4"}, []string{"app cpu 1 -> 500m", "minimum 5 -> 4"}},
+		{3 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "6"}, nil},
+		{11 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "7"}, nil},
+		{12 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, []string{"minimum 4 -> 8"}},
+		{13 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "9"}, nil},
+		{14 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
+		{30 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
+		{31 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8", "side cpu": "1"}, nil},
+	} {
+		if diff := cmp.Diff(step.want, a.next(step.values, noon.Add(step.after))); diff != "" {
+			t.Errorf("after %s: %s", step.after, diff)
+		}
+	}
+}
