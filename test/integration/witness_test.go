@@ -3,4 +3,4 @@ package integration
 import "flyball.dev/flyball/test/integration/suite"
 
 // What the specs of schedules come to is explained, too.
-var _ = suite.Witness(1, 1)
+var _ = suite.Witness(1200, 80)

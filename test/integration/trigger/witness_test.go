@@ -5,4 +5,4 @@ package trigger
 import "flyball.dev/flyball/test/integration/suite"
 
 // The race detector makes explaining so slow that the specs wait for nothing else. Without it the whole suite is explained.
-var _ = suite.Witness(150, 40)
+var _ = suite.Witness(150, 35)
