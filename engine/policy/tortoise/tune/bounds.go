@@ -64,11 +64,8 @@ const (
 // upper is what demand is not above from now until a pod that is started now serves, in milli-CPU.
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
 	step := stepOf(o.Now)
-	upper := t.model.Upper(step)
 	ahead := stepOf(o.Now.Add(t.State.Lead))
-	if ahead != step {
-		upper = max(upper, t.model.Upper(ahead))
-	}
+	upper := max(t.model.Upper(step), t.model.Upper(ahead))
 	if factor, ok := t.State.Nowcast.Upper(minuteOf(o.Now), spec.Profile.Violation); ok {
 		upper = max(t.model.Peak(step), t.model.Peak(ahead)) * factor
 		upper = max(upper, t.model.Spike(step), t.model.Spike(ahead))

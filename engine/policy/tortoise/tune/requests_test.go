@@ -55,6 +55,13 @@ func TestTheShareOfTheLastWeek(t *testing.T) {
 	if got := tuner.share(spec, "proxy", until); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("the share is %v, want %v", got, want)
 	}
+	// Two days later five days of the week are known, and none of them is older than a week.
+	if got := tuner.share(spec, "proxy", until+2*24*6); got < 0.018 || got > 0.022 {
+		t.Errorf("two days later the share is %v", got)
+	}
+	if got := tuner.share(spec, "proxy", until+8*24*6); got != 0 {
+		t.Errorf("when the week has passed the share is %v", got)
+	}
 	spec.Profile.Share = 1
 	if got := tuner.share(spec, "proxy", until); got > math.Pow(1.12, 47)/1e4*(1+1e-9) {
 		t.Errorf("the largest share is %v: something counts that should not", got)
@@ -159,6 +166,29 @@ func TestReplicasComeFirst(t *testing.T) {
 		to := clone(o.Setting)
 		if got := tuner.request(spec, o, &to, phase.Working.Allowed()); got != tc.request || to.Requests["app"].CPU != tc.next {
 			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU, tc.next)
+		}
+	}
+}
+
+// TestWhenTheNextStepIs: a cooldown after the last one, if there is a step to be taken.
+func TestWhenTheNextStepIs(t *testing.T) {
+	spec := half()
+	now := Setting{Requests: map[string]Request{spec.Scaled: {CPU: 1000}}}
+	for _, tc := range []struct {
+		reason  string
+		wanted  int64
+		resized time.Time
+		want    time.Time
+	}{
+		{"on the way down", 500, monday, monday.Add(spec.Cooldown)},
+		{"there already", 1000, monday, time.Time{}},
+		{"nothing is wanted yet", 0, monday, time.Time{}},
+		{"nothing was set yet", 500, time.Time{}, time.Time{}},
+	} {
+		tuner := New()
+		tuner.State.Wanted, tuner.State.Resized = tc.wanted, tc.resized
+		if got := tuner.next(spec, now); !got.Equal(tc.want) {
+			t.Errorf("%s: the next step is at %v, want %v", tc.reason, got, tc.want)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	r.Demand, r.Loss = t.model.Peak(stepOf(o.Now)), t.model.Loss
 	r.Setting.Min = t.minimum(spec, o, r.Upper, request, may)
 	r.Setting.Max = max(spec.Bounds.Max, r.Setting.Min)
-	if may.Tune && t.State.Utilisation > 0 {
+	if may.Tune && t.State.Utilisation != 0 {
 		r.Setting.Utilisation = t.State.Utilisation
 	}
 	r.Reasons, r.Next = t.reasons, t.next(spec, r.Setting)
