@@ -34,7 +34,8 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 	if st.Phase == "Emergency" {
 		kind = corev1.EventTypeWarning
 	}
-	l.opts.Recorder.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase, cmp.Or(st.PhaseReason, "no reason"))
+	l.opts.Recorder.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase,
+		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
 // announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.

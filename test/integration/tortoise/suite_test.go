@@ -45,12 +45,28 @@ func TestTortoise(t *testing.T) {
 	RunSpecs(t, "Tortoise")
 }
 
-var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
+var adapters = []string{
+	"deployments.apps", "replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling", "rollouts.argoproj.io", "clusters.postgresql.cnpg.io",
+}
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics}, adapters...)
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics})
+	for _, kind := range []string{"argoproj.io Rollout rollouts v1alpha1", "postgresql.cnpg.io Cluster clusters v1"} {
+		Expect(env.Apply(ctx, openCRD(strings.Fields(kind)))).To(Succeed())
+	}
+	Expect(env.AwaitCRDs(ctx)).To(Succeed())
+	Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
 })
+
+// openCRD is the CustomResourceDefinition of a kind that takes any fields, given by group, kind, plural and version. Its controller is not there.
+func openCRD(kind []string) []byte {
+	group, name, plural, version := kind[0], kind[1], kind[2], kind[3]
+	return fmt.Appendf(nil, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[3]s.%[1]s}, spec: {group: %[1]s, scope: Namespaced,
+  names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s, singular: %[4]s},
+  versions: [{name: %[5]s, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
+		group, name, plural, strings.ToLower(name), version)
+}
 
 // noon is when the clocks of managers begin: a Monday.
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -205,27 +221,50 @@ func seen(namespace string, now time.Time) policy.Seen {
 // learnt is a mind that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
 func learnt(namespace string) policy.Mind {
 	GinkgoHelper()
-	compiled, errs := tortoise.Compile(tortoiseOf(namespace, v1alpha1.TortoiseAuto), tortoise.Context{})
+	mind := mindOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
+	for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
+		mind.Observe(used(at, "main"))
+	}
+	return mind
+}
+
+// mindOf is that of a policy, which has learnt nothing.
+func mindOf(t *v1alpha1.Tortoise) policy.Mind {
+	GinkgoHelper()
+	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	Expect(errs).To(BeEmpty())
 	mind, err := compiled.Tuner().NewMind(nil)
 	Expect(err).NotTo(HaveOccurred())
-	for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
-		day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
-		mind.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
-	}
 	return mind
+}
+
+// used is what a container used at an instant of the daily load.
+func used(at time.Time, container string) policy.Sample {
+	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
+	return policy.Sample{At: at, Container: container, CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5}
 }
 
 // remember has the manager find what a mind has learnt of the Deployment web.
 func remember(namespace string, mind policy.Mind) {
 	GinkgoHelper()
+	rememberOf(namespace, "web", mind)
+}
+
+// rememberOf does the same for another Deployment.
+func rememberOf(namespace, name string, mind policy.Mind) {
+	GinkgoHelper()
 	var d appsv1.Deployment
-	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &d)).To(Succeed())
+	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
+	rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: name}, &d, mind)
+}
+
+// rememberFor does the same for an object of any kind.
+func rememberFor(target v1alpha1.TunedTarget, obj client.Object, mind policy.Mind) {
+	GinkgoHelper()
 	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment.apps-web"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: strings.ToLower(target.Kind) + "." + target.Group + "-" + target.Name},
 		Spec: v1alpha1.UsageCheckpointSpec{
-			Target: v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: "web"}, Policy: "Tortoise/" + namespace + "/tuned",
-			TargetUID: string(d.UID), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/tuned", TargetUID: string(obj.GetUID()), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
 		},
 	})).To(Succeed())
 }
