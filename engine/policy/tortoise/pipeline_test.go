@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
@@ -28,7 +29,9 @@ func TestPipeline(t *testing.T) {
 		classes      []workload.Class
 		says         string
 	}{
-		{"off", `{}`, advice, nil, "nothing is changed"},
+		{"off", `{}`, advice, nil, "nothing is changed. It recommends requests/app/cpu 300m, min 2, max 9"},
+		{"off, of another policy", `{}`, &other, nil, "Off: nothing is changed\n"},
+		{"off, nothing known", `{}`, nil, nil, "Off: nothing is changed\n"},
 		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
 		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
 		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet}, "requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
@@ -53,7 +56,7 @@ func TestPipeline(t *testing.T) {
 		if len(d.Intents) == 2 && (d.Intents[0].ForGovernors || !d.Intents[1].ForGovernors) {
 			t.Errorf("%s: %+v", tc.reason, d.Intents)
 		}
-		if !strings.Contains(trace.String(), tc.says) {
+		if !strings.Contains(trace.String()+"\n", tc.says) {
 			t.Errorf("%s: %q does not say %q", tc.reason, trace, tc.says)
 		}
 	}
@@ -95,5 +98,30 @@ func TestStatus(t *testing.T) {
 	}
 	if _, err := json.Marshal(obj); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheClusterTwin has the same status, and says while it acts by which mode.
+func TestTheClusterTwin(t *testing.T) {
+	obj := &v1alpha1.ClusterTortoise{}
+	obj.Name, obj.Spec.Mode, obj.Spec.Target.Namespaces = "tuned", v1alpha1.TortoiseAuto, []string{"shop"}
+	p, errs := tortoise.CompileCluster(obj, requesting)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 1}})
+	if obj.Status.Phase != "Working" {
+		t.Errorf("the status is %+v", obj.Status)
+	}
+	r := p.Reporter()
+	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, policy.State{}, nil) != "Auto" {
+		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, policy.State{}, nil))
+	}
+	if got := compile(t, `{}`).Reporter().FillStatus(obj, policy.State{}, nil); got != "" {
+		t.Errorf("one that is Off reports %q", got)
+	}
+	rights := tortoise.Kinds()[0].RightsOf(read(t, `{mode: Auto, target: {kinds: [{group: apps, kind: Deployment}]}}`))
+	if len(rights) != 2 {
+		t.Errorf("it takes %+v", rights)
 	}
 }

@@ -1,0 +1,257 @@
+package tortoise
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// mindOf is one whose target has three containers; the last has no requests.
+func mindOf(t *testing.T, text string) *mind {
+	t.Helper()
+	r, errs := rulesOf(t, text)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	m, err := newMind(&r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Own = map[string]tune.Request{"app": {CPU: 1000, Memory: 100}, "big": {CPU: 2000, Memory: 200}, "bare": {}}
+	m.Setting.Requests = map[string]tune.Request{"app": {CPU: 700, Memory: 90}, "big": {CPU: 2100, Memory: 150}, "bare": {}}
+	m.Reasons = map[string]string{}
+	return m
+}
+
+func governor(utilisation ...workload.Utilisation) *policy.SeenGovernor {
+	return &policy.SeenGovernor{Ref: workload.Ref{Namespace: "shop", Name: "web"}, Utilisation: utilisation}
+}
+
+func cpuOf(container string, percent int64) workload.Utilisation {
+	return workload.Utilisation{Resource: workload.CPU, Container: container, Percent: percent}
+}
+
+// TestWhichIsScaled: what the spec says, what the autoscaler looks at, what it was, what requests most; each only with a request for CPU.
+func TestWhichIsScaled(t *testing.T) {
+	horizontal := `{resources: [{container: %s, cpu: Horizontal}]}`
+	memory := workload.Utilisation{Resource: workload.Memory, Container: "app", Percent: 60}
+	for _, tc := range []struct {
+		reason, spec, was string
+		governor          *policy.SeenGovernor
+		want              string
+	}{
+		{"the spec", fmt.Sprintf(horizontal, "app"), "big", governor(cpuOf("big", 50)), "app"},
+		{"the spec names one without a request", fmt.Sprintf(horizontal, "bare"), "", nil, "big"},
+		{"the spec names all", fmt.Sprintf(horizontal, `"*"`), "", nil, "big"},
+		{"the spec has another Vertical", `{resources: [{container: app, cpu: Vertical}]}`, "", nil, "big"},
+		{"the autoscaler", `{}`, "big", governor(cpuOf("app", 50)), "app"},
+		{"the autoscaler looks at one without a request", `{}`, "", governor(cpuOf("bare", 50)), "big"},
+		{"the autoscaler looks at whole pods", `{}`, "app", governor(cpuOf("", 50)), "app"},
+		{"the autoscaler looks at memory", `{}`, "", governor(memory), "big"},
+		{"it was", `{}`, "app", nil, "app"},
+		{"it was one that has no request any more", `{}`, "bare", nil, "big"},
+	} {
+		m := mindOf(t, tc.spec)
+		m.Scaled = tc.was
+		if got := m.scaledAmong(policy.Seen{Governor: tc.governor}); got != tc.want {
+			t.Errorf("%s: %s is scaled, want %s", tc.reason, got, tc.want)
+		}
+	}
+	m := mindOf(t, `{}`)
+	m.Own = map[string]tune.Request{"b": {CPU: 5}, "a": {CPU: 5}, "c": {CPU: 5}}
+	if got := m.scaledAmong(policy.Seen{}); got != "a" {
+		t.Errorf("of several that request as much %s is scaled", got)
+	}
+}
+
+// TestWhenReplicasAreTuned: where something governs them, and the scaled container is not said to be scaled otherwise.
+func TestWhenReplicasAreTuned(t *testing.T) {
+	for how, want := range map[string]bool{"": true, "cpu: Horizontal": true, "cpu: Vertical": false, `cpu: "Off"`: false} {
+		m := mindOf(t, `{resources: [{container: app, `+how+`}]}`)
+		m.Scaled = "app"
+		if got := m.horizontal(policy.Seen{Governor: governor()}); got != want {
+			t.Errorf("with %q replicas are tuned: %t", how, got)
+		}
+		if m.horizontal(policy.Seen{}) {
+			t.Errorf("with %q replicas are tuned that nothing governs", how)
+		}
+	}
+}
+
+// TestWhatIsTuned: requests that the owner has, and that are not Off.
+func TestWhatIsTuned(t *testing.T) {
+	m := mindOf(t, `{resources: [{container: big, cpu: "Off", memory: "Off"}]}`)
+	for name, want := range map[string]bool{"app": true, "big": false, "bare": false, "none": false} {
+		if cpu, memory := m.tunes(name, workload.CPU), m.tunes(name, workload.Memory); cpu != want || memory != want {
+			t.Errorf("%s: CPU %t, memory %t", name, cpu, memory)
+		}
+	}
+}
+
+// TestTheTargetOfAContainer: its own, or that of whole pods; that of memory is none.
+func TestTheTargetOfAContainer(t *testing.T) {
+	g := governor(workload.Utilisation{Resource: workload.Memory, Percent: 60}, cpuOf("proxy", 40), cpuOf("app", 50))
+	for name, want := range map[string]int{"app": 50, "proxy": 40, "other": 0} {
+		if got := utilisationOf(g, name); got != want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+	if got := utilisationOf(governor(cpuOf("", 70)), "app"); got != 70 {
+		t.Errorf("that of whole pods is %d", got)
+	}
+}
+
+// TestTroubles: a container that there is not, and more of them than are learnt of.
+func TestTroubles(t *testing.T) {
+	m := mindOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
+	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
+	for n := len(seen.Own); n <= usage.MaxContainers+1; n++ {
+		got, want := m.trouble(seen), ""
+		if n > usage.MaxContainers {
+			want = "it has more containers than are learnt of"
+		}
+		if got != want {
+			t.Errorf("with %d containers the trouble is %q", n, got)
+		}
+		seen.Own = append(seen.Own, workload.Allocation{Component: fmt.Sprint(n)})
+	}
+	if got := m.trouble(policy.Seen{}); !strings.Contains(got, "app") {
+		t.Errorf("without the container the trouble is %q", got)
+	}
+}
+
+// TestSaved: what the owner requests less what is recommended, times the replicas; more that is requested counts against it.
+func TestSaved(t *testing.T) {
+	if got := mindOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100), MemoryBytes: 3 * (10 + 50)}) {
+		t.Errorf("it saves %+v", got)
+	}
+}
+
+// TestWhatAnAutoscalerIsAsked: bounds, unless it may go to zero, and the targets of metrics that it has.
+func TestWhatAnAutoscalerIsAsked(t *testing.T) {
+	amount := func(container string, of workload.Resource) workload.Amount {
+		return workload.Amount{Kind: workload.AmountUtilisation, Component: container, Resource: of}
+	}
+	metrics := []workload.Utilisation{cpuOf("", 50), cpuOf("app", 50), cpuOf("big", 50), {Resource: workload.Memory, Percent: 50}, {Resource: workload.Memory, Container: "big", Percent: 50}}
+	for _, tc := range []struct {
+		reason      string
+		utilisation int
+		targets     []tune.Target
+		want        map[workload.Amount]int64
+	}{
+		{"nothing is known", 0, nil, nil},
+		{"one target is that of the scaled container, and of whole pods", 70, nil, map[workload.Amount]int64{amount("", workload.CPU): 70, amount("app", workload.CPU): 70}},
+		{"several have their own", 70, []tune.Target{{Container: "big", Percent: 80}, {Container: "big", Memory: true, Percent: 90}},
+			map[workload.Amount]int64{amount("big", workload.CPU): 80, amount("big", workload.Memory): 90}},
+		{"memory of whole pods goes with the scaled container", 0, []tune.Target{{Container: "app", Memory: true, Percent: 75}}, map[workload.Amount]int64{amount("", workload.Memory): 75}},
+	} {
+		m := mindOf(t, `{}`)
+		m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 4, 9, tc.utilisation
+		var a workload.Advice
+		m.adviseGovernor(&a, governor(metrics...), tc.targets)
+		if len(a.Targets) != len(tc.want) || *a.Min != 4 || *a.Max != 9 {
+			t.Errorf("%s: %d to %d, targets %v", tc.reason, *a.Min, *a.Max, a.Targets)
+		}
+		for of, want := range tc.want {
+			if a.Targets[of] != want {
+				t.Errorf("%s: %s is %d, want %d", tc.reason, of, a.Targets[of], want)
+			}
+		}
+	}
+	for least, want := range map[int64]bool{0: false, 1: true} {
+		m := mindOf(t, `{}`)
+		g := governor()
+		g.Bounds.Min = ptr.To(least)
+		var a workload.Advice
+		if m.adviseGovernor(&a, g, nil); (a.Min != nil) != want {
+			t.Errorf("of a minimum of %d it asks for %v", least, a.Min)
+		}
+	}
+}
+
+// TestReasons: each number has its own, and there are so many lines at most.
+func TestReasons(t *testing.T) {
+	m := mindOf(t, `{resources: [{container: big, memory: "Off"}]}`)
+	m.Scaled = "app"
+	m.Reasons = map[string]string{"request": "by demand", "app memory": "by the peak", "big cpu": "by its share"}
+	app, big, bare := m.reportContainer("app"), m.reportContainer("big"), m.reportContainer("bare")
+	if app.CPU.Reason != "by demand" || app.Memory.Reason != "by the peak" || big.CPU.Reason != "by its share" || big.Memory.Reason != "spec.resources says Off" || bare.CPU != nil || bare.Memory != nil {
+		t.Errorf("the reasons are %+v, %+v and %+v", app, big, bare)
+	}
+	delete(m.Reasons, "big cpu")
+	if got := m.reportContainer("big").CPU.Reason; !strings.Contains(got, "too little is known yet") {
+		t.Errorf("without a reason it says %q", got)
+	}
+	for _, n := range []int{maxReasons - 1, maxReasons, maxReasons + 1} {
+		m.Reasons = map[string]string{}
+		for i := range n {
+			m.Reasons[fmt.Sprint(i)] = "so"
+		}
+		st := m.report(policy.Seen{}, tune.Spec{}, tune.Recommendation{Phase: phase.Working, Loss: 0.25, Upper: 5})
+		if len(st.Reasons) != min(n, maxReasons) || st.Demand.Loss != 250 {
+			t.Errorf("of %d reasons %d are told, and a loss of %d thousandths", n, len(st.Reasons), st.Demand.Loss)
+		}
+	}
+}
+
+// TestWhatIsToldOfAnAutoscaler: why its maximum is what it is, and a target only where it has a metric for CPU.
+func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
+	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
+		m := mindOf(t, spec)
+		m.Scaled, m.Setting.Utilisation = "app", 66
+		a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{})
+		if a.Max.Reason != want || a.Utilisation == nil || a.Utilisation.Recommended != 66 || *a.Utilisation.Own != 50 {
+			t.Errorf("%s: %+v", spec, a)
+		}
+		m.Reasons["max"] = "by hand"
+		m.Setting.Utilisation = 0
+		if a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{}); a.Max.Reason != "by hand" || a.Utilisation != nil {
+			t.Errorf("%s without a target: %+v", spec, a)
+		}
+		m.Setting.Utilisation = 66
+		if a := m.reportGovernor(policy.Seen{Governor: governor()}, tune.Spec{}); a.Utilisation != nil {
+			t.Errorf("%s: an autoscaler without a metric has the target %+v", spec, a.Utilisation)
+		}
+	}
+}
+
+// TestBoundsStayWhereCPUIsNotHorizontal: the autoscaler is told of as its owner has it.
+func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
+	m := mindOf(t, `{resources: [{container: app, cpu: Vertical}]}`)
+	m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 2, 4, 66
+	g := governor(cpuOf("app", 50))
+	g.Bounds = workload.Bounds{Min: ptr.To(int64(3)), Max: ptr.To(int64(8))}
+	a := m.reportGovernor(policy.Seen{Replicas: 5, Governor: g}, tune.Spec{})
+	if a.Min.Recommended != 3 || a.Max.Recommended != 8 || a.Utilisation != nil || a.Min.Reason != "the CPU of app is Vertical: bounds stay" {
+		t.Errorf("it tells %+v", a)
+	}
+}
+
+// TestHistoriesThatCannotBeRead are refused, and say why; one of another profile is left alone.
+func TestHistoriesThatCannotBeRead(t *testing.T) {
+	r, _ := rulesOf(t, `{}`)
+	formulas, _ := rulesOf(t, `{profile: Tortoise}`)
+	m := mindOf(t, `{}`)
+	for want, k := range map[string]kept{
+		"the form 7":            {Version: 7},
+		"read what was learnt:": {Version: keptVersion, Usage: []byte("nonsense")},
+	} {
+		if _, err := newMind(&r, pack(k)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", k, err)
+		}
+	}
+	if _, err := newMind(&r, m.Keep()); err != nil {
+		t.Error(err)
+	}
+	if other, err := newMind(&formulas, m.Keep()); err != nil || len(other.Own) > 0 {
+		t.Errorf("of another profile it has %+v, %v", other, err)
+	}
+}
