@@ -1,0 +1,197 @@
+package original
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/policy/tortoise/classic"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+var (
+	at     = time.Date(2037, 5, 10, 9, 0, 0, 0, time.UTC)
+	scaled = tune.Defaults(optimize.Profiles["Balanced"], "app")
+)
+
+// TestParameters: those of the original, but for what the spec says.
+func TestParameters(t *testing.T) {
+	if diff := cmp.Diff(classic.Default(), New().config()); diff != "" {
+		t.Errorf("without rules: %s", diff)
+	}
+	k := New()
+	k.Rules = Rules{Min: 12, Max: 40, PreferredMax: 20, StepDown: 0.25, Cooldown: 2 * time.Hour}
+	want := classic.Default()
+	want.MinimumMinReplicas, want.MaximumMinReplicas, want.MaximumMaxReplicas, want.PreferredMaxReplicas = 12, 12, 40, 20
+	want.MaxStepDown, want.RestartInterval = 0.75, 2*time.Hour
+	if diff := cmp.Diff(want, k.config()); diff != "" {
+		t.Errorf("by the spec: %s", diff)
+	}
+}
+
+// TestSinceWhenMetricsAreLost: from the newest sample, or from when somebody looked; with an autoscaler that is blind, from now.
+func TestSinceWhenMetricsAreLost(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		o      tune.Observed
+		lost   bool
+		since  time.Time
+	}{
+		{"a moment ago", tune.Observed{Now: at.Add(lostSlack - 1)}, false, time.Time{}},
+		{"two minutes ago", tune.Observed{Now: at.Add(lostSlack)}, true, at},
+		{"nobody looked before", tune.Observed{Now: at.Add(time.Hour), Since: at.Add(time.Hour - lostSlack)}, true, at.Add(time.Hour - lostSlack)},
+		{"somebody looks now", tune.Observed{Now: at.Add(time.Hour), Since: at.Add(time.Hour)}, false, time.Time{}},
+		{"blind", tune.Observed{Now: at.Add(time.Second), Stuck: true}, true, at.Add(time.Second)},
+		{"blind and silent", tune.Observed{Now: at.Add(lostSlack), Stuck: true}, true, at},
+	} {
+		k := New()
+		if k.lost(tc.o) {
+			t.Errorf("%s: before the first sample metrics are lost", tc.reason)
+		}
+		k.newest = at
+		if lost := k.lost(tc.o); lost != tc.lost || !k.formulas.LostSince.Equal(tc.since) {
+			t.Errorf("%s: lost %t, since %v", tc.reason, lost, k.formulas.LostSince)
+		}
+	}
+}
+
+// TestWhatTheFormulasSee: requests that there are, with what a VPA would recommend, memory in thousandths of a byte.
+func TestWhatTheFormulasSee(t *testing.T) {
+	k := New()
+	k.formulas.Config = k.config()
+	k.Observe(usage.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3}, usage.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
+	k.Rules.Least = map[string]tune.Request{"app": {CPU: 7, Memory: 8}}
+	k.Rules.Most = map[string]tune.Request{"app": {CPU: 70, Memory: 80}}
+	how := map[string]classic.Scalings{"app": {CPU: classic.ByReplicas, Memory: classic.ByReplicas}, "bare": {CPU: classic.BySize, Memory: classic.BySize}, "off": {CPU: classic.Never, Memory: classic.Never}}
+	requests := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "bare": {}, "off": {CPU: 5, Memory: 5}}
+	o := tune.Observed{Now: at, Targets: []tune.Target{{Percent: 70}, {Memory: true, Container: "app", Percent: 60}, {Memory: true, Container: "other", Percent: 50}}}
+	got := k.resources(how, scaled, o, requests)
+	cpu, cpuUpper := k.vpa.CPU("app", at)
+	memory, memoryUpper := k.vpa.Memory("app", at)
+	want := []classic.Resource{
+		{Container: "app", Horizontal: true, Request: 1000, Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.formulas.Config.CPU(7, 70), Utilisation: 70},
+		{Container: "app", Memory: true, Horizontal: true, Request: 1000 << 30, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: k.formulas.Config.Memory(8000, 80000), Utilisation: 60},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheTargetThatAResourceHas: that which was set last, else that of its owner: its own, or that of whole pods for the container that is scaled.
+func TestTheTargetThatAResourceHas(t *testing.T) {
+	app, side, memory := classic.Resource{Container: "app", Horizontal: true}, classic.Resource{Container: "side", Horizontal: true}, classic.Resource{Container: "app", Memory: true, Horizontal: true}
+	pods, own, other := tune.Target{Percent: 70}, tune.Target{Container: "side", Percent: 60}, tune.Target{Memory: true, Percent: 50}
+	for _, tc := range []struct {
+		reason  string
+		of      classic.Resource
+		targets []tune.Target
+		want    int32
+	}{
+		{"whole pods", app, []tune.Target{pods, own, other}, 70},
+		{"its own", side, []tune.Target{own, pods, other}, 60},
+		{"whole pods are not for those that are not scaled", side, []tune.Target{pods, other}, 0},
+		{"memory", memory, []tune.Target{other, pods, own}, 50},
+		{"no metric", memory, []tune.Target{pods, own}, 0},
+	} {
+		k := New()
+		if got := k.aimed(tc.of, scaled, tune.Observed{Targets: tc.targets}).Utilisation; got != tc.want {
+			t.Errorf("%s: it is %d", tc.reason, got)
+		}
+		k.targets[tc.of.Key()] = 81
+		if got := k.aimed(tc.of, scaled, tune.Observed{Targets: tc.targets}).Utilisation; got != 81 {
+			t.Errorf("%s: set before to 81, it is %d", tc.reason, got)
+		}
+	}
+}
+
+// TestHowContainersAreScaled: a container that requests nothing is left alone; without an autoscaler a request is all there is.
+func TestHowContainersAreScaled(t *testing.T) {
+	k := New()
+	own := map[string]tune.Request{"app": {CPU: 1, Memory: 1}, "bare": {}}
+	got := k.scalings(scaled, tune.Observed{Own: own, Attached: true, Targets: []tune.Target{{Percent: 70}}})
+	want := map[string]classic.Scalings{"app": {CPU: classic.ByReplicas, Memory: classic.BySize}, "bare": {CPU: classic.Never, Memory: classic.Never}}
+	if !maps.Equal(got, want) {
+		t.Errorf("with an autoscaler %v", got)
+	}
+	want["app"] = classic.Scalings{CPU: classic.BySize, Memory: classic.BySize}
+	if got := k.scalings(scaled, tune.Observed{Own: own}); !maps.Equal(got, want) {
+		t.Errorf("without one %v", got)
+	}
+	r := k.Decide(scaled, tune.Observed{Now: at, Own: own, Setting: tune.Setting{Requests: own}})
+	if slices.ContainsFunc(r.Reasons, func(why optimize.Reason) bool { return why.Of == "bare cpu" || why.Of == "bare memory" }) {
+		t.Errorf("it gives reasons for what is not requested: %v", r.Reasons)
+	}
+}
+
+// TestThePhaseOfATarget: by size a resource works once something is recommended.
+func TestThePhaseOfATarget(t *testing.T) {
+	k := New()
+	k.newest = at
+	for target, want := range map[int64]phase.Phase{0: phase.GatheringData, 1: phase.Working} {
+		if got := k.phase([]classic.Resource{{Container: "app", Target: target}}, classic.Decision{Mode: classic.Working}); got != want {
+			t.Errorf("with a recommendation of %d it is %s", target, got)
+		}
+	}
+}
+
+// TestWhatIsSaid of each number: whether it stays or changes, and V.
+func TestWhatIsSaid(t *testing.T) {
+	k := New()
+	k.formulas.Values["app/memory"], k.formulas.Values["app/cpu"] = 1000*(300<<20), 250
+	key := (classic.Resource{Container: "app"}).Key()
+	k.formulas.Values[key] = 250
+	resources := []classic.Resource{{Container: "app", Request: 500}, {Container: "app", Memory: true, Request: 9}}
+	for rollOut, want := range map[bool][]string{true: {"it stays: held; V is 250m", "less; V is 300 MiB"}, false: {"it stays: held; V is 250m", "it stays until an hour after the last roll-out: less; V is 300 MiB"}} {
+		r := tune.Recommendation{Unbound: true}
+		k.explain(&r, scaled, resources, classic.Decision{RollOut: rollOut, Sizes: []classic.Sized{{Size: 500, Reason: "held"}, {Size: 8, Reason: "less"}}})
+		if r.Reasons[0].Text != want[0] || r.Reasons[1].Text != want[1] || r.Reasons[0].Of != "request" || r.Reasons[1].Of != "app memory" {
+			t.Errorf("it says %v", r.Reasons)
+		}
+	}
+}
+
+// TestTheMinimaOfADay: one an hour, from the current one on.
+func TestTheMinimaOfADay(t *testing.T) {
+	k := New()
+	if k.Hours(scaled, at, 0) != nil {
+		t.Error("before every slot has a value there are minima")
+	}
+	for i := range k.formulas.Low.Values {
+		hour := int32(i)%7 + 3 // a minimum is at most 10
+		for _, s := range []*classic.Slots{&k.formulas.Low, &k.formulas.Top} {
+			s.Values[i] = classic.Slot{Value: hour, Updated: at}
+		}
+	}
+	got := k.Hours(scaled, at.Add(30*time.Minute), 0)
+	first := k.formulas.Low.At(at)
+	for i, n := range got {
+		if want := int(k.formulas.Low.Values[(first+i)%len(k.formulas.Low.Values)].Value); n != want {
+			t.Errorf("hour %d has %d, want %d: %v", i, n, want, got)
+		}
+	}
+	if len(got) != 24 {
+		t.Errorf("there are %d", len(got))
+	}
+}
+
+// TestValuesAreKept as they are.
+func TestValuesAreKept(t *testing.T) {
+	k := New()
+	k.formulas.Values["app/memory"] = 7
+	k.targets["app"] = 66
+	again, err := Restore(k.Keep())
+	if err != nil || again.formulas.Values["app/memory"] != 7 || again.targets["app"] != 66 {
+		t.Errorf("kept are %v and %v: %v", again.formulas.Values, again.targets, err)
+	}
+	empty := k.Keep()
+	empty.Values, empty.Targets = nil, nil
+	if again, err = Restore(empty); err != nil || again.formulas.Values == nil || again.targets == nil {
+		t.Errorf("where nothing was kept there is nowhere to put it: %v", err)
+	}
+}
