@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -135,5 +136,18 @@ func TestHoursBeginWithThisOne(t *testing.T) {
 	}
 	if hours := New().Hours(spec, now, 100); hours != nil {
 		t.Errorf("where nothing is known the hours are %v", hours)
+	}
+}
+
+// TestWhatIsExpectedByTheMinute: the pattern of 1000m times what demand has been above it lately, one and a half, and a margin of 2 % at most.
+func TestWhatIsExpectedByTheMinute(t *testing.T) {
+	tuner, now := steady()
+	tuner.State.Phase = phase.Working
+	lead := int(tuner.State.Lead / time.Minute)
+	for minute := minuteOf(now) - 800; minute <= minuteOf(now); minute++ {
+		tuner.State.Nowcast.Observe(minute, math.Log(1.5), lead)
+	}
+	if got := tuner.upper(half(), Observed{Now: now}); got < 1499 || got > 1531 {
+		t.Errorf("it is %.0fm", got)
 	}
 }
