@@ -61,6 +61,17 @@ func TestSinceWhenMetricsAreLost(t *testing.T) {
 	}
 }
 
+// TestWhileNobodyLooksNothingIsLost: what was lost before a restart, and is after it, may have been there in between.
+func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
+	for since, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, 16 * time.Minute: 16 * time.Minute} {
+		k := New()
+		k.newest, k.formulas.LostSince = at.Add(20*time.Minute), at
+		if !k.lost(tune.Observed{Now: at.Add(20 * time.Minute), Since: at.Add(since), Stuck: true}) || !k.formulas.LostSince.Equal(at.Add(want)) {
+			t.Errorf("looked at since %s it is lost since %s", since, k.formulas.LostSince.Sub(at))
+		}
+	}
+}
+
 // TestWhatTheFormulasSee: requests that there are, with what a VPA would recommend, memory in thousandths of a byte.
 func TestWhatTheFormulasSee(t *testing.T) {
 	k := New()

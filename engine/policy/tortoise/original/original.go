@@ -143,6 +143,9 @@ func (t *Tuner) lost(o tune.Observed) bool {
 			t.formulas.LostSince = known
 		}
 	}
+	if o.Since.After(t.formulas.LostSince) {
+		t.formulas.LostSince = o.Since // in between nobody looked
+	}
 	return true
 }
 

@@ -59,6 +59,19 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}
 }
 
+// TestWhileNobodyLooksNothingIsStuck: an autoscaler that was blind before a restart, and is after it, may have seen in between.
+func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
+	for since, want := range map[time.Duration]bool{-time.Hour: true, 0: true, 15 * time.Minute: true, 16 * time.Minute: false} {
+		tuner := New()
+		tuner.State.Phase, tuner.State.StuckSince = phase.Working, monday
+		see(tuner, monday.Add(20*time.Minute), 1000)
+		o := Observed{Now: monday.Add(20 * time.Minute), Since: monday.Add(since), Stuck: true}
+		if tuner.advance(half(), o); (tuner.State.Phase == phase.Emergency) != want {
+			t.Errorf("looked at since %s it is %s", since, tuner.State.Phase)
+		}
+	}
+}
+
 // TestAPhaseThatBeginsHasAReason, and bounds that are as high as is needed end the way back.
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
 	for above, want := range map[int]phase.Phase{-1: phase.Working, 0: phase.Working, 1: phase.BackToNormal} {

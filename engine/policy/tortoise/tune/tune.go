@@ -294,10 +294,13 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 		}
 		seen.Silent = max(o.Now.Sub(newest), 0)
 	}
-	if !o.Stuck {
+	switch {
+	case !o.Stuck:
 		s.StuckSince = time.Time{}
-	} else if s.StuckSince.IsZero() {
+	case s.StuckSince.IsZero():
 		s.StuckSince = o.Now
+	case o.Since.After(s.StuckSince):
+		s.StuckSince = o.Since // in between nobody looked
 	}
 	if o.Stuck {
 		seen.Stuck = o.Now.Sub(s.StuckSince)
