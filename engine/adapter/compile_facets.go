@@ -282,7 +282,9 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	}
 	types := predicateTypes(&q, from)
 	c.use(at.Child("path"), p, false, types...)
-	c.lastUse().Values = q.constants()
+	if from.Len() == 0 {
+		c.lastUse().Values = q.constants()
+	}
 	if spec.Op == v1alpha1.OpExists || spec.Op == v1alpha1.OpNotExists {
 		q.slot = d.exists(p)
 		return q, true
@@ -295,12 +297,12 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	return q, true
 }
 
-// constants are the values that a predicate asks a field for; none where any other will do as well.
+// constants are the values that a predicate without another field to compare with asks a field for; none where any other will do as well.
 func (p *predicate) constants() []string {
 	switch {
-	case p.op == v1alpha1.OpEq && p.from == nil:
+	case p.op == v1alpha1.OpEq:
 		return []string{p.value}
-	case p.op == v1alpha1.OpIn && p.from == nil:
+	case p.op == v1alpha1.OpIn:
 		var all []string
 		for _, v := range p.list {
 			all = append(all, string(v))
