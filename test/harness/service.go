@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -98,7 +99,7 @@ func (s *Service) Gone(address string) bool {
 func (s *Service) state(address string) (ready bool, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.endpoints {
+	for _, e := range slices.Backward(s.endpoints) { // an address may be that of one that died before
 		if e.address == address {
 			return e.ready, e.open
 		}
