@@ -299,10 +299,10 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 
 // constants are the values that a predicate without another field to compare with asks a field for; none where any other will do as well.
 func (p *predicate) constants() []string {
-	switch {
-	case p.op == v1alpha1.OpEq:
+	switch p.op {
+	case v1alpha1.OpEq:
 		return []string{p.value}
-	case p.op == v1alpha1.OpIn:
+	case v1alpha1.OpIn:
 		var all []string
 		for _, v := range p.list {
 			all = append(all, string(v))
