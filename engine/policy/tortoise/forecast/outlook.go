@@ -2,8 +2,8 @@ package forecast
 
 import "math"
 
-// Outlook is what is kept of a fitted Model: its forecasts for the steps around now and for a season after, with one upper bound. It is a
-// tenth of the model, which is made anew often enough. Numbers are those of the model, in single precision.
+// Outlook is what is kept of a fitted Model: its forecasts for the steps around now and for a season after, with one upper bound. It is
+// much smaller than the model, which is made anew often enough. Numbers are those of the model, in single precision.
 type Outlook struct {
 	// Loss is the pinball loss of the ensemble, in logarithms.
 	Loss float64
