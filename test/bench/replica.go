@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -135,16 +134,14 @@ func (r *replica) stop() error {
 	return nil
 }
 
-// freePorts are ports of this machine that nobody listens on.
+// freePorts are ports of this machine that nobody else gets.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
+		var err error
+		if ports[i], err = harness.Port(); err != nil {
+			return nil, err
 		}
-		defer func() { _ = listener.Close() }() // at the end, so that no port is found twice
-		ports[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
 }

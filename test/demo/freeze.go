@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -33,15 +32,12 @@ func (d *demo) webhook(ctx context.Context) (app.WebhookOptions, error) {
 	if _, err := d.place.run(ctx, "create", "namespace", harness.Namespace); err != nil {
 		return app.WebhookOptions{}, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := harness.Port()
 	if err != nil {
-		return app.WebhookOptions{}, fmt.Errorf("find a port for the webhook: %w", err)
+		return app.WebhookOptions{}, err
 	}
-	address := listener.Addr().(*net.TCPAddr)
-	if err := listener.Close(); err != nil {
-		return app.WebhookOptions{}, fmt.Errorf("find a port for the webhook: %w", err)
-	}
-	return app.WebhookOptions{Enabled: true, Host: address.IP.String(), Port: address.Port, URL: "https://" + address.String(), Secret: "flyball-webhook-cert"}, nil
+	const host = "127.0.0.1"
+	return app.WebhookOptions{Enabled: true, Host: host, Port: port, URL: fmt.Sprintf("https://%s:%d", host, port), Secret: "flyball-webhook-cert"}, nil
 }
 
 // awaitWebhook waits until the API server asks the manager: a schedule that only the manager can see to be wrong is refused.

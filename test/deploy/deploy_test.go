@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,20 +144,6 @@ func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *un
 func (s site) as(account string) *rest.Config {
 	return s.cluster.Impersonate("system:serviceaccount:"+namespace+":"+account,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
-}
-
-// freePort finds a port on loopback that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // eventually waits for a condition.

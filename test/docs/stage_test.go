@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,7 +116,7 @@ func open(t *testing.T, root, plugin, name string) *stage {
 	for _, file := range s.objects {
 		s.must(env.ApplyFiles(t.Context(), filepath.Join("testdata", file)))
 	}
-	port := freePort(t)
+	port := harness.FreePort(t)
 	options := harness.Options{Log: t.Output(), Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}
 	if !s.at.IsZero() {
@@ -231,15 +230,4 @@ func (s *stage) ready(obj *unstructured.Unstructured) error {
 		}
 	}
 	return fmt.Errorf("%s %s is not ready: %v", obj.GetKind(), obj.GetName(), conditions)
-}
-
-// freePort finds a port on loopback that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -279,11 +279,15 @@ func (e *Env) Start(opts Options) *Manager {
 		config = e.Config
 	}
 	go func() {
-		m.done <- app.Run(ctx, config, app.Options{
+		err := app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 			UsageResolution: opts.UsageResolution,
 		})
+		if err != nil && !m.stopped.Load() {
+			_, _ = fmt.Fprintln(os.Stderr, "A manager under test ended before it was told to:", err)
+		}
+		m.done <- err
 	}()
 	return m
 }

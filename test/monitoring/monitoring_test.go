@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +72,7 @@ func (s *scene) must(err error) {
 func (s *scene) start() (stop func()) {
 	s.must(s.env.InstallAdapters(s.Context(), inUse...))
 	ctx, cancel := context.WithCancel(context.Background())
-	metrics, port := fmt.Sprintf("127.0.0.1:%d", freePort(s.T)), freePort(s.T)
+	metrics, port := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(s.T)), harness.FreePort(s.T)
 	var said bytes.Buffer
 	log := zap.New(zap.WriteTo(&said))
 	ctrl.SetLogger(log)
@@ -319,15 +318,4 @@ func eventually(t *testing.T, check func() error) {
 	if err := harness.Poll(t.Context(), harness.Patience, check); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// freePort finds a port on loopback that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

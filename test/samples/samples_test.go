@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,7 +131,7 @@ func (b *bench) start(t *testing.T, samples []sample) {
 			b.fail(s.name, b.env.AwaitCRDs(t.Context()))
 		}
 	}
-	port := freePort(t)
+	port := harness.FreePort(t)
 	manager := b.env.Start(harness.Options{Clock: b.clock, Log: t.Output(), Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "webhook",
 	}})
@@ -163,20 +162,6 @@ func (b *bench) start(t *testing.T, samples []sample) {
 			}))
 		}
 	}
-}
-
-// freePort is a port of this machine that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func (b *bench) fail(file string, err error) {

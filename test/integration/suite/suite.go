@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -101,11 +100,8 @@ func Remove(ctx context.Context, env *harness.Env, obj client.Object) {
 	Eventually(func() error { return Vanished(ctx, env, obj) }).Should(Succeed())
 }
 
-// FreePort is a port of loopback that nobody listens on just now.
+// FreePort is a port of loopback that nobody else gets before this process ends.
 func FreePort() int {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(listener.Close()).To(Succeed()) }()
-	return listener.Addr().(*net.TCPAddr).Port
+	return harness.FreePort(GinkgoT())
 }
