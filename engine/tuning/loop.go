@@ -17,6 +17,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -36,6 +37,11 @@ type Members interface {
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
 	// Trouble says why not everything is known.
 	Trouble() string
+}
+
+// Resized are the pods of targets that are changed in place.
+type Resized interface {
+	Note(ref workload.Ref) resize.Note
 }
 
 // Audience hears of what was found.
@@ -63,6 +69,7 @@ type Loop struct {
 	opts     Options
 	world    *world.World
 	members  Members
+	resized  Resized
 	meter    Meter
 	store    *Store
 	audience Audience
@@ -80,9 +87,9 @@ type Loop struct {
 }
 
 // New makes a Loop, which works once it runs.
-func New(w *world.World, m Members, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
+func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
 	l := &Loop{
-		opts: opts, world: w, members: m, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
+		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
 	}
 	w.Observe(l)
@@ -130,16 +137,11 @@ func (l *Loop) round(ctx context.Context) {
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
 	l.sweep(ctx, snapshot, tuned)
-	if len(tuned) == 0 && !hasTuner(snapshot) {
+	needed, measures := tuners(snapshot)
+	trouble := l.follow(ctx, needed)
+	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
-		if err := l.members.DropContainers(ctx); err != nil {
-			l.opts.Log.Error(err, "pods are watched anew")
-		}
 		return
-	}
-	trouble := ""
-	if err := l.members.NeedContainers(ctx); err != nil {
-		trouble = err.Error()
 	}
 	measured, err := l.meter.Read(ctx)
 	if ctx.Err() != nil {
@@ -166,13 +168,28 @@ func (l *Loop) tell(ids []workload.Policy) {
 	}
 }
 
-func hasTuner(s *world.Snapshot) bool {
+// follow has pods watched with their containers, or not any more, and says why they are not known.
+func (l *Loop) follow(ctx context.Context, needed bool) (trouble string) {
+	if needed {
+		if err := l.members.NeedContainers(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if err := l.members.DropContainers(ctx); err != nil {
+		l.opts.Log.Error(err, "pods are watched anew")
+	}
+	return ""
+}
+
+// tuners says whether there are policies that tune: any, also those that have still to give pods back what they had, and any that measures.
+func tuners(s *world.Snapshot) (needed, measures bool) {
 	for p := range s.Policies {
-		if p.Tuner() != nil && !p.Deleting {
-			return true
+		if p.Tuner() != nil {
+			needed, measures = true, measures || !p.Deleting
 		}
 	}
-	return false
+	return needed, measures
 }
 
 // assign says which policy tunes which target: of several that select one, the one of the highest precedence.

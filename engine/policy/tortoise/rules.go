@@ -29,9 +29,11 @@ type rules struct {
 	mode    v1alpha1.TortoiseMode
 	profile optimize.Profile
 	// formulas says that the profile is Tortoise.
-	formulas   bool
-	guard      optimize.Guard
-	cooldown   time.Duration
+	formulas bool
+	guard    optimize.Guard
+	cooldown time.Duration
+	// apply says how requests change.
+	apply      v1alpha1.VerticalApply
 	priority   int32
 	containers []containerRule
 	// min, max and preferredMax are nil where they were not given.
@@ -139,8 +141,14 @@ func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred in
 
 func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if in.Apply != "" && in.Apply != "RollOut" {
-		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply, []string{"RollOut"}))
+	switch in.Apply {
+	case "":
+		r.apply = v1alpha1.ApplyInPlace
+	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut:
+		r.apply = in.Apply
+	default:
+		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply,
+			[]v1alpha1.VerticalApply{v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut}))
 	}
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))

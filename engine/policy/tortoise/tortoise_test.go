@@ -54,7 +54,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{profile: Tortoise}`:             "",
 		`{profile: Hare}`:                 "spec.profile: Unsupported value",
 		`{history: {source: Prometheus}}`: "spec.history.source: Unsupported value",
-		`{vertical: {apply: InPlace}}`:    "spec.vertical.apply: Unsupported value",
+		`{vertical: {apply: Evict}}`:      "spec.vertical.apply: Unsupported value",
 		`{vertical: {cooldown: soon}}`:    "spec.vertical.cooldown",
 		`{vertical: {maxStepDown: 90%, maxStepUp: 1000%, cooldown: 2h}}`:                  "",
 		`{vertical: {maxStepDown: 91%}}`:                                                  "spec.vertical.maxStepDown: Invalid value",

@@ -206,7 +206,7 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 		Entry("memory by replicas", func(s *v1alpha1.TortoiseSpec) {
 			s.Resources = []v1alpha1.TunedResources{{Container: "main", Memory: "Horizontal"}}
 		}, "spec.resources[0].memory"),
-		Entry("a change in place", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "InPlace" }, "spec.vertical.apply"),
+		Entry("a change that there is not", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "Evict" }, "spec.vertical.apply"),
 		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Prometheus" }, "spec.history.source"),
 	)
 
