@@ -54,7 +54,7 @@ func TestElements(t *testing.T) {
 		{"no object among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},7]}`), sleep(),
 			``, `{"nodeSets":[{"name":"b","count":2},7]}`, "[1] has no place for a count at /spec/nodeSets/1/count"},
 		{"no number among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`), sleep(),
-			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no number of 0 or more`},
+			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no whole number of 0 or more`},
 		{"without a name: by its place", object(`{"nodeSets":[{"count":3}]}`), sleep(),
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
@@ -308,7 +308,7 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, workload.Plan{Min: number(2)},
 			`{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, "two elements of the list have the name a"},
 		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, workload.Plan{Min: number(2)},
-			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no number of 0 or more`},
+			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no whole number of 0 or more`},
 	} {
 		s := newServer(object(c.spec))
 		r := s.settle(t, a, c.plan)

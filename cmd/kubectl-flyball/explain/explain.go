@@ -329,7 +329,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 			return true // it is not meant to select anything: a freeze that suspends nothing
 		}
 		if !v.Kind.Can(p.Needs) {
-			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %v, and the kind can only %v", p.Needs, v.Kind.Capabilities)})
+			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
 		}
 		foreign := p.ID.Namespace != "" && p.ID.Namespace != v.Object.Namespace
 		if len(fails) == 1 && !foreign || len(fails) > 0 && !foreign && len(e.Policies) == 0 {
@@ -351,7 +351,9 @@ func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.
 			return Relation{other.String(), v.Err.Error()}
 		}
 		text := v.Result.State.String()
-		if v.Plan.Hold != nil {
+		if why := unheld(&v); why != "" {
+			text = why
+		} else if v.Plan.Hold != nil {
 			text += ", held by " + v.Plan.Hold.By.String()
 		}
 		if v.Result.Patch != nil && v.Result.Message != "" {
