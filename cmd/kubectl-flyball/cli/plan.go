@@ -144,7 +144,7 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 	}
 	for _, ref := range named {
 		if memory.Raw(ref) == nil {
-			return nil, fmt.Errorf("there is no %s", ref)
+			return nil, w.Missing(ref)
 		}
 		if v := decide.Target(memory, ref, from, nil); len(v.Opinions) == 0 {
 			w.Note("no policy selects %s", ref)

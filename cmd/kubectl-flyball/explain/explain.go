@@ -145,8 +145,8 @@ type Options struct {
 
 // Teller explains the objects of one world, which it has compiled.
 type Teller struct {
+	world  *source.World
 	memory *world.Memory
-	notes  []string
 }
 
 // NewTeller compiles a world. Its error names what cannot be read.
@@ -155,7 +155,7 @@ func NewTeller(w *source.World) (*Teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Teller{memory: memory, notes: w.Notes}, nil
+	return &Teller{world: w, memory: memory}, nil
 }
 
 // Each yields all objects with their JSON, in no order.
@@ -176,11 +176,11 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
 	memory := t.memory
 	if memory.Raw(target.Ref) == nil {
-		return nil, fmt.Errorf("there is no %s", target.Ref)
+		return nil, t.world.Missing(target.Ref)
 	}
 	var story decide.Story
 	v := decide.Target(memory, target.Ref, o.At, &story)
-	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.notes), zone: o.Zone}
+	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	if v.Object == nil {
 		e.Summary = "its kind is not in use, so nothing is decided about it"
 		return e, nil
