@@ -3,7 +3,6 @@ package source
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -63,9 +62,7 @@ func (f Files) Read() (*Manifests, error) {
 }
 
 // Place says where one of Others stands, as file:line.
-func (m *Manifests) Place(i int) string {
-	return fmt.Sprintf("%s:%d", m.others[i].file, m.others[i].lineOf("apiVersion"))
-}
+func (m *Manifests) Place(i int) string { return m.others[i].place() }
 
 // expand makes one document of each item of a List.
 func expand(d *document) (docs []*document, faults []error) {

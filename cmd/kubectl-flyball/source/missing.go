@@ -19,7 +19,9 @@ func RefOf(raw []byte) workload.Ref {
 }
 
 // Missing is the error about an object that is not there, with which one was probably meant.
-func (w *World) Missing(ref workload.Ref) error { return fmt.Errorf("there is no %s%s", ref, w.Near(ref)) }
+func (w *World) Missing(ref workload.Ref) error {
+	return fmt.Errorf("there is no %s%s", ref, w.Near(ref))
+}
 
 // Near says which object was probably meant by one that is not there; empty: none comes near.
 func (w *World) Near(ref workload.Ref) string {
