@@ -3,6 +3,7 @@ package source
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -77,6 +78,9 @@ func expand(d *document) (docs []*document, faults []error) {
 		return []*document{d}, nil
 	}
 	for i, item := range root.Get("items").Array() {
+		if item.Get("items").IsArray() && strings.HasSuffix(item.Get("kind").Str, "List") {
+			return nil, []error{d.fault(fmt.Sprintf("items[%d]", i), "this is a list in a list: give its objects in one list")}
+		}
 		docs = append(docs, &document{file: d.file, line: d.line, json: []byte(item.Raw), item: i, root: d.root})
 	}
 	return docs, nil

@@ -33,6 +33,8 @@ func TestEveryDocumentIsRead(t *testing.T) {
 		"something after a flow":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n", "1: there is more after the first object", ""},
 		"less indented":                    {"  " + strings.ReplaceAll(a, "\n", "\n  ") + "\n" + b, "1: there is more after the first object", ""},
 		"separators that only YAML breaks": {strings.ReplaceAll(a+"---\n"+b, "\n", "\u2028"), "1: there is more after the first object", ""},
+		"a list":                           {"apiVersion: v1\nkind: List\nitems:\n- " + j + "\n- " + k + "\n", "j k", "4 5"},
+		"a list in a list":                 {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: [" + j + "]}\n", "f:4: this is a list in a list", ""},
 		"UTF-16":                           {"\xff\xfea\x00:\x00 \x001\x00", "this is no text in UTF-8", ""},
 	} {
 		docs, faults := split("f", test.text)
