@@ -102,9 +102,9 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	p := v.startProgress()
-	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
+	o.Progress = func(at time.Time) { p.Doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
 	found, err := v.plan(ctx, w, edit, o)
-	p.done()
+	p.Done()
 	if err != nil {
 		return err
 	}
