@@ -53,7 +53,7 @@ func TestElements(t *testing.T) {
 		{"no object among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},7]}`), sleep(),
 			``, `{"nodeSets":[{"name":"b","count":2},7]}`, "[1] has no place for a count at /spec/nodeSets/1/count"},
 		{"no number among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`), sleep(),
-			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no number of 0 or more`},
+			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no whole number of 0 or more`},
 		{"without a name: by its place", object(`{"nodeSets":[{"count":3}]}`), sleep(),
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +

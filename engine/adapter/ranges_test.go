@@ -33,7 +33,7 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, workload.Plan{Min: number(2)},
 			`{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, "two elements of the list have the name a"},
 		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, workload.Plan{Min: number(2)},
-			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no number of 0 or more`},
+			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no whole number of 0 or more`},
 	} {
 		s := newServer(object(c.spec))
 		r := s.settle(t, a, c.plan)
