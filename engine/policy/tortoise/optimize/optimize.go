@@ -29,8 +29,8 @@ type Profile struct {
 
 // Profiles by name.
 var Profiles = map[string]Profile{
-	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 1, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
-	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.75, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
+	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 0.7, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
+	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.1, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
 	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 6, Memory: 60, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
 }
 
@@ -157,7 +157,7 @@ type Guard struct {
 }
 
 // DefaultGuard takes at most a fifth away and at most doubles.
-func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.05} }
+func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.03} }
 
 // Step gives the next request on the way to a wanted one, and false where there is none: what it would change is too little. A step up
 // that is needed is always worth it.

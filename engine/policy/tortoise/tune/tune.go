@@ -144,7 +144,9 @@ type Tuner struct {
 	shares   map[string]float64
 	// quantile is the share of steps in which the upper bound is to hold.
 	quantile float64
-	reasons  []optimize.Reason
+	// spiky says that demand is known to spike at some time of the season.
+	spiky   bool
+	reasons []optimize.Reason
 }
 
 // New gives a tuner that has learnt nothing.
@@ -257,7 +259,8 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 
 func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
 	fitted := forecast.Fit(peaks{series}, until, forecast.Default())
-	t.quantile = fitted.Best(spec.Profile.Violation)
+	t.spiky = fitted.Spiky()
+	t.quantile = fitted.Best(t.price(spec, until))
 	t.model = fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour))
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
