@@ -76,27 +76,28 @@ func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []
 	}
 }
 
-// Take asks for a place among the limit of a policy for a target whose object is in a version. Where it gives none, the target is asked for
-// again when there is one.
-func (r *Rollouts) Take(id workload.Policy, ref workload.Ref, version string, need Need, limit int, now time.Time) bool {
+// Take asks for a place among the limit of a policy for a target whose object is in a version. Where it is not ok, the target is asked for
+// again when there is a place. took is false where it has one already: that is of an earlier write, which may just not be seen yet.
+func (r *Rollouts) Take(id workload.Policy, ref workload.Ref, version string, need Need, limit int, now time.Time) (took, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if x, runs := r.running[ref]; runs && !x.late {
+		return false, true
+	}
 	mine := waiter{by: id, need: need, limit: limit, asked: true}
-	if x, runs := r.running[ref]; !runs || x.late {
-		before := 0
-		for other, w := range r.waiting {
-			if other != ref && w.by == id && precedes(other, w, ref, mine) {
-				before++
-			}
+	before := 0
+	for other, w := range r.waiting {
+		if other != ref && w.by == id && precedes(other, w, ref, mine) {
+			before++
 		}
-		if r.free(id, limit) <= before {
-			r.waiting[ref] = mine
-			return false
-		}
+	}
+	if r.free(id, limit) <= before {
+		r.waiting[ref] = mine
+		return false, false
 	}
 	delete(r.waiting, ref)
 	r.running[ref] = rollout{by: id, from: version, since: now}
-	return true
+	return true, true
 }
 
 // free is how many places of a policy are left.

@@ -44,7 +44,8 @@ func no() bool  { return false }
 func TestRolloutsInTurn(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string, memory bool, since time.Duration) bool {
-		return r.Take(rolling, named(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
+		_, ok := r.Take(rolling, named(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
+		return ok
 	}
 	for _, step := range []struct {
 		name   string
@@ -60,8 +61,11 @@ func TestRolloutsInTurn(t *testing.T) {
 		}
 	}
 	other := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}
-	if !r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now) {
+	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); !took || !ok {
 		t.Error("policies are in each other's way")
+	}
+	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); took || !ok {
+		t.Error("who asks again, before the watch has the first write, takes a place that it would give back")
 	}
 	r.Look(named("a"), "1", yes, now) // the object as it was before the write
 	r.called(t)
@@ -96,7 +100,10 @@ func TestRolloutsInTurn(t *testing.T) {
 // TestLateRollouts have no place any more, are named until they have settled, and wait their turn as all others do.
 func TestLateRollouts(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	take := func(name string) bool { return r.Take(rolling, named(name), "1", apply.Need{}, 1, now) }
+	take := func(name string) bool {
+		_, ok := r.Take(rolling, named(name), "1", apply.Need{}, 1, now)
+		return ok
+	}
 	if !take("slow") || take("next") {
 		t.Fatal("not one at a time")
 	}
@@ -126,7 +133,7 @@ func TestRolloutsOfAnEarlierRun(t *testing.T) {
 		r.Resume(rolling, now, func() []workload.Ref { return []workload.Ref{named("begun")} })
 	}
 	r.called(t, "begun") // once, and it may have settled meanwhile
-	if r.Take(rolling, named("next"), "1", apply.Need{}, 1, now) {
+	if _, ok := r.Take(rolling, named("next"), "1", apply.Need{}, 1, now); ok {
 		t.Error("an earlier run's roll-out does not count")
 	}
 	r.Look(named("begun"), "9", yes, now)

@@ -29,8 +29,7 @@ func (l *Loop) takeRollout(ref workload.Ref, v *decide.Verdict, now time.Time) (
 		}
 	}
 	limit := max(1, l.tuned.Targets(id)*p.Tuner().MaxDisruption()/100)
-	ok = l.rollouts.Take(id, ref, v.Object.ResourceVersion, need, limit, now)
-	return ok, ok
+	return l.rollouts.Take(id, ref, v.Object.ResourceVersion, need, limit, now)
 }
 
 // unsettled lists the targets on which a policy has set something and that have not settled: an earlier manager may have begun to roll them
