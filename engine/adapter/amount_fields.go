@@ -107,6 +107,17 @@ func (v *view) amountAt(at location) *amount {
 	return nil
 }
 
+// raisesMemory says whether a write raises a request for memory.
+func (v *view) raisesMemory(d *decision) bool {
+	x := v.amountAt(d.location)
+	if x == nil || x.kind != workload.AmountRequest || x.resource != workload.Memory || x.limit {
+		return false
+	}
+	before, ok := x.read(d.field.Raw)
+	after, okAfter := x.read(d.value)
+	return ok && okAfter && after > before
+}
+
 // observeAmounts gives what components request and the targets of an autoscaler, as their owner has them. A limit without a request is
 // the request, too, as the API server has it.
 func (v *view) observeAmounts() (allocations workload.Allocations, targets []workload.Utilisation) {

@@ -43,6 +43,9 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	}
 	o.Allocations, o.Utilisation = v.observeAmounts()
 	o.Blind = len(a.blind) > 0 && v.all(a.blind, v.original)
+	if a.keepsReady {
+		o.Settled = v.all(a.ready, func(s *slot) string { return v.current(s).Raw })
+	}
 	return o
 }
 
