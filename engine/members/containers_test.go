@@ -1,0 +1,48 @@
+package members
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// TestContainersOfPods: what they request, what restarts them, and what has become of a change in place.
+func TestContainersOfPods(t *testing.T) {
+	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","managedFields":[
+	 {"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{}}},{"manager":"%BY","subresource":"resize","fieldsV1":{"f:spec":{"f:containers":{}}}}]},
+	 "spec":{"nodeName":"n","initContainers":[{"name":"setup","resources":{"requests":{"cpu":"9"}}},{"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"10m"}}}],
+	 "containers":[{"name":"main","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},{"resourceName":"memory","restartPolicy":"RestartContainer"}],
+	  "resources":{"requests":{"cpu":"1.5","memory":"1Gi"},"limits":{"cpu":"2","memory":"2Gi"}}}]},
+	 "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"PodResizeInProgress","status":"False","reason":"Error"},
+	  {"type":"PodResizePending","status":"True","reason":"Infeasible","message":"no room"}],
+	  "containerStatuses":[{"name":"main","restartCount":2}]}}`
+	obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%BY", "flyball", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := podOf(obj)
+	want := []fleet.Container{
+		{Name: "main", Resources: fleet.Resources{CPU: 1500, Memory: 1 << 30, CPULimit: 2000, MemoryLimit: 2 << 30}, RestartsForMemory: true, Restarts: 2},
+		{Name: "side", Resources: fleet.Resources{CPU: 10}, Sidecar: true},
+	}
+	if diff := cmp.Diff(want, p.Containers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := (fleet.Resize{By: "flyball", State: fleet.ResizeInfeasible, Message: "no room"}); p.Resize != want {
+		t.Errorf("%+v", p.Resize)
+	}
+	m := New(Options{Own: "flyball"})
+	if !m.isResized(obj) {
+		t.Error("it is not known to be changed in place")
+	}
+	other, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%BY", "vpa", 1)))
+	if err != nil || m.isResized(other) || podOf(other).Resize.By != "vpa" {
+		t.Errorf("what somebody else has changed is taken for Flyball's: %v", err)
+	}
+	if !matters(obj, other) {
+		t.Error("who has changed it does not matter")
+	}
+}
