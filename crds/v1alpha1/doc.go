@@ -46,6 +46,8 @@ const (
 	AnnotationLedger = "flyball.dev/ledger"
 	// AnnotationAwakeUntil keeps a target, a namespace's targets or a policy's targets awake until an RFC 3339 instant.
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
+	// AnnotationTunedBy names, on a pod that was created with other requests than its template has, the policy by which.
+	AnnotationTunedBy = "flyball.dev/tuned-by"
 	// AnnotationAwakeReason says, beside AnnotationAwakeUntil, why. Flyball does not read it.
 	AnnotationAwakeReason = "flyball.dev/awake-reason"
 	// FinalizerRestore keeps a policy or an adapter until everything it changed is given back.

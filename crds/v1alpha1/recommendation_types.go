@@ -82,6 +82,33 @@ type ResizedPods struct {
 	Message string `json:"message,omitempty"`
 }
 
+// NewContainer is what a container of a pod gets as the pod is created. Limits follow requests.
+type NewContainer struct {
+	// Name of the container.
+	Name string `json:"name"`
+	// CPU is the request in cores; absent: it stays as it is.
+	// +optional
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// Memory is the request in bytes; absent: it stays as it is.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+}
+
+// NewPods is what pods get as they are created.
+type NewPods struct {
+	// Containers that are changed.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Containers []NewContainer `json:"containers,omitempty"`
+	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has.
+	// +optional
+	GoMaxProcs bool `json:"goMaxProcs,omitempty"`
+	// GoMemLimit sets GOMEMLIMIT in these containers, unless the owner has.
+	// +optional
+	GoMemLimit bool `json:"goMemLimit,omitempty"`
+}
+
 // RecommendedNumber is one number of an autoscaler.
 type RecommendedNumber struct {
 	// Own is what the owner of the autoscaler asks for; absent where that is nothing.
@@ -161,6 +188,9 @@ type RecommendationStatus struct {
 	// Pods is what has become of the pods that are changed in place; absent where requests change in the template.
 	// +optional
 	Pods *ResizedPods `json:"pods,omitempty"`
+	// NewPods is what pods of the target get as they are created; absent: what their template says.
+	// +optional
+	NewPods *NewPods `json:"newPods,omitempty"`
 	// Demand is what the numbers are for.
 	// +optional
 	Demand *RecommendedDemand `json:"demand,omitempty"`

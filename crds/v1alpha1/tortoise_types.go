@@ -119,7 +119,7 @@ type TunedHistory struct {
 }
 
 // VerticalApply says how requests change.
-// +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut
+// +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut;OnCreate
 type VerticalApply string
 
 // How requests change.
@@ -130,12 +130,15 @@ const (
 	ApplyInPlaceOrRollOut VerticalApply = "InPlaceOrRollOut"
 	// ApplyRollOut changes the template, so that every change is a roll-out.
 	ApplyRollOut VerticalApply = "RollOut"
+	// ApplyOnCreate changes pods as they are created, and nothing that runs.
+	ApplyOnCreate VerticalApply = "OnCreate"
 )
 
 // TunedVertical says how requests change.
 type TunedVertical struct {
 	// Apply: InPlace changes the pods that run and leaves the template alone. InPlaceOrRollOut changes the template where a pod cannot be
-	// changed in place. RollOut changes the template: each change is a roll-out. Kinds whose requests are not in a pod template, such as a
+	// changed in place. RollOut changes the template: each change is a roll-out. OnCreate changes pods as they are created and nothing that
+	// runs; with the first two, pods are created so as well. Kinds whose requests are not in a pod template, such as a
 	// database cluster, have them changed in the object, whatever this says.
 	// +optional
 	// +kubebuilder:default=InPlace
@@ -152,6 +155,17 @@ type TunedVertical struct {
 	// +optional
 	// +kubebuilder:default="100%"
 	MaxStepUp Percentage `json:"maxStepUp,omitempty"`
+}
+
+// TunedRuntime says which settings of runtimes follow the resources of a container. Pods get them as they are created, and keep them.
+// What the owner has set stays, and so do containers that take variables from elsewhere (envFrom).
+type TunedRuntime struct {
+	// GoMaxProcs sets GOMAXPROCS to the CPU limit of the container, or to its request where it has no limit, rounded up to whole cores.
+	// +optional
+	GoMaxProcs bool `json:"goMaxProcs,omitempty"`
+	// GoMemLimit sets GOMEMLIMIT to 90 % of the memory limit of the container, or of its request where it has no limit.
+	// +optional
+	GoMemLimit bool `json:"goMemLimit,omitempty"`
 }
 
 // TunedGuard says how much may be disturbed at once.
@@ -189,6 +203,10 @@ type TortoiseRules struct {
 	// +optional
 	// +kubebuilder:default={}
 	Vertical TunedVertical `json:"vertical,omitempty"`
+	// Runtime says which settings of runtimes follow requests and limits. Default: none.
+	// +optional
+	// +kubebuilder:default={}
+	Runtime TunedRuntime `json:"runtime,omitempty"`
 	// Guard says how much may be disturbed at once.
 	// +optional
 	// +kubebuilder:default={}

@@ -3,11 +3,10 @@ package adapter
 import (
 	"cmp"
 	"maps"
-	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -189,7 +188,9 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 
 // ofObjects leaves out the amounts that are for pods and not for the object.
 func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.Amount]workload.Claim[int64] {
-	isOfPods := func(key workload.Amount) bool { return key.Kind == workload.AmountInPlace }
+	isOfPods := func(key workload.Amount) bool {
+		return key.Kind == workload.AmountInPlace || key.Kind == workload.AmountOnCreate
+	}
 	for key := range amounts {
 		if isOfPods(key) {
 			amounts = maps.Clone(amounts)
@@ -240,10 +241,10 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 			}
 		}
 	}
-	n := v.wantAmount(limit, c, inRatio(c.Value, own, limit.value))
+	n := v.wantAmount(limit, c, fleet.LimitFor(c.Value, own, limit.value))
 	if l := limit.entry; l != nil {
 		if was, ok := limit.part.read(l.entry.Was); ok {
-			n.valueForWas = limit.part.spell(inRatio(c.Value, own, was), l.entry.Was, l.entry.Set)
+			n.valueForWas = limit.part.spell(fleet.LimitFor(c.Value, own, was), l.entry.Was, l.entry.Set)
 		}
 	}
 	w.add(n)
@@ -262,7 +263,7 @@ func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.All
 			}
 			to.Requests.Set(of, claim.Value)
 			if limit := a.Limits.Of(of); limit > 0 {
-				to.Limits.Set(of, inRatio(claim.Value, a.Requests.Of(of), limit))
+				to.Limits.Set(of, fleet.LimitFor(claim.Value, a.Requests.Of(of), limit))
 			}
 		}
 		if to.Requests != (workload.Requests{}) {
@@ -270,18 +271,4 @@ func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.All
 		}
 	}
 	return all
-}
-
-// inRatio is the limit for a request that stands to it as the owner's limit stands to the owner's request, rounded up.
-func inRatio(request, ownRequest, ownLimit int64) int64 {
-	if ownRequest <= 0 {
-		return max(request, ownLimit)
-	}
-	high, low := bits.Mul64(uint64(ownLimit), uint64(request))
-	low, carry := bits.Add64(low, uint64(ownRequest)-1, 0) // so that the quotient is rounded up
-	if high += carry; high >= uint64(ownRequest) {
-		return math.MaxInt64 // the quotient has more than 64 bits
-	}
-	limit, _ := bits.Div64(high, low, uint64(ownRequest))
-	return max(int64(min(limit, math.MaxInt64)), request)
 }

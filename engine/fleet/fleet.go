@@ -80,6 +80,8 @@ func (r *Resizing) Add(other Resizing) {
 type Resize struct {
 	// By is the field manager that has changed it; empty: nobody has.
 	By string
+	// Made is true where Flyball had the pod created with other requests than its template has.
+	Made bool
 	// State is what the node says of it, and Message why.
 	State   ResizeState
 	Message string

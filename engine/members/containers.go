@@ -45,8 +45,12 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		}
 		return true
 	})
-	if r := resizeOf(values[atConditions], values[atManaged], p.own); r != (fleet.Resize{}) {
-		text := string(rune('0'+r.State)) + r.By + "\n" + r.Message
+	if r := p.resizeOf(values); r != (fleet.Resize{}) {
+		first := '0' + rune(r.State)
+		if r.Made {
+			first += isMade
+		}
+		text := string(first) + r.By + "\n" + r.Message
 		if r.Message == "" {
 			text = p.interner.String(text)
 		}
@@ -108,6 +112,16 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 // longestResize is how many bytes are kept of why a change in place is not through.
 const longestResize = 256
 
+// isMade is added to the state of a pod that was created with other requests.
+const isMade = 8
+
+// resizeOf says what has become of the requests of a pod, other than by its template.
+func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
+	r := resizeOf(values[atConditions], values[atManaged], p.own)
+	r.Made = values[atTunedBy].Str != ""
+	return r
+}
+
 // resizeOf says what has become of the last change in place of a pod, and who has made it. Where several have, it is another one than Flyball.
 func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	conditions.ForEach(func(_, c gjson.Result) bool {
@@ -149,7 +163,8 @@ func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 func unpackContainers(elements []workload.Element) (all []fleet.Container, r fleet.Resize) {
 	for _, e := range elements {
 		if e.Name == "" {
-			r.State = fleet.ResizeState(e.Raw[0] - '0')
+			first := e.Raw[0] - '0'
+			r.State, r.Made = fleet.ResizeState(first%isMade), first >= isMade
 			r.By, r.Message, _ = strings.Cut(e.Raw[1:], "\n")
 			continue
 		}

@@ -9,6 +9,32 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
+// TestPodsThatWereCreatedSo: who has had a pod created with other requests, and who has changed it since.
+func TestPodsThatWereCreatedSo(t *testing.T) {
+	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}%MORE},
+	 "spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]},
+	 "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred","message":"no room"}]}}`
+	for more, want := range map[string]struct {
+		resize  fleet.Resize
+		resized bool
+	}{
+		``: {fleet.Resize{Made: true, State: fleet.ResizeDeferred, Message: "no room"}, true},
+		`,"managedFields":[{"manager":"flyball","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {fleet.Resize{By: "flyball", Made: true, State: fleet.ResizeDeferred, Message: "no room"}, true},
+		`,"managedFields":[{"manager":"vpa","subresource":"resize","fieldsV1":{"f:spec":{}}}]`:     {fleet.Resize{By: "vpa", Made: true, State: fleet.ResizeDeferred, Message: "no room"}, false},
+	} {
+		obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%MORE", more, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := podOf(obj).Resize; got != want.resize {
+			t.Errorf("%q: %+v", more, got)
+		}
+		if got := New(Options{Own: "flyball"}).isResized(obj); got != want.resized {
+			t.Errorf("%q: changed by Flyball: %t", more, got)
+		}
+	}
+}
+
 // TestContainersOfPods: what they request, what restarts them, and what has become of a change in place.
 func TestContainersOfPods(t *testing.T) {
 	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","managedFields":[

@@ -275,14 +275,14 @@ func (m *Members) isCosted(pod *workload.Object) bool {
 	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
 }
 
-// isResized says whether Flyball has changed a pod in place that lives.
+// isResized says whether Flyball has changed a pod that lives, in place or as it was created.
 func (m *Members) isResized(pod *workload.Object) bool {
 	n := len(pod.Elements)
 	if n == 0 || pod.Elements[n-1].Name != "" || !isCounted(pod) {
 		return false
 	}
 	_, r := unpackContainers(pod.Elements[n-1:])
-	return r.By == m.opts.Own
+	return r.By == m.opts.Own || r.Made && r.By == ""
 }
 
 // Groups lists the objects below a target that own pods directly, itself among them.

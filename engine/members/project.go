@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -117,13 +118,14 @@ const (
 	atContainers
 	atInitContainers
 	atInitStatuses
+	atTunedBy
 )
 
 func newPods(id identity, own string, wide bool) pods {
 	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
 		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
-		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses")
+		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']")
 	}
 	return pods{id, pathsOf(more...), own, wide}
 }

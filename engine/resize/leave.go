@@ -43,7 +43,7 @@ var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup gives the pods of one owner back.
 func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*fleet.Pod) error {
-	changes := inplace.GiveBack(pods, s.original)
+	changes := inplace.GiveBack(pods, s.original, l.opts.Server)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
 func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
 	for key := range v.Plan.Amounts {
-		if key.Kind == workload.AmountInPlace || key.Kind == workload.AmountRequest {
+		if key.Kind != workload.AmountUtilisation {
 			return true
 		}
 	}
@@ -148,7 +148,7 @@ func (l *Loop) left(group workload.Ref) (pods []*fleet.Pod, unknown string) {
 	if s.kept || s.unknown != "" {
 		return nil, s.unknown
 	}
-	for _, c := range inplace.GiveBack(l.members.ResizedPods(group), s.original) {
+	for _, c := range inplace.GiveBack(l.members.ResizedPods(group), s.original, l.opts.Server) {
 		pods = append(pods, c.Pod)
 	}
 	return pods, ""
@@ -200,7 +200,7 @@ func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.stakesIn(group)
-		if s.from != nil && s.giver.GroupKind == gk && len(inplace.GiveBack(l.members.ResizedPods(group), s.original)) > 0 {
+		if s.from != nil && s.giver.GroupKind == gk && len(inplace.GiveBack(l.members.ResizedPods(group), s.original, l.opts.Server)) > 0 {
 			found[s.from] = true
 		}
 	}

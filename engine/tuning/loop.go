@@ -4,6 +4,7 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -61,6 +62,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Resolution is the pause between two measurements.
 	Resolution time.Duration
+	// NoNewPods is true where this manager changes no pods as they are created.
+	NoNewPods bool
 	// Recorder takes events.
 	Recorder events.EventRecorder
 	Log      logr.Logger
@@ -255,7 +258,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	x.found = x.mind.Decide(seen)
 	l.advise(s, ref, p, x)
 	l.report(ctx, ref, p, x)
-	l.note(ref, p.ID, x.found.Trouble)
+	l.note(ref, p.ID, cmp.Or(x.found.Trouble, l.noNewPods(x)))
 	l.book.phase(p.ID, x)
 }
 

@@ -25,6 +25,8 @@ type reported struct {
 	at           time.Time
 	phase        string
 	made         bool
+	// newPods is what was told of pods that are yet to come.
+	newPods *v1alpha1.NewPods
 }
 
 // reportEvery is the least time between two reports that differ in words only.
@@ -40,7 +42,12 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	if x.pods = note.Resizing; x.found.Advice != nil && x.found.Advice.InPlace {
 		st.Pods = policy.ResizedPods(note.Resizing)
 	}
-	l.markApplied(ref, p.ID, &st, note)
+	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
+	if err := l.addNewPods(ctx, ref, &v, x, &st); err != nil {
+		l.opts.Log.V(1).Info("the recommendation will be written later", "target", ref.String(), "reason", err.Error())
+		return
+	}
+	l.markApplied(ref, p.ID, &v, &st, note)
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
@@ -53,7 +60,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		return
 	}
 	l.announcePhase(ref, p, x, st)
-	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true}
+	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}
 	x.found.Report = st
 }
 
@@ -86,9 +93,8 @@ func text(v any) string {
 }
 
 // markApplied says of each number whether the policy has it in place.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus, pods resize.Note) {
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) {
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
-	own := decide.Target(s, ref, now, nil)
 	if own.Result.Patch != nil {
 		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref))
 	}
@@ -102,9 +108,13 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.Re
 				continue
 			}
 			key := workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: r.of}
-			if r.in.Applied = amountInPlace(&own, id, key); pods.Pods > 0 && pods.Resized == pods.Pods {
+			if r.in.Applied = amountInPlace(own, id, key); pods.Pods > 0 && pods.Resized == pods.Pods {
 				claim, asked := own.Plan.Amounts[workload.Amount{Kind: workload.AmountInPlace, Component: c.Name, Resource: r.of}]
 				r.in.Applied = r.in.Applied || asked && claim.By == id
+			}
+			if claim, asked := own.Plan.Amounts[workload.Amount{Kind: workload.AmountOnCreate, Component: c.Name, Resource: r.of}]; asked && claim.By == id {
+				f, known := l.members.Fleet(ref)
+				r.in.Applied = known && areCreated(f, c.Name, r.of, claim.Value)
 			}
 		}
 	}

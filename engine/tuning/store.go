@@ -29,8 +29,8 @@ type Store struct {
 	Kinds func(workload.Ref) *decide.Kind
 }
 
-// nameOf is the name of the objects that belong to a target.
-func nameOf(ref workload.Ref) string {
+// NameOf is the name of the objects that belong to a target.
+func NameOf(ref workload.Ref) string {
 	name := strings.ToLower(ref.GroupKind.String()) + "-" + ref.Name
 	const most = 253
 	if len(name) <= most {
@@ -50,7 +50,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	if k == nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("%s is not in use any more", ref.GroupKind)
 	}
-	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: nameOf(ref), OwnerReferences: []metav1.OwnerReference{{
+	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: NameOf(ref), OwnerReferences: []metav1.OwnerReference{{
 		APIVersion: k.Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name, UID: typesUID(uid), Controller: ptr.To(false),
 	}}}, nil
 }
@@ -58,7 +58,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 // Kept gives what was kept of a target for a policy; nothing if that is not there, or is of another object of that name.
 func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) ([]byte, error) {
 	c := &v1alpha1.UsageCheckpoint{}
-	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: nameOf(ref)}, c)
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: NameOf(ref)}, c)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -120,12 +120,25 @@ func (s *Store) Told(ctx context.Context) ([]workload.Ref, error) {
 	}
 }
 
+// Read gives what is told of a target; nil: nothing is.
+func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommendation, error) {
+	r := &v1alpha1.Recommendation{}
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: NameOf(ref)}, r)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what is recommended for %s: %w", ref, err)
+	}
+	return r, nil
+}
+
 // pageSize is how many objects are read at once.
 const pageSize = 200
 
 // Remove deletes what belongs to a target.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
-	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: nameOf(ref)}
+	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: NameOf(ref)}
 	for _, obj := range []client.Object{&v1alpha1.Recommendation{ObjectMeta: meta}, &v1alpha1.UsageCheckpoint{ObjectMeta: meta}} {
 		if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove what was learnt of %s: %w", ref, err)

@@ -85,6 +85,8 @@ const (
 	AmountUtilisation
 	// AmountInPlace is a request as AmountRequest is, for the pods that run and not for the target: they are changed in place.
 	AmountInPlace
+	// AmountOnCreate is the same for pods that are yet to come only.
+	AmountOnCreate
 )
 
 // Amount names one number that policies can set beside counts and bounds.
@@ -95,9 +97,9 @@ type Amount struct {
 	Resource  Resource
 }
 
-// String names the amount as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu.
+// String names the amount as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu, on-create/web/cpu.
 func (a Amount) String() string {
-	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/"}[a.Kind]
+	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/", AmountOnCreate: "on-create/"}[a.Kind]
 	if a.Component != "" {
 		facet += a.Component + "/"
 	}

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -15,6 +17,7 @@ func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 		return
 	}
 	a := &workload.Advice{By: workload.ParsePolicy(r.Spec.Policy), Amounts: map[workload.Amount]int64{}, Lines: st.Reasons, InPlace: st.Pods != nil}
+	a.OnCreate = !a.InPlace && st.NewPods != nil && slices.ContainsFunc(st.NewPods.Containers, func(c v1alpha1.NewContainer) bool { return c.CPU != nil || c.Memory != nil })
 	if st.DecidedTime != nil {
 		a.AmountsSince, a.BoundsSince = st.DecidedTime.Time, st.DecidedTime.Time
 	}

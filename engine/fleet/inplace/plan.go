@@ -68,14 +68,17 @@ func For(f *fleet.Fleet, want Want, o Options) Plan {
 	return p
 }
 
-// GiveBack plans for pods that Flyball has changed in place and that are to have what their template asks for again. It gives none of those
-// that have it.
-func GiveBack(pods []*fleet.Pod, original Want) []Change {
+// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. It gives none of those
+// that have it. A pod that was created with other requests, and never changed in place, stays as it is where the API server cannot change it
+// in place, or where that would restart it.
+func GiveBack(pods []*fleet.Pod, original Want, o Options) []Change {
 	var changes []Change
 	for _, pod := range pods {
-		if c := changeOf(pod, original); len(c.Containers) > 0 {
-			changes = append(changes, c)
+		c := changeOf(pod, original)
+		if len(c.Containers) == 0 || pod.Resize.By == "" && (c.Restarts || c.impossible(o) != "") {
+			continue
 		}
+		changes = append(changes, c)
 	}
 	return changes
 }

@@ -112,11 +112,33 @@ func names(changes []inplace.Change) string {
 
 func TestGivingBack(t *testing.T) {
 	changed := pod("changed", done)
-	changes := inplace.GiveBack([]*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi})}, inplace.Want{"main": owner})
+	changes := inplace.GiveBack([]*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi})}, inplace.Want{"main": owner}, inplace.Options{})
 	if names(changes) != "changed grown" || changes[0].Containers[0].Resources != owner || changes[1].Containers[0].Resources != owner {
 		t.Errorf("%+v", changes)
 	}
-	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil); len(changes) > 0 {
+	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}); len(changes) > 0 {
 		t.Errorf("without a template: %+v", changes)
+	}
+}
+
+// TestGivingBackWhatWasCreated: a pod that was never changed in place stays where that is not possible, or would restart it.
+func TestGivingBackWhatWasCreated(t *testing.T) {
+	original := inplace.Want{"main": owner}
+	for _, test := range []struct {
+		reason  string
+		edit    func(*fleet.Pod)
+		options inplace.Options
+		want    string
+	}{
+		{"in place", func(*fleet.Pod) {}, inplace.Options{}, "a"},
+		{"an API server that cannot", func(*fleet.Pod) {}, inplace.Options{Unserved: true}, ""},
+		{"an API server that cannot take a limit back", func(*fleet.Pod) {}, inplace.Options{KeepsMemoryLimits: true}, ""},
+		{"it would restart", restarting, inplace.Options{}, ""},
+		{"it would restart, and was changed in place before", func(p *fleet.Pod) { restarting(p); p.Resize.By = "flyball" }, inplace.Options{}, "a"},
+	} {
+		p := pod("a", done, func(p *fleet.Pod) { p.Resize.Made = true }, test.edit)
+		if got := names(inplace.GiveBack([]*fleet.Pod{p}, original, test.options)); got != test.want {
+			t.Errorf("%s: %q", test.reason, got)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods)}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
@@ -52,7 +52,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 // back would be a roll-out to where it was.
 func (m *mind) inPlace(pods policy.SeenPods) bool {
 	m.Template = m.rules.apply == v1alpha1.ApplyInPlaceOrRollOut && !m.Off && (m.Template || pods.InTemplate || pods.Refused)
-	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && !m.Template
+	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && m.rules.apply != v1alpha1.ApplyOnCreate && !m.Template
 }
 
 // adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.
@@ -96,6 +96,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	for _, name := range slices.Sorted(maps.Keys(m.Setting.Requests)) {
 		st.Containers = append(st.Containers, m.reportContainer(name))
 	}
+	st.NewPods = m.newPods()
 	st.Autoscaler = m.reportGovernor(seen, spec)
 	for _, n := range m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU) {
 		st.Autoscaler.MinByHour = append(st.Autoscaler.MinByHour, int32(n))
@@ -108,6 +109,18 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	}
 	st.Reasons = st.Reasons[:min(len(st.Reasons), maxReasons)]
 	return st
+}
+
+// newPods says which settings of runtimes the containers of new pods get. What they request is for all policies to agree on. Nil: none.
+func (m *mind) newPods() *v1alpha1.NewPods {
+	if m.rules.runtime == (v1alpha1.TunedRuntime{}) || isOff(m.rules.mode) {
+		return nil
+	}
+	n := &v1alpha1.NewPods{GoMaxProcs: m.rules.runtime.GoMaxProcs, GoMemLimit: m.rules.runtime.GoMemLimit}
+	for _, name := range slices.Sorted(maps.Keys(m.Own)) {
+		n.Containers = append(n.Containers, v1alpha1.NewContainer{Name: name})
+	}
+	return n
 }
 
 // maxReasons is how many lines a Recommendation has at most.

@@ -3,9 +3,12 @@ package tortoise
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -20,6 +23,7 @@ func TestWhereRequestsChange(t *testing.T) {
 	}{
 		{"in place, whatever nodes say", v1alpha1.ApplyInPlace, []policy.SeenPods{able, refused, written}, []bool{true, true, true}},
 		{"in the template", v1alpha1.ApplyRollOut, []policy.SeenPods{able, written}, []bool{false, false}},
+		{"not what runs", v1alpha1.ApplyOnCreate, []policy.SeenPods{able, refused, written}, []bool{false, false, false}},
 		{"no pod template", v1alpha1.ApplyInPlace, []policy.SeenPods{{}}, []bool{false}},
 		{"in place until a pod cannot be, and not again while the roll-out waits", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{able, refused, able, written},
 			[]bool{true, false, false, false}},
@@ -40,14 +44,30 @@ func TestWhereRequestsChange(t *testing.T) {
 
 func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	key := workload.Amount{Component: "main", Resource: workload.CPU}
-	for inPlace, kind := range map[bool]workload.AmountKind{true: workload.AmountInPlace, false: workload.AmountRequest} {
-		f := &pipeline.Frame{Input: pipeline.Input{Advice: &workload.Advice{InPlace: inPlace, Amounts: map[workload.Amount]int64{key: 250}}}}
+	for kind, advice := range map[workload.AmountKind]workload.Advice{workload.AmountInPlace: {InPlace: true}, workload.AmountOnCreate: {OnCreate: true}, workload.AmountRequest: {}} {
+		advice.Amounts = map[workload.Amount]int64{key: 250}
+		f := &pipeline.Frame{Input: pipeline.Input{Advice: &advice}}
 		if err := (&tortoise{}).requests(f); err != nil {
 			t.Fatal(err)
 		}
 		want := workload.Amount{Kind: kind, Component: "main", Resource: workload.CPU}
 		if got := f.Decision.Intents[0].Amounts; len(got) != 1 || got[want] != 250 {
-			t.Errorf("in place %t: %v", inPlace, got)
+			t.Errorf("%s: %v", want, got)
 		}
+	}
+}
+
+func TestSettingsOfRuntimes(t *testing.T) {
+	m := &mind{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
+	if got := m.newPods(); got != nil {
+		t.Errorf("nobody asks for them: %v", got)
+	}
+	m.rules.runtime.GoMemLimit = true
+	want := &v1alpha1.NewPods{GoMemLimit: true, Containers: []v1alpha1.NewContainer{{Name: "main"}, {Name: "side"}}}
+	if diff := cmp.Diff(want, m.newPods()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m.rules.mode = v1alpha1.TortoiseOff; m.newPods() != nil {
+		t.Error("mode Off changes pods")
 	}
 }

@@ -34,7 +34,9 @@ type rules struct {
 	guard    optimize.Guard
 	cooldown time.Duration
 	// apply says how requests change.
-	apply    v1alpha1.VerticalApply
+	apply v1alpha1.VerticalApply
+	// runtime says which settings of runtimes new pods get.
+	runtime  v1alpha1.TunedRuntime
 	priority int32
 	// maxDisruption is how many of a hundred targets may roll out at once.
 	maxDisruption int
@@ -68,7 +70,7 @@ func (r *rules) of(name string) containerRule {
 }
 
 func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.ErrorList) {
-	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: optimize.DefaultGuard()}
+	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: optimize.DefaultGuard(), runtime: in.Runtime}
 	var errs field.ErrorList
 	switch in.Mode {
 	case "", v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency:
@@ -152,11 +154,11 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 	switch in.Apply {
 	case "":
 		r.apply = v1alpha1.ApplyInPlace
-	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut:
+	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate:
 		r.apply = in.Apply
 	default:
 		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply,
-			[]v1alpha1.VerticalApply{v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut}))
+			[]v1alpha1.VerticalApply{v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate}))
 	}
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))

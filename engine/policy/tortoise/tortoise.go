@@ -125,10 +125,14 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 func (t *tortoise) requests(f *pipeline.Frame) error {
 	a := f.Input.Advice
 	amounts := a.Amounts
-	if a.InPlace {
+	if a.InPlace || a.OnCreate {
+		of := workload.AmountInPlace
+		if a.OnCreate {
+			of = workload.AmountOnCreate
+		}
 		amounts = make(map[workload.Amount]int64, len(a.Amounts))
 		for key, n := range a.Amounts {
-			key.Kind = workload.AmountInPlace
+			key.Kind = of
 			amounts[key] = n
 		}
 	}

@@ -1,0 +1,204 @@
+// Package newpod says how a pod that is being created is changed so that it starts with the requests that are recommended for it. It promises
+// that no request, limit or variable is added over what the owner has set, that limits keep their ratio to requests, and so the pod its class
+// of service, and that a pod that was changed is not changed again.
+package newpod
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// Container is what a container is to request: CPU in thousandths of a core, memory in bytes. Zero stays as it is.
+type Container struct {
+	Name        string
+	CPU, Memory int64
+}
+
+// Want is what a pod is to have as it is created.
+type Want struct {
+	// Policy is the one by which, as it is noted on the pod.
+	Policy     string
+	Containers []Container
+	// GoMaxProcs and GoMemLimit set variables of these containers by what they are limited to.
+	GoMaxProcs, GoMemLimit bool
+}
+
+// of finds what is wanted of a container.
+func (w *Want) of(name string) (Container, bool) {
+	for _, c := range w.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// Variables of the Go runtime.
+const (
+	goMaxProcs = "GOMAXPROCS"
+	goMemLimit = "GOMEMLIMIT"
+)
+
+// memLimitPercent is how much of the memory the Go runtime is to keep below; the rest is for what it does not count.
+const memLimitPercent = 90
+
+// operation is one of a JSON Patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// errPodLevel says that a pod has resources of its own, which those of its containers must fit into.
+var errPodLevel = errors.New("it has resources for the pod as a whole")
+
+// Patch gives the JSON Patch by which a pod gets what is wanted; nil: it has that. The error says what of the pod cannot be read or changed.
+func Patch(pod gjson.Result, w Want) ([]byte, error) {
+	if r := pod.Get("spec.resources"); r.IsObject() && len(r.Map()) > 0 {
+		return nil, errPodLevel
+	}
+	var all []operation
+	resized := false
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, c := range pod.Get("spec." + list).Array() {
+			to, wanted := w.of(c.Get("name").String())
+			if !wanted || list == "initContainers" && c.Get("restartPolicy").String() != "Always" {
+				continue
+			}
+			is, err := read(c)
+			if err != nil {
+				return nil, fmt.Errorf("container %s: %w", to.Name, err)
+			}
+			at := fmt.Sprintf("/spec/%s/%d", list, i)
+			ops, next := resize(is, to, at)
+			resized = resized || len(ops) > 0
+			all = append(append(all, ops...), variables(c, next, at, w)...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if resized {
+		all = append(all, mark(pod, w.Policy))
+	}
+	return json.Marshal(all)
+}
+
+// mark notes on the pod by which policy it was changed, so that it can be given back what its template asks for.
+func mark(pod gjson.Result, policy string) operation {
+	if !pod.Get("metadata.annotations").IsObject() {
+		return operation{"add", "/metadata/annotations", map[string]string{v1alpha1.AnnotationTunedBy: policy}}
+	}
+	return operation{"add", "/metadata/annotations/" + strings.ReplaceAll(v1alpha1.AnnotationTunedBy, "/", "~1"), policy}
+}
+
+// variables sets what follows the resources of a container, unless its owner has. Where variables come from elsewhere, nobody knows here what
+// they are.
+func variables(c gjson.Result, has fleet.Resources, at string, w Want) (ops []operation) {
+	if c.Get("envFrom.0").Exists() {
+		return nil
+	}
+	var all []variable
+	if n := amount(has.CPULimit, has.CPU); w.GoMaxProcs && n > 0 && !isSet(c, goMaxProcs) {
+		all = append(all, variable{goMaxProcs, strconv.FormatInt((n-1)/1000+1, 10)})
+	}
+	if n := amount(has.MemoryLimit, has.Memory); w.GoMemLimit && n > 0 && !isSet(c, goMemLimit) {
+		all = append(all, variable{goMemLimit, strconv.FormatInt(n/100*memLimitPercent, 10)})
+	}
+	if len(all) > 0 && !c.Get("env.0").Exists() {
+		return []operation{{"add", at + "/env", all}}
+	}
+	for _, v := range all {
+		ops = append(ops, operation{"add", at + "/env/-", v})
+	}
+	return ops
+}
+
+// variable is one of a container's environment.
+type variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func isSet(c gjson.Result, name string) bool {
+	found := false
+	c.Get("env").ForEach(func(_, v gjson.Result) bool {
+		found = v.Get("name").String() == name
+		return !found
+	})
+	return found
+}
+
+// amount is what a container can count on: its limit, or its request where it has none.
+func amount(limit, request int64) int64 {
+	if limit > 0 {
+		return limit
+	}
+	return request
+}
+
+// read gives what a container requests and is limited to.
+func read(c gjson.Result) (r fleet.Resources, err error) {
+	for _, field := range []struct {
+		path string
+		cpu  bool
+		to   *int64
+	}{
+		{"requests.cpu", true, &r.CPU}, {"limits.cpu", true, &r.CPULimit}, {"requests.memory", false, &r.Memory}, {"limits.memory", false, &r.MemoryLimit},
+	} {
+		v := c.Get("resources." + field.path)
+		if !v.Exists() || v.Type == gjson.Null {
+			continue
+		}
+		q, err := resource.ParseQuantity(v.String())
+		switch {
+		case err != nil:
+			return r, fmt.Errorf("read resources.%s: %w", field.path, err)
+		case q.Sign() < 0:
+			return r, fmt.Errorf("read resources.%s: %s is below zero", field.path, q.String())
+		case field.cpu:
+			*field.to = q.MilliValue()
+		default:
+			*field.to = q.Value()
+		}
+	}
+	return r, nil
+}
+
+// resize changes requests that are there, and limits that are there by their ratio.
+func resize(is fleet.Resources, to Container, at string) (ops []operation, next fleet.Resources) {
+	next = is
+	for _, n := range []struct {
+		name           string
+		request, limit *int64
+		to             int64
+		text           func(int64) string
+	}{
+		{"cpu", &next.CPU, &next.CPULimit, to.CPU, cores}, {"memory", &next.Memory, &next.MemoryLimit, to.Memory, bytes},
+	} {
+		own, ownLimit := *n.request, *n.limit
+		if n.to <= 0 || own <= 0 || n.to == own {
+			continue
+		}
+		*n.request = n.to
+		ops = append(ops, operation{"replace", at + "/resources/requests/" + n.name, n.text(n.to)})
+		if ownLimit > 0 {
+			*n.limit = fleet.LimitFor(n.to, own, ownLimit)
+			ops = append(ops, operation{"replace", at + "/resources/limits/" + n.name, n.text(*n.limit)})
+		}
+	}
+	return ops, next
+}
+
+func cores(n int64) string { return resource.NewMilliQuantity(n, resource.DecimalSI).String() }
+
+func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
