@@ -24,20 +24,20 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// newMembers makes what knows the pods of targets.
-func newMembers(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (*members.Members, error) {
+// memberOptions are those of what knows the pods of targets, and what owns them.
+func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (o members.Options, err error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	authorization, err := authorizationclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up the pods of targets: %w", err)
+		return o, fmt.Errorf("set up the pods of targets: %w", err)
 	}
-	return members.New(members.Options{
+	return members.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
-	}), nil
+	}, nil
 }
 
 // newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.

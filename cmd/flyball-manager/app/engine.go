@@ -19,6 +19,7 @@ import (
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	policycontroller "flyball.dev/flyball/engine/controller/policy"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
@@ -66,7 +67,7 @@ func (e *engine) Start(ctx context.Context) error {
 }
 
 // addEngine adds what keeps the world up to date, what works on targets, and the controllers of Flyball's own kinds.
-func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings, enforcement *freezecontroller.Enforcement) error {
+func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings, enforcement *freezecontroller.Enforcement, pods members.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
 	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock)
@@ -100,10 +101,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	loop := target.New(w, writer, apply.NewBatches(statuses.RecordBatch), statuses, templates, adapters, m.target,
 		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log, Savings: m.savings})
 	adapters.Drive(loop)
-	belonging, err := newMembers(mgr, config, w, log)
-	if err != nil {
-		return err
-	}
+	belonging := members.New(pods)
 	costs := newCosts(belonging, w, writer, loop, statuses, adapters, m.cost, log)
 	resized, err := newResizes(belonging, config, opts, w, writer, loop, adapters, m.resize, log)
 	if err != nil {

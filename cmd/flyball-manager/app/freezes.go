@@ -34,6 +34,9 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up without a webhook: %w", err)
 	}
+	if err := addNoNewPods(mgr, clients, opts); err != nil {
+		return err
+	}
 	return mgr.Add(&freezecontroller.Cleanup{
 		Configurations: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Names: []string{registration.FreezeConfigurationName, configurationName},
 		Log: opts.Log.WithName("webhook"),

@@ -88,6 +88,8 @@ type WebhookOptions struct {
 	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
 	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
 	Owner string
+	// Pods changes pods as they are created, so that they start with what is recommended for them.
+	Pods bool
 	// Evaluate says how the evaluate API is served, on the same port.
 	Evaluate EvaluateOptions
 	// Drain is how long the manager works on, not ready any more, once it is told to stop, so that no admission request is lost.
@@ -127,6 +129,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
 	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret that holds the certificates Flyball makes, and the secret part of the webhook's path.")
 	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager works on, not ready any more, once it is told to stop: API servers have to turn to another replica.")
+	fs.BoolVar(&o.Webhook.Pods, "webhook-pods", true, "Change pods as they are created, where a policy tunes what they request.")
 	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false, "Answer pipelines, at POST /v1alpha1/freezereviews on the webhook's port, whether freezes let them make a change.")
 	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate, "How many such answers a second a user gets; a burst has ten times as many.")
 	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil, "Audiences of which the tokens of pipelines have to be for one; empty: those of the API server.")

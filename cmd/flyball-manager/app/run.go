@@ -66,13 +66,17 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 		w.AuthorsAreAsked()
 	}
 	enforcement := &freezecontroller.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Log: opts.Log.WithName("freezes")}
-	if err := addEngine(mgr, config, opts, w, listings, enforcement); err != nil {
+	pods, err := memberOptions(mgr, config, w, opts.Log.WithName("engine"))
+	if err != nil {
+		return err
+	}
+	if err := addEngine(mgr, config, opts, w, listings, enforcement, pods); err != nil {
 		return err
 	}
 	if err := addBelongings(mgr, config, opts); err != nil {
 		return err
 	}
-	server, err := addWebhook(mgr, config, opts, w, enforcement)
+	server, err := addWebhook(mgr, config, opts, w, enforcement, pods)
 	if err != nil {
 		return err
 	}

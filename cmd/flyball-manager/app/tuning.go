@@ -37,7 +37,7 @@ func newTuning(belonging *members.Members, resized *resize.Loop, config *rest.Co
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, Resolution: opts.UsageResolution, Recorder: recorder, Log: log})
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

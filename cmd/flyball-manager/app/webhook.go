@@ -20,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/when"
@@ -30,7 +31,7 @@ import (
 const configurationName = "flyball"
 
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement) (*server.Server, error) {
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement, pods members.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -73,6 +74,9 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	if err := judging.add(mgr, server, o.Author, enforcement); err != nil {
+		return nil, err
+	}
+	if err := judging.addNewPods(mgr, server, pods); err != nil {
 		return nil, err
 	}
 	if opts.Webhook.Evaluate.Enabled {

@@ -49,6 +49,8 @@ type Answer struct {
 	Message  string
 	Warnings []string
 	Audit    map[string]string
+	// Patch is a JSON Patch of the object; empty: it stays as it is.
+	Patch []byte
 }
 
 // Write sends the answer to a review.
@@ -56,6 +58,9 @@ func (a Answer) Write(w http.ResponseWriter, uid string) error {
 	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.Allowed, Warnings: a.Warnings, AuditAnnotations: a.Audit}
 	if !a.Allowed {
 		response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: a.Code, Reason: a.Reason, Message: a.Message}
+	}
+	if len(a.Patch) > 0 {
+		response.Patch, response.PatchType = a.Patch, new(admissionv1.PatchTypeJSONPatch)
 	}
 	body, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},

@@ -14,6 +14,8 @@ const (
 	ValidatePath = "/validate-flyball-dev-v1alpha1"
 	// JudgePath is where the server judges changes of adapted kinds against freezes.
 	JudgePath = "/judge"
+	// PodsPath is where the server changes pods that are being created.
+	PodsPath = "/pods"
 )
 
 // Endpoint is where API servers reach the server: exactly one of its fields is set.

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	admitpods "flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/controller/newpods"
+	"flyball.dev/flyball/engine/members"
+)
+
+// addNewPods changes pods as they are created, on every replica, and keeps the webhook configuration that has them sent.
+func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods members.Options) error {
+	if !j.opts.Webhook.Pods {
+		return addNoNewPods(mgr, j.clients, j.opts)
+	}
+	log := j.opts.Log.WithName("pods")
+	note, err := newpods.NewNote(j.opts.Registry)
+	if err != nil {
+		return fmt.Errorf("register the metrics of new pods: %w", err)
+	}
+	index := newpods.New(newpods.Options{
+		World: j.world, Watches: pods.Watches, Owners: members.NewOwners(pods), Clock: j.clock, Log: log,
+		Between: []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}},
+	})
+	server.HandleHTTP(registration.PodsPath, &admitpods.Handler{Wants: index, Note: note, Log: log})
+	if err := mgr.Add(index); err != nil {
+		return fmt.Errorf("set up what is known of new pods: %w", err)
+	}
+	hook := &newpods.Hook{
+		Index: index, Hook: podsHook(j.clients), Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,
+	}
+	if err := mgr.Add(hook); err != nil {
+		return fmt.Errorf("set up the webhook configuration of pods: %w", err)
+	}
+	return nil
+}
+
+// addNoNewPods removes the webhook configuration of pods.
+func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
+	if err := mgr.Add(&newpods.Cleanup{Hook: podsHook(clients), Log: opts.Log.WithName("pods")}); err != nil {
+		return fmt.Errorf("set up without a webhook for pods: %w", err)
+	}
+	return nil
+}
+
+func podsHook(clients *kubernetes.Clientset) registration.PodsHook {
+	return registration.PodsHook{Client: clients.AdmissionregistrationV1().MutatingWebhookConfigurations()}
+}

@@ -1,0 +1,107 @@
+// Package newpods changes pods as they are created, so that they start with the requests that are recommended for what they belong to. It
+// denies nothing, asks nobody, and has no effect besides its answer: a pod of which nothing is known, or that cannot be read, passes as it is.
+package newpods
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Result is what became of a pod.
+type Result string
+
+// Results.
+const (
+	// Tuned pods were changed, Right ones had what is recommended.
+	Tuned Result = "tuned"
+	Right Result = "right"
+	// Untuned pods belong to nothing that is tuned, or to something that gets nothing now.
+	Untuned Result = "untuned"
+	// Unknown pods belong to what is not known here yet.
+	Unknown Result = "unknown"
+	// Unreadable pods, or reviews, cannot be read or changed.
+	Unreadable Result = "unreadable"
+)
+
+// Wants knows what pods get as they are created. All of it is in memory.
+type Wants interface {
+	// Want is what pods that an object owns are to have; without it, the result says why nothing is.
+	Want(ctx context.Context, owner workload.Ref) (newpod.Want, Result)
+}
+
+// Handler answers reviews of pods that are being created.
+type Handler struct {
+	Wants Wants
+	// Note is told what became of each pod that is no dry run. It must be quick.
+	Note func(Result)
+	Log  logr.Logger
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := gate.ReadBody(w, req)
+	if err != nil {
+		h.Note(Unreadable)
+		http.Error(w, err.Error(), gate.CodeOf(err))
+		return
+	}
+	request := gjson.GetBytes(body, "request")
+	if !gjson.ValidBytes(body) || request.Get("uid").Str == "" {
+		h.Note(Unreadable)
+		http.Error(w, "the admission review cannot be read", http.StatusBadRequest)
+		return
+	}
+	patch, result := h.patch(req.Context(), request)
+	if !request.Get("dryRun").Bool() {
+		h.Note(result)
+	}
+	if err := (gate.Answer{Allowed: true, Patch: patch}).Write(w, request.Get("uid").Str); err != nil {
+		h.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+	}
+}
+
+// patch is how the pod of a review is changed; nil: it passes as it is.
+func (h *Handler) patch(ctx context.Context, request gjson.Result) ([]byte, Result) {
+	pod := request.Get("object")
+	if request.Get("operation").Str != "CREATE" || request.Get("resource.resource").Str != "pods" || request.Get("subResource").Str != "" || !pod.IsObject() {
+		return nil, Unreadable
+	}
+	owner, owned := ownerOf(pod, request.Get("namespace").Str)
+	if !owned {
+		return nil, Untuned
+	}
+	want, result := h.Wants.Want(ctx, owner)
+	if result != Tuned {
+		return nil, result
+	}
+	patch, err := newpod.Patch(pod, want)
+	switch {
+	case err != nil:
+		h.Log.V(1).Info("a pod is created as it is", "owner", owner.String(), "reason", err.Error())
+		return nil, Unreadable
+	case patch == nil:
+		return nil, Right
+	}
+	return patch, Tuned
+}
+
+// ownerOf is what controls a pod.
+func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, owned bool) {
+	pod.Get("metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
+		gv, err := schema.ParseGroupVersion(r.Get("apiVersion").Str)
+		if err != nil || r.Get("controller").Type != gjson.True {
+			return true
+		}
+		ref, owned = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()}, true
+		return false
+	})
+	return ref, owned
+}

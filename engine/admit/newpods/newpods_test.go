@@ -1,0 +1,86 @@
+package newpods_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// wants has pods of one owner get something.
+type wants struct {
+	owner  string
+	want   newpod.Want
+	result newpods.Result
+}
+
+func (w wants) Want(_ context.Context, owner workload.Ref) (newpod.Want, newpods.Result) {
+	if owner.String() != w.owner {
+		return newpod.Want{}, newpods.Untuned
+	}
+	return w.want, w.result
+}
+
+const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","controller":true}]}`
+
+func review(operation, object, more string) string {
+	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","resource":{"group":"","version":"v1","resource":"pods"},
+	 "namespace":"shop","operation":%q,"object":%s%s}}`, operation, object, more)
+}
+
+func TestPods(t *testing.T) {
+	pod := func(cpu string) string {
+		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
+	}
+	tuned := wants{"ReplicaSet.apps/shop/web-1", newpod.Want{Policy: "p", Containers: []newpod.Container{{Name: "main", CPU: 400}}}, newpods.Tuned}
+	with := func(result newpods.Result) wants { w := tuned; w.result = result; return w }
+	for _, test := range []struct {
+		reason, body string
+		wants        wants
+		result       newpods.Result // empty: nothing is noted
+		patched      bool
+		code         int
+	}{
+		{"a pod of what is tuned", review("CREATE", pod("1"), ""), tuned, newpods.Tuned, true, 200},
+		{"a dry run is answered alike, and not counted", review("CREATE", pod("1"), `,"dryRun":true`), tuned, "", true, 200},
+		{"a pod that has it", review("CREATE", pod("400m"), ""), tuned, newpods.Right, false, 200},
+		{"a pod of something else", review("CREATE", strings.Replace(pod("1"), "web-1", "web-2", 1), ""), tuned, newpods.Untuned, false, 200},
+		{"a pod of nothing", review("CREATE", `{"metadata":{},"spec":{}}`, ""), tuned, newpods.Untuned, false, 200},
+		{"an owner that is not known yet", review("CREATE", pod("1"), ""), with(newpods.Unknown), newpods.Unknown, false, 200},
+		{"a pod that cannot be read", review("CREATE", pod("many"), ""), tuned, newpods.Unreadable, false, 200},
+		{"an update", review("UPDATE", pod("1"), ""), tuned, newpods.Unreadable, false, 200},
+		{"a subresource", review("CREATE", pod("1"), `,"subResource":"binding"`), tuned, newpods.Unreadable, false, 200},
+		{"no pod", review("CREATE", `null`, ""), tuned, newpods.Unreadable, false, 200},
+		{"no JSON", `{"request":{"uid":"u-1"`, tuned, newpods.Unreadable, false, http.StatusBadRequest},
+		{"no review", `{}`, tuned, newpods.Unreadable, false, http.StatusBadRequest},
+		{"nested without end", strings.Repeat(`[`, 5000), tuned, newpods.Unreadable, false, http.StatusBadRequest},
+	} {
+		var noted newpods.Result
+		h := &newpods.Handler{Wants: test.wants, Note: func(r newpods.Result) { noted += r }, Log: logr.Discard()}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/pods", strings.NewReader(test.body)))
+		if noted != test.result || w.Code != test.code {
+			t.Errorf("%s: noted %q, answered with %d", test.reason, noted, w.Code)
+		}
+		if test.code != http.StatusOK {
+			continue
+		}
+		var answer admissionv1.AdmissionReview
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if r := answer.Response; !r.Allowed || r.UID != "u-1" || len(r.Patch) > 0 != test.patched || (r.PatchType != nil) != test.patched {
+			t.Errorf("%s: %s", test.reason, w.Body)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+)
+
+// PodsConfigurationName is the MutatingWebhookConfiguration of pods that are being created.
+const PodsConfigurationName = "flyball-pods"
+
+const (
+	// podsWebhookName is how the webhook is named in the configuration.
+	podsWebhookName = "pods.flyball.dev"
+	// podsTimeout is how long, in seconds, the API server waits: the least that there is. Then a pod is created as it is.
+	podsTimeout = 1
+)
+
+// PodsConfiguration makes the configuration that has pods sent which something controls, as they are created in some namespaces. Where
+// there are very many it is in all but the exempt. No pod waits for the server, or fails with it. Every field that the API server would fill in is given.
+func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, namespaces, exempt []string, owner *metav1.OwnerReference) *admissionregistrationv1.MutatingWebhookConfiguration {
+	if len(namespaces) > maxNamed {
+		namespaces = nil
+	}
+	config := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: PodsConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:         podsWebhookName,
+			ClientConfig: client,
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}, Scope: new(admissionregistrationv1.NamespacedScope)},
+			}},
+			FailurePolicy:           new(admissionregistrationv1.Ignore),
+			MatchPolicy:             new(admissionregistrationv1.Equivalent),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds:          new(int32(podsTimeout)),
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector:       selecting(namespaces, exempt),
+			ObjectSelector:          &metav1.LabelSelector{},
+			ReinvocationPolicy:      new(admissionregistrationv1.IfNeededReinvocationPolicy),
+			MatchConditions: []admissionregistrationv1.MatchCondition{{
+				Name: "controlled", Expression: "object.metadata.?ownerReferences.orValue([]).exists(r, r.?controller.orValue(false))",
+			}},
+		}},
+	}
+	if owner != nil {
+		config.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return config
+}
+
+// PodsHook keeps the configuration of pods.
+type PodsHook struct {
+	Client admissionregistrationclient.MutatingWebhookConfigurationInterface
+}
+
+// Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. It reports whether it wrote.
+func (h PodsHook) Keep(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
+	live, err := h.Client.Get(ctx, PodsConfigurationName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && want == nil:
+		return false, nil
+	case apierrors.IsNotFound(err):
+		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
+	case err != nil:
+	case want == nil:
+		err = client404(h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}}))
+	case equality.Semantic.DeepEqual(live.Webhooks, want.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, want.OwnerReferences):
+		return false, nil
+	default:
+		next := live.DeepCopy()
+		next.Webhooks, next.OwnerReferences = want.Webhooks, want.OwnerReferences
+		_, err = h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+	}
+	if err != nil {
+		return false, fmt.Errorf("keep the MutatingWebhookConfiguration %s: %w", PodsConfigurationName, err)
+	}
+	return true, nil
+}

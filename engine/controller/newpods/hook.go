@@ -1,0 +1,143 @@
+package newpods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/admit/registration"
+)
+
+const (
+	// hookRetry is the pause before a write of the configuration that failed is tried again.
+	hookRetry = time.Second
+	// hookCheck is how often it is compared, in memory, with how the server is reached, which is rotated well ahead.
+	hookCheck = 10 * time.Second
+)
+
+// Server is an admission server as the configuration needs it.
+type Server interface {
+	// Client is how a configuration reaches a path of the server.
+	Client(path string) admissionregistrationv1.WebhookClientConfig
+	// CABundle is empty until there is a certificate.
+	CABundle() []byte
+}
+
+// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is.
+type Hook struct {
+	Index  *Index
+	Hook   registration.PodsHook
+	Server Server
+	// Exempt are namespaces whose pods are never sent.
+	Exempt []string
+	// Owner finds what the configuration goes with; nil: nothing.
+	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
+	Log   logr.Logger
+
+	// kept is the configuration as it was left, and sure says that it is known.
+	kept *admissionregistrationv1.MutatingWebhookConfiguration
+	sure bool
+}
+
+// NeedLeaderElection says that one replica is enough: without it pods are created as they are.
+func (h *Hook) NeedLeaderElection() bool { return true }
+
+// Start keeps the configuration until the context ends. It stays then.
+func (h *Hook) Start(ctx context.Context) error {
+	changed, edited := h.Index.Listen(), make(chan struct{}, 1)
+	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName, &admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
+		return fmt.Errorf("watch the webhook configuration of pods: %w", err)
+	}
+	ticker := time.NewTicker(hookCheck)
+	defer ticker.Stop()
+	for {
+		var again <-chan time.Time
+		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
+			h.Log.V(1).Info("the webhook configuration of pods will be written again", "reason", err.Error())
+			again = time.After(hookRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-edited:
+			h.sure = false
+		case <-again:
+		case <-changed:
+		case <-ticker.C:
+		}
+	}
+}
+
+func (h *Hook) keep(ctx context.Context) error {
+	namespaces, known := h.Index.Namespaces()
+	if !known {
+		return nil // it pokes
+	}
+	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(h.Exempt, ns) })
+	var want *admissionregistrationv1.MutatingWebhookConfiguration
+	if len(namespaces) > 0 {
+		if len(h.Server.CABundle()) == 0 {
+			return fmt.Errorf("keep the webhook configuration of pods: the server has no certificate yet")
+		}
+		var owner *metav1.OwnerReference
+		if h.Owner != nil {
+			var err error
+			if owner, err = h.Owner(ctx); err != nil {
+				return err
+			}
+		}
+		want = registration.PodsConfiguration(h.Server.Client(registration.PodsPath), namespaces, h.Exempt, owner)
+	}
+	if h.sure && equality.Semantic.DeepEqual(h.kept, want) {
+		return nil
+	}
+	wrote, err := h.Hook.Keep(ctx, want)
+	h.kept, h.sure = want, err == nil
+	if wrote {
+		h.Log.Info("the webhook configuration of pods follows what is recommended", "namespaces", len(namespaces))
+	}
+	return err
+}
+
+// Cleanup removes the configuration where no pods are changed as they are created.
+type Cleanup struct {
+	Hook registration.PodsHook
+	Log  logr.Logger
+}
+
+// NeedLeaderElection says that one replica is enough.
+func (c *Cleanup) NeedLeaderElection() bool { return true }
+
+// Start removes the configuration, and tries until that is through or the context ends.
+func (c *Cleanup) Start(ctx context.Context) error {
+	for {
+		_, err := c.Hook.Keep(ctx, nil)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		c.Log.Info("cannot remove a webhook configuration, trying again", "name", registration.PodsConfigurationName, "reason", err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(hookCheck):
+		}
+	}
+}
+
+// NewNote counts what becomes of pods, for a registry. Make it once a process.
+func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
+	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
+		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unknown, unreadable). All but tuned pods pass as they are. Dry runs do not count."}, []string{"result"})
+	if err := r.Register(pods); err != nil {
+		return nil, err
+	}
+	return func(result newpods.Result) { pods.WithLabelValues(string(result)).Inc() }, nil
+}

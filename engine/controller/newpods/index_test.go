@@ -1,0 +1,172 @@
+package newpods
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// told are recommendations in memory.
+type told struct {
+	all      map[string]*workload.Object
+	unsynced bool
+}
+
+func (s told) Get(namespace, name string) *workload.Object { return s.all[namespace+"/"+name] }
+func (s told) HasSynced() bool                             { return !s.unsynced }
+func (s told) Release()                                    {}
+func (s told) Range(yield func(*workload.Object) bool) {
+	for _, o := range s.all {
+		if !yield(o) {
+			return
+		}
+	}
+}
+
+// owners knows owners by name from some instant on. Those of the kind Never are never known.
+type owners struct {
+	of   map[string]*workload.Owner
+	from time.Time
+}
+
+func (o owners) OwnerOf(_ context.Context, ref workload.Ref) (owner *workload.Owner, known, ever bool) {
+	if ref.Kind == "Never" {
+		return nil, false, false
+	}
+	owner, known = o.of[ref.Name]
+	return owner, known && !time.Now().Before(o.from), true
+}
+
+// recommendation is that for web of some namespace.
+func recommendation(t *testing.T, namespace, policy, more string) *workload.Object {
+	t.Helper()
+	ref := workload.Ref{GroupKind: deployment, Namespace: namespace, Name: "web"}
+	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + tuning.NameOf(ref) + `","uid":"u","resourceVersion":"1"},
+	 "spec":{"policy":"` + policy + `","target":{"group":"apps","kind":"Deployment","name":"web"}},"status":{"phase":"Working"` + more + `}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+var deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+
+const newPods = `,"newPods":{"containers":[{"name":"main","cpu":"250m","memory":"64Mi"},{"name":"side"}],"goMemLimit":true}`
+
+// policies has some policies in a world: one of the namespace shop in each mode, one of all namespaces, and one that is not one that tunes.
+func policies(t *testing.T) *world.World {
+	t.Helper()
+	w := world.New(world.Scope("flyball-system", nil))
+	w.Update(func(tx *world.Tx) {
+		for _, mode := range []v1alpha1.TortoiseMode{v1alpha1.TortoiseAuto, v1alpha1.TortoiseOff, "Broken", "Deleting"} {
+			p := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: string(mode), Finalizers: []string{v1alpha1.FinalizerRestore}}, Spec: v1alpha1.TortoiseSpec{TortoiseRules: v1alpha1.TortoiseRules{Mode: mode}}}
+			if mode == "Deleting" {
+				p.Spec.Mode, p.DeletionTimestamp = v1alpha1.TortoiseAuto, &metav1.Time{Time: time.Now()}
+			}
+			kind, _ := kinds.Find("Tortoise")
+			tx.SetPolicy(kind, p)
+		}
+		kind, _ := kinds.Find("Schedule")
+		tx.SetPolicy(kind, &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "night"}})
+	})
+	return w
+}
+
+func TestWhatPodsGet(t *testing.T) {
+	want := newpod.Want{Policy: "Tortoise/shop/Auto", GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
+	chain := map[string]*workload.Owner{
+		"web-1": {GroupKind: deployment, Name: "web"}, "lone": nil, "round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},
+	}
+	for _, test := range []struct {
+		reason, kind, name string
+		namespace          string // shop
+		policy, more       string // Tortoise/shop/Auto, newPods
+		late               time.Duration
+		unsynced           bool
+		result             newpods.Result
+	}{
+		{reason: "a pod of a ReplicaSet of a Deployment", kind: "ReplicaSet", name: "web-1", result: newpods.Tuned},
+		{reason: "a pod of the target itself", kind: "Deployment", name: "web", result: newpods.Tuned},
+		{reason: "a ReplicaSet that was created a moment ago", kind: "ReplicaSet", name: "web-1", late: patience / 2, result: newpods.Tuned},
+		{reason: "one that does not come", kind: "ReplicaSet", name: "web-1", late: time.Hour, result: newpods.Unknown},
+		{reason: "a kind that cannot be watched", kind: "Never", name: "web-1", result: newpods.Unknown},
+		{reason: "a ReplicaSet of nothing", kind: "ReplicaSet", name: "lone", result: newpods.Untuned},
+		{reason: "owners that own one another", kind: "ReplicaSet", name: "round", result: newpods.Untuned},
+		{reason: "nothing for pods", kind: "Deployment", name: "web", more: ",", result: newpods.Untuned},
+		{reason: "no numbers that can be read", kind: "Deployment", name: "web", more: `,"newPods":{"containers":[{"name":"main","cpu":{}}]}`, result: newpods.Unreadable},
+		{reason: "a policy in mode Off", kind: "Deployment", name: "web", policy: "Tortoise/shop/Off", result: newpods.Untuned},
+		{reason: "a policy that cannot be read any more keeps what was set", kind: "Deployment", name: "web", policy: "Tortoise/shop/Broken", result: newpods.Tuned},
+		{reason: "a policy that is being deleted", kind: "Deployment", name: "web", policy: "Tortoise/shop/Deleting", result: newpods.Untuned},
+		{reason: "a policy that has gone", kind: "Deployment", name: "web", policy: "Tortoise/shop/gone", result: newpods.Untuned},
+		{reason: "a policy that tunes nothing", kind: "Deployment", name: "web", policy: "Schedule/shop/night", result: newpods.Untuned},
+		{reason: "a policy of another namespace", kind: "Deployment", name: "web", namespace: "blog", result: newpods.Untuned},
+		{reason: "recommendations that are not read yet", kind: "Deployment", name: "web", unsynced: true, result: newpods.Unknown},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			namespace, policy, more := "shop", "Tortoise/shop/Auto", newPods
+			if test.namespace != "" {
+				namespace = test.namespace
+			}
+			if test.policy != "" {
+				policy = test.policy
+			}
+			if test.more != "" {
+				more = test.more
+			}
+			if more == "," {
+				more = ""
+			}
+			obj := recommendation(t, namespace, policy, more)
+			x := New(Options{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
+			x.set(told{map[string]*workload.Object{obj.Namespace + "/" + obj.Name: obj}, test.unsynced})
+			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace, Name: test.name})
+			if result != test.result {
+				t.Errorf("%s: %s", test.reason, result)
+			}
+			if result == newpods.Tuned {
+				want := want
+				want.Policy = policy
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+				}
+			}
+			names, known := x.Namespaces()
+			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment"; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
+				t.Errorf("%s: namespaces in use: %v, %t", test.reason, names, known)
+			}
+		})
+	}
+}
+
+// TestNobodyTunes: while nobody does, nothing is watched, and that is known once the policies are.
+func TestNobodyTunes(t *testing.T) {
+	w := world.New(world.Scope("flyball-system", nil))
+	x := New(Options{World: w, Clock: clock.RealClock{}})
+	if _, known := x.Namespaces(); known {
+		t.Error("the policies are not read yet")
+	}
+	if _, result := x.Want(t.Context(), workload.Ref{GroupKind: deployment, Namespace: "shop", Name: "web"}); result != newpods.Untuned {
+		t.Error(result)
+	}
+}
+
+func TestProjectingNothing(t *testing.T) {
+	if obj, err := (projector{}).Project([]byte(`{}`)); err == nil {
+		t.Errorf("%+v", obj)
+	}
+}

@@ -1,0 +1,183 @@
+package tortoise
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// withPods are the options of a manager that changes pods as they are created.
+func withPods(clock *clocktesting.FakeClock) harness.Options {
+	port := suite.FreePort()
+	o := optionsAt(clock)
+	o.Webhook = app.WebhookOptions{Enabled: true, Pods: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "tortoise-pods"}
+	return o
+}
+
+// namespacesSent are those whose pods the API server sends as they are created.
+func namespacesSent(g Gomega) []string {
+	var config admissionregistrationv1.MutatingWebhookConfiguration
+	err := env.Client.Get(ctx, client.ObjectKey{Name: "flyball-pods"}, &config)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Webhooks).To(HaveLen(1))
+	g.Expect(*config.Webhooks[0].FailurePolicy).To(Equal(admissionregistrationv1.Ignore))
+	return config.Webhooks[0].NamespaceSelector.MatchExpressions[0].Values
+}
+
+// roll makes a new revision of web, by its owner, and waits until there are new pods only.
+func roll(ns, turn string) {
+	GinkgoHelper()
+	before := uids(ns)(Default)
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name = ns, "web"
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"turn":%q}}}}}`, turn)
+	Expect(env.Client.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+	Eventually(func(g Gomega) {
+		now := uids(ns)(g)
+		g.Expect(now).NotTo(BeEmpty())
+		for name := range now {
+			g.Expect(before).NotTo(HaveKey(name))
+		}
+	}).Should(Succeed())
+}
+
+// resizedInPlace are the pods of web that somebody has changed in place.
+func resizedInPlace(ns string) func(Gomega) []string {
+	return func(g Gomega) (names []string) {
+		for name, p := range podsOf(ns)(g) {
+			for _, f := range p.ManagedFields {
+				if f.Subresource == "resize" {
+					names = append(names, name)
+				}
+			}
+		}
+		return names
+	}
+}
+
+var _ = Describe("A Tortoise whose pods are created", func() {
+	It("has them start with what is recommended and leaves what runs alone, until the policy goes", func() {
+		ns, other := web(), web()
+		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
+		remember(ns, learnt(ns))
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyOnCreate), func(s *v1alpha1.TortoiseSpec) {
+			s.Runtime = v1alpha1.TunedRuntime{GoMaxProcs: true, GoMemLimit: true}
+		})
+		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
+		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+		o := withPods(clock)
+		m := env.Start(o)
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+
+		By("recommending, with nothing changed that runs")
+		Eventually(namespacesSent).Should(Equal([]string{ns}))
+		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).NewPods).NotTo(BeNil()) }).Should(Succeed())
+		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(Equal(before))
+		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(And(HaveLen(1), HaveKey(own)))
+
+		By("creating pods")
+		roll(ns, "one")
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(podsOf(ns)(g))})) }).Should(Succeed())
+		Expect(resizedInPlace(ns)(Default)).To(BeEmpty())
+		for _, p := range podsOf(ns)(Default) {
+			Expect(p.Annotations).To(HaveKeyWithValue("flyball.dev/tuned-by", "Tortoise/"+ns+"/tuned"))
+			Expect(p.Spec.Containers[0].Env).To(ConsistOf(HaveField("Name", "GOMAXPROCS"), HaveField("Name", "GOMEMLIMIT")))
+		}
+		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Containers[0].CPU.Applied).To(BeTrue()) }).Should(Succeed())
+
+		By("creating pods of a namespace that is not in use")
+		roll(other, "one")
+		Expect(asked(other)(Default)).To(And(HaveLen(1), HaveKey(own)))
+		for _, p := range podsOf(other)(Default) {
+			Expect(p.Annotations).NotTo(HaveKey("flyball.dev/tuned-by"))
+			Expect(p.Spec.Containers[0].Env).To(BeEmpty())
+		}
+
+		By("creating pods while nobody answers")
+		Expect(m.Stop()).To(Succeed())
+		roll(ns, "two")
+		Expect(asked(ns)(Default)).To(And(HaveLen(1), HaveKey(own)))
+
+		By("creating pods again, and deleting the policy")
+		m = env.Start(o)
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) {
+			pod := anyPod(g, ns)
+			g.Expect(env.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+			g.Expect(pod.Annotations).To(HaveKey("flyball.dev/tuned-by"))
+		}).Should(Succeed())
+		roll(ns, "three")
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(podsOf(ns)(g))})) }).Should(Succeed())
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Eventually(asked(ns)).Should(And(HaveLen(1), HaveKey(own)))
+		Eventually(namespacesSent).Should(BeEmpty())
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("has pods start so as well that it changes in place, and keeps to that in a freeze that denies Scale", func() {
+		ns := web()
+		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
+		remember(ns, learnt(ns))
+		newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
+		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+		m := env.Start(withPods(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(podsOf(ns)(g))})) }).Should(Succeed())
+		Eventually(namespacesSent).Should(Equal([]string{ns}))
+		Eventually(func(g Gomega) {
+			pod := anyPod(g, ns)
+			g.Expect(env.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+			g.Expect(pod.Annotations).To(HaveKey("flyball.dev/tuned-by"))
+		}).Should(Succeed())
+
+		freeze := &v1alpha1.ChangeFreeze{}
+		freeze.Namespace, freeze.Name = ns, "still"
+		Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {namespace: %s, name: still}
+spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05T00:00:00Z, endTime: 2037-01-20T00:00:00Z, deny: [Scale]}
+`, ns))).To(Succeed())
+		DeferCleanup(func() { suite.Remove(ctx, env, freeze) })
+		told := recommendation(ns, "web")(Default).NewPods
+		Expect(told).NotTo(BeNil())
+		roll(ns, "frozen")
+		Expect(resizedInPlace(ns)(Default)).To(BeEmpty())
+		for _, p := range podsOf(ns)(Default) {
+			Expect(p.Annotations).To(HaveKey("flyball.dev/tuned-by"))
+			Expect(p.Spec.Containers[0].Resources.Requests.Memory().Value()).To(Equal(told.Containers[0].Memory.Value()))
+		}
+		Expect(m.Stop()).To(Succeed())
+	})
+})
+
+// anyPod is one like those that the newest ReplicaSet of web makes.
+func anyPod(g Gomega, ns string) *corev1.Pod {
+	for _, p := range podsOf(ns)(g) {
+		next := &corev1.Pod{}
+		next.Namespace, next.GenerateName, next.Labels, next.OwnerReferences = ns, "web-", p.Labels, p.OwnerReferences
+		next.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.com/app:1", Resources: corev1.ResourceRequirements{
+			Requests: p.Spec.Containers[0].Resources.Requests.DeepCopy(), Limits: p.Spec.Containers[0].Resources.Limits.DeepCopy()}}}
+		next.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = *p.Spec.Containers[0].Resources.Limits.Memory()
+		return next
+	}
+	g.Expect(ns).To(BeEmpty(), "there is no pod")
+	return nil
+}
