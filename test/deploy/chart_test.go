@@ -181,9 +181,9 @@ func TestOwnKindsAreCovered(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		rights := [][2]string{{plural, "list"}, {plural, "watch"}, {plural + "/status", "patch"}}
-		switch plural { // written beside targets, and read one by one if at all
+		switch plural { // written beside targets; what new pods get is watched
 		case "recommendations":
-			rights = [][2]string{{plural, "create"}, {plural, "patch"}, {plural, "delete"}, {plural + "/status", "patch"}}
+			rights = [][2]string{{plural, "get"}, {plural, "watch"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"}, {plural + "/status", "patch"}}
 		case "usagecheckpoints":
 			rights = [][2]string{{plural, "get"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"}}
 		}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	admitpods "flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/controller/newpods"
+	"flyball.dev/flyball/engine/members"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/test/harness"
+)
+
+// The namespaces in which pods are created: with what is recommended for them, and as they are.
+const (
+	mutated, unmutated = "bench-mutated", "bench-unmutated"
+	mutatedPolicy      = "bench"
+)
+
+// mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, and in one from which it
+// does not. Pods are created in dry runs: all of admission, and nothing is stored.
+func (b *bench) mutating(ctx context.Context) (err error) {
+	s, err := b.stage(ctx)
+	if err != nil {
+		return err
+	}
+	replicaSet, err := s.tune(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	handler, err := s.newPods(ctx)
+	if err != nil {
+		return err
+	}
+	server := overTLS(handler)
+	defer server.Close()
+	if err := s.mutatedBy(ctx, server); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, s.clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(context.WithoutCancel(ctx), registration.PodsConfigurationName, metav1.DeleteOptions{}))
+	}()
+	create := func(namespace string) func(context.Context, int) error {
+		return func(ctx context.Context, _ int) error { return s.createPod(ctx, namespace, replicaSet[namespace]) }
+	}
+	if err := harness.Poll(ctx, harness.Patience, func() error { return create(mutated)(ctx, 0) }); err != nil {
+		return err
+	}
+	block := func(namespace string) func() (times, error) {
+		return func() (times, error) { return timed(ctx, updaters, updateBlock, create(namespace)) }
+	}
+	var added []float64
+	for round := range b.admitRounds + 1 {
+		mine, bare, err := inTurns(b.updatesJudged/updateBlock, block(mutated), block(unmutated))
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			continue // connections and caches are warm now
+		}
+		b.report.say("%d pods, changed: p99 %.2f ms; as they are: p99 %.2f ms", len(mine.each), mine.p99(), bare.p99())
+		added = append(added, mine.p99()-bare.p99())
+	}
+	b.report.rounds("mutate_added_p99_ms", added)
+	b.report.figure("mutate_added_p99_ms", median(added), "ms")
+	return nil
+}
+
+// tune makes the namespaces with a ReplicaSet of a Deployment each, and what is recommended for the one. It gives the ReplicaSets.
+func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
+	sets := map[string]types.UID{}
+	for _, ns := range []string{mutated, unmutated} {
+		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
+		for _, obj := range []client.Object{space, account} {
+			if err := s.env.Client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+				return nil, fmt.Errorf("prepare the namespace %s: %w", ns, err)
+			}
+		}
+		set := replicaSetOf(ns)
+		if err := s.env.Client.Create(ctx, set); err != nil {
+			return nil, fmt.Errorf("create a ReplicaSet: %w", err)
+		}
+		sets[ns] = set.UID
+	}
+	ref := workload.Ref{Namespace: mutated, Name: "web"}
+	ref.Group, ref.Kind = "apps", "Deployment"
+	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: tuning.NameOf(ref)}, Spec: v1alpha1.RecommendationSpec{
+		Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, Policy: "Tortoise/" + mutated + "/" + mutatedPolicy,
+	}}
+	if err := s.env.Client.Create(ctx, told); err != nil {
+		return nil, fmt.Errorf("create a Recommendation: %w", err)
+	}
+	told.Status.NewPods = &v1alpha1.NewPods{GoMaxProcs: true, GoMemLimit: true, Containers: []v1alpha1.NewContainer{
+		{Name: "main", CPU: ptr.To(resource.MustParse("250m")), Memory: ptr.To(resource.MustParse("64Mi"))},
+	}}
+	if err := s.env.Client.Status().Update(ctx, told); err != nil {
+		return nil, fmt.Errorf("write a Recommendation: %w", err)
+	}
+	return sets, nil
+}
+
+// newPods is the webhook with the watches that it answers from.
+func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
+	w := world.New(world.Scope("flyball-system", nil))
+	kind, _ := kinds.Find("Tortoise")
+	policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: mutatedPolicy, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	policy.Spec.Mode = v1alpha1.TortoiseAuto
+	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, policy) })
+	w.MarkLoaded()
+	watches, err := watch.NewManager(s.env.Config)
+	if err != nil {
+		return nil, err
+	}
+	o := members.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
+	index := newpods.New(newpods.Options{World: w, Watches: watches, Owners: members.NewOwners(o), Clock: clock.RealClock{}, Log: logr.Discard()})
+	go func() { _ = index.Start(ctx) }() // it ends with the context
+	return &admitpods.Handler{Wants: index, Note: func(admitpods.Result) {}, Log: logr.Discard()}, nil
+}
+
+// replicaSets is all that members have to know of the cluster here.
+type replicaSets struct{}
+
+func (replicaSets) OwnerOf(workload.Ref) (*workload.Owner, bool) { return nil, false }
+func (replicaSets) Ends(schema.GroupKind) bool                   { return false }
+func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", nil
+}
+
+// mutatedBy has the API server send pods of the one namespace to a server on this machine.
+func (s *stage) mutatedBy(ctx context.Context, server *httptest.Server) error {
+	url := server.URL + registration.PodsPath
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{mutated}, nil, nil)
+	if _, err := s.clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create the webhook configuration: %w", err)
+	}
+	return nil
+}
+
+// createPod creates a pod of a ReplicaSet in a dry run, and looks whether it was changed.
+func (s *stage) createPod(ctx context.Context, namespace string, owner types.UID) error {
+	pod, err := s.clients.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "web-1-", Labels: map[string]string{"app": "web"}, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: owner, Controller: ptr.To(true)}}},
+		Spec: mutatedSpec(),
+	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return fmt.Errorf("create a pod: %w", err)
+	}
+	if changed := pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() == 250; changed != (namespace == mutated) {
+		return fmt.Errorf("a pod of %s was changed: %t", namespace, changed)
+	}
+	return nil
+}
+
+// replicaSetOf is one of a Deployment web that nobody has made: no controller runs.
+func replicaSetOf(namespace string) *appsv1.ReplicaSet {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "1", Controller: ptr.To(true)}}},
+		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: mutatedSpec()}},
+	}
+}
+
+func mutatedSpec() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")},
+	}}}}
+}
