@@ -137,7 +137,7 @@ func membersOf(raw string) members {
 func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before), membersOf(after)
 	var all workload.Change
-	if (before == "" || after == "") && len(olds.list)+len(news.list) == 0 {
+	if (before == "" || after == "") && max(len(olds.list), len(news.list)) == 0 {
 		all = inherited
 	}
 	for i, m := range news.list {

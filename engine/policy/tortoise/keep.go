@@ -152,6 +152,9 @@ var _ policy.Tuner = (*tortoise)(nil)
 // Precedence implements policy.Tuner.
 func (t *tortoise) Precedence() int32 { return t.rules.priority }
 
+// MaxDisruption implements policy.Tuner.
+func (t *tortoise) MaxDisruption() int { return t.rules.maxDisruption }
+
 // NewMind implements policy.Tuner.
 func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
 

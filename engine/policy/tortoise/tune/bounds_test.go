@@ -176,3 +176,19 @@ func TestViolationsCostMoreWhereDemandWasStrange(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsIdleDoesNotCollapse: demand of nothing where nothing is expected is nothing to come back from.
+func TestWhatIsIdleDoesNotCollapse(t *testing.T) {
+	tuner, spec := New(), half()
+	now := monday.Add(2 * 24 * time.Hour)
+	for at := monday; !at.After(now); at = at.Add(usage.Step) {
+		see(tuner, at, 0)
+	}
+	tuner.refit(spec, now)
+	if expected := tuner.model.Peak(stepOf(now)); expected != 0 {
+		t.Fatalf("%v is expected", expected)
+	}
+	if tuner.away(spec, Observed{Now: now}) || !tuner.State.Collapsed.IsZero() {
+		t.Error("it is taken for a collapse")
+	}
+}

@@ -281,10 +281,9 @@ func (t *Tuner) nowcast(spec Spec) {
 		return
 	}
 	newest := t.Usage.Newest()
-	if pattern := t.model.Peak(stepOf(newest)); pattern > 0 {
-		lead := int(math.Ceil(t.State.Lead.Minutes()))
-		t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
-	}
+	pattern := t.model.Peak(stepOf(newest)) // from zero there is no deviation, and nothing is learnt
+	lead := int(math.Ceil(t.State.Lead.Minutes()))
+	t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
 }
 
 // advance takes the next phase.
