@@ -31,6 +31,7 @@ type observed struct {
 	CanHold    bool `json:"canHold"`
 	Suspended  bool `json:"suspended"`
 	Ready      bool `json:"ready"`
+	Blind      bool `json:"blind,omitempty"`
 }
 
 type component struct {
@@ -57,7 +58,7 @@ func (r *run) projection() (projection, error) {
 		r.failf("ready is %t, want %t (%s)", ready, *r.Ready, why)
 	}
 	p := projection{
-		Observed:   observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready},
+		Observed:   observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready, Blind: o.Blind},
 		Generation: obj.Generation,
 	}
 	for _, c := range o.Components {

@@ -155,6 +155,16 @@ type TunedVertical struct {
 	MaxStepUp Percentage `json:"maxStepUp,omitempty"`
 }
 
+// TunedGuard says how much may be disturbed at once.
+type TunedGuard struct {
+	// MaxDisruption is the largest share of the targets whose pods are restarted at once by changes of requests, and at least one target. A
+	// target counts until its adapter says that it has settled, or for 10 minutes. The others wait: what is short of memory goes first, then
+	// what has waited longest. What is given back when the policy is deleted does not wait.
+	// +optional
+	// +kubebuilder:default="10%"
+	MaxDisruption Percentage `json:"maxDisruption,omitempty"`
+}
+
 // TortoiseRules are what a Tortoise and a ClusterTortoise share.
 type TortoiseRules struct {
 	// Mode: Off recommends only, Auto carries out, Emergency carries out and lowers nothing.
@@ -180,6 +190,10 @@ type TortoiseRules struct {
 	// +optional
 	// +kubebuilder:default={}
 	Vertical TunedVertical `json:"vertical,omitempty"`
+	// Guard says how much may be disturbed at once.
+	// +optional
+	// +kubebuilder:default={}
+	Guard TunedGuard `json:"guard,omitempty"`
 	// Profile: Lean saves most, Safe risks least. Tortoise has the formulas of mercari/tortoise, and only those.
 	// +optional
 	// +kubebuilder:default=Balanced

@@ -38,7 +38,9 @@ type Adapter struct {
 	// keepsAmounts is true where those in lists are kept of every object.
 	keepsAmounts bool
 	governs      *governs
-	ready        []predicate
+	// ready holds of objects that have settled; keepsReady is true where what it reads is kept of every object.
+	ready      []predicate
+	keepsReady bool
 	// blind holds of autoscalers that cannot read their metrics.
 	blind []predicate
 	// annotate are the places where annotations go, by key; annotations is the map that they are in.

@@ -107,6 +107,17 @@ func (v *view) amountAt(at location) *amount {
 	return nil
 }
 
+// raisesMemory says whether a write raises a request for memory.
+func (v *view) raisesMemory(d *decision) bool {
+	x := v.amountAt(d.location)
+	if x == nil || x.kind != workload.AmountRequest || x.resource != workload.Memory || x.limit {
+		return false
+	}
+	before, ok := x.read(d.field.Raw)
+	after, okAfter := x.read(d.value)
+	return ok && okAfter && after > before
+}
+
 // observeAmounts gives what components request and the targets of an autoscaler, as their owner has them. A limit without a request is
 // the request, too, as the API server has it.
 func (v *view) observeAmounts() (allocations workload.Allocations, targets []workload.Utilisation) {
@@ -230,12 +241,10 @@ func inRatio(request, ownRequest, ownLimit int64) int64 {
 		return max(request, ownLimit)
 	}
 	high, low := bits.Mul64(uint64(ownLimit), uint64(request))
-	if high >= uint64(ownRequest) {
-		return math.MaxInt64
+	low, carry := bits.Add64(low, uint64(ownRequest)-1, 0) // so that the quotient is rounded up
+	if high += carry; high >= uint64(ownRequest) {
+		return math.MaxInt64 // the quotient has more than 64 bits
 	}
-	limit, rest := bits.Div64(high, low, uint64(ownRequest))
-	if limit += min(rest, 1); limit > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return max(int64(limit), request)
+	limit, _ := bits.Div64(high, low, uint64(ownRequest))
+	return max(int64(min(limit, math.MaxInt64)), request)
 }

@@ -217,6 +217,9 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 		{"more than can be counted", deploymentYAML, pod(`{"requests":{"cpu":"9E"}}`), `web cpu request is "9E", which is no amount of 0 or more`},
 		{"no place", deploymentYAML, pod(`{"requests":"none"}`), "web cpu request has no place at /spec/template/spec/containers/0/resources/requests/cpu"},
 		{"two of a name", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, "two elements of the list have the name web"},
+		{"two of a name that have it", strings.Replace(allocatedListsYAML, ", default: 0", "", 1), `{"nodeSets":[{"name":"web","count":1},{"name":"web","count":2}]}`,
+			"two elements of the list have the name web"},
+		{"two of a name that have it by default", allocatedListsYAML, `{"nodeSets":[{"name":"web"},{"name":"web"}]}`, "two elements of the list have the name web"},
 		{"an immutable template", "target: {kind: Job, versions: [v1]}\npods: {template: .spec.template, immutable: true}", pod(`{}`), "there is no web cpu request to set"},
 		{"a template that the adapter writes to itself", "target: {kind: Own, versions: [v1]}\npods: {template: .spec.template}\n" +
 			"suspend: [{set: [{path: .spec.template.spec.containers, value: []}]}]", pod(`{}`), "there is no web cpu request to set"},
@@ -292,5 +295,45 @@ func TestCompileErrorsOfAmounts(t *testing.T) {
 				t.Errorf("want %q, got %q (%v)", test.want, got, errs)
 			}
 		})
+	}
+}
+
+// TestSettledTargets: whether a target has settled is known where somebody sets what it requests, and nothing of that is kept elsewhere.
+func TestSettledTargets(t *testing.T) {
+	tuned, plain := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
+	for status, want := range map[string]bool{
+		`{}`:                       false,
+		`{"observedGeneration":1}`: false,
+		`{"availableReplicas":3}`:  false,
+		`{"observedGeneration":1,"availableReplicas":2}`: false,
+		`{"observedGeneration":1,"availableReplicas":3}`: true,
+	} {
+		raw := strings.Replace(string(object(`{"replicas":3}`)), `"spec":`, `"status":`+status+`,"spec":`, 1)
+		raw = strings.Replace(raw, `"metadata":{`, `"metadata":{"generation":1,`, 1)
+		if got := tuned.Observe(projected(t, tuned, []byte(raw))).Settled; got != want {
+			t.Errorf("with the status %s it has settled: %t", status, got)
+		}
+	}
+	raw := []byte(strings.Replace(string(object(`{"replicas":3}`)), `"spec":`, `"status":{"observedGeneration":1,"availableReplicas":3},"spec":`, 1))
+	if plain.Observe(projected(t, plain, raw)).Settled {
+		t.Error("status is kept of what nobody tunes")
+	}
+}
+
+// TestMoreMemory: a write that raises a request for memory says so, whatever else it does.
+func TestMoreMemory(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	s := newServer(object(pod(`{"requests":{"cpu":"250m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`)))
+	for _, step := range []struct {
+		bytes int64
+		want  bool
+	}{{2 << 30, true}, {1536 << 20, false}, {512 << 20, false}, {513 << 20, true}} {
+		plan := asking(webCPU, step.bytes>>20)
+		plan.Amounts[workload.Amount{Component: "web", Resource: workload.Memory}] = workload.Claim[int64]{Value: step.bytes, By: peaks, Since: monday}
+		r, err := a.Render(projected(t, a, s.doc), plan)
+		if err != nil || r.Patch == nil || r.MoreMemory != step.want {
+			t.Errorf("%d bytes are more: %t (%s, %v)", step.bytes, r.MoreMemory, r.Message, err)
+		}
+		s.settle(t, a, plan)
 	}
 }

@@ -41,8 +41,8 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.blind(at.Child("blind"), spec)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
-	c.resources(at.Child("resources"), spec)                          // behind all others: its default leaves their fields alone
-	c.a.ready = c.predicates(at.Child("ready"), spec.Ready, drafts{}) // read on demand: nothing of it is kept of an object
+	c.resources(at.Child("resources"), spec) // behind all others: its default leaves their fields alone
+	c.ready(at.Child("ready"), spec)
 	c.changes(at.Child("changes"), spec.Changes)
 	c.separate()
 	if len(c.errs) > 0 {

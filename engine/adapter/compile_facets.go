@@ -8,6 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
@@ -250,6 +251,16 @@ func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 		return
 	}
 	c.a.blind = c.predicates(at, spec.Blind, c.d)
+}
+
+// ready compiles what says that an object has settled. It is read on demand, and kept of objects only where somebody sets what they request.
+func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
+	d := drafts{}
+	c.a.keepsReady = c.keys.Amounts && slices.ContainsFunc(c.a.amounts, func(x amount) bool { return x.kind == workload.AmountRequest })
+	if c.a.keepsReady {
+		d = c.d
+	}
+	c.a.ready = c.predicates(at, spec.Ready, d)
 }
 
 func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate, d drafts) []predicate {

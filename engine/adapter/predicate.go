@@ -9,8 +9,7 @@ import (
 )
 
 // Ready says of one whole raw JSON object whether the adapter's ready predicates hold: it has settled, Flyball's changes
-// included. Where they do not, it names the first that fails and what was found. Nothing of this is kept by Project. An
-// object that is not JSON is not ready.
+// included. Where they do not, it names the first that fails and what was found. An object that is not JSON is not ready.
 func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
 	read := func(s *slot) (found string) {
 		err := s.path.All(raw, func(m path.Match) bool {

@@ -35,6 +35,8 @@ type Result struct {
 	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
 	// giving back counts.
 	Actions workload.Change
+	// MoreMemory says that some part requests more memory than before.
+	MoreMemory bool
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max", an amount
 	// (workload.Amount.String) or an annotation key.
 	Values map[string]string
@@ -186,6 +188,7 @@ func (v *view) summary(first workload.Policy, decisions []decision) Result {
 		r.Edits = append(r.Edits, Edit{Pointer: d.pointer, Label: d.label, From: d.field.Raw, To: d.value})
 		r.Actions |= v.actionsOf(d)
 		r.Corrected = r.Corrected || d.corrected
+		r.MoreMemory = r.MoreMemory || v.raisesMemory(d)
 		if d.direction == workload.DirectionDown || r.Direction == workload.DirectionNone {
 			r.Direction = d.direction
 		}

@@ -13,6 +13,8 @@ type Tuner interface {
 	// Precedence orders the policies that select one target: it is tuned by the one with the highest, or of several the one whose name
 	// sorts first.
 	Precedence() int32
+	// MaxDisruption is the largest share of the targets, in percent, whose pods may be restarted at once by what is tuned.
+	MaxDisruption() int
 	// NewMind makes what learns of one target, from what an earlier one kept; nothing: it begins anew. With an error what was kept cannot
 	// be read.
 	NewMind(kept []byte) (Mind, error)

@@ -62,6 +62,8 @@ type Pods interface {
 type Tuned interface {
 	// Note is what is to be said of a target.
 	Note(ref workload.Ref) tuning.Note
+	// Targets is how many targets a policy tunes.
+	Targets(id workload.Policy) int
 }
 
 // Keeper keeps an adapter from being deleted, and knows its rights.
@@ -124,7 +126,9 @@ type Loop struct {
 	// lagging says how long to wait for the watch to bring what an object is now.
 	lagging workqueue.TypedRateLimiter[workload.Ref]
 	refused *refusals
-	frozen  waitingForFreezes
+	// rollouts lets some targets of a policy at once roll out what was tuned.
+	rollouts *apply.Rollouts
+	frozen   waitingForFreezes
 	// started is true once everything has been looked at for the first time and targets are worked on.
 	started atomic.Bool
 }
@@ -139,6 +143,7 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 		lagging: newBackoff(behindMin, opts.RetryMax),
 	}
 	l.refused = newRefusals(opts.RetryMin, opts.RetryMax, l.queue.AddAfter)
+	l.rollouts = apply.NewRollouts(l.Queue)
 	st.Follow(l)
 	w.Observe(l)
 	return l

@@ -100,6 +100,7 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 	if c.New == nil {
 		l.timer.Set(key{policy: c.ID}, time.Time{})
 		l.batches.Forget(c.ID)
+		l.rollouts.Forget(c.ID)
 		l.status.Forget(c.ID)
 		l.opts.Savings.ForgetPolicy(c.ID)
 		l.metrics.forgetPolicy(c.ID)

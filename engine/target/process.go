@@ -52,6 +52,8 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	if len(v.Opinions) == 0 {
 		l.status.Moved()
 	}
+	l.look(ref, &v, now)
+	defer l.rollouts.Looked(ref)
 	l.opts.Savings.Set(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
 		return l.write(ctx, ref, &v, now)
@@ -102,19 +104,27 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 		l.count(ref, v, status.Outcome{Failure: why})
 		return errQueued
 	}
+	rolls, ok := l.takeRollout(ref, v, now)
+	if !ok {
+		l.refused.Forget(ref)
+		l.requeueAt(ref, v.Wake)
+		l.count(ref, v, status.Outcome{Waiting: waitsForOthers})
+		return nil
+	}
 	place, ok, err := l.takePlace(ctx, ref, v, now)
 	if !ok {
+		l.giveBack(ref, sent{rolls: rolls})
 		l.refused.Forget(ref)
 		return err
 	}
 	if err := l.keeper.PutFinalizer(ctx, v.Kind); err != nil {
-		l.batches.Return(place)
+		l.giveBack(ref, sent{place: place, rolls: rolls})
 		l.refused.Forget(ref)
 		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return err
 	}
 	l.requeueAt(ref, v.Wake)
-	return l.send(ctx, ref, v, sent{sum: sum, corrected: corrected, place: place, obstacle: o, at: now})
+	return l.send(ctx, ref, v, sent{sum: sum, corrected: corrected, place: place, rolls: rolls, obstacle: o, at: now})
 }
 
 // sent is what is remembered of a write while it is under way.
@@ -122,8 +132,10 @@ type sent struct {
 	sum       uint64
 	corrected bool
 	place     apply.Place
-	obstacle  obstacle
-	at        time.Time
+	// rolls is true where the write has a place among the roll-outs of its policy.
+	rolls    bool
+	obstacle obstacle
+	at       time.Time
 }
 
 // send sends a patch and follows up on what came of it.
@@ -140,10 +152,11 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		l.landed(ref, v, s, other)
 		return nil
 	case apply.Unchanged:
+		l.giveBack(ref, sent{rolls: s.rolls})
 		l.undone(ref, v, s)
 		return nil
 	}
-	l.batches.Return(s.place)
+	l.giveBack(ref, s)
 	if result == apply.Refused {
 		return l.rejected(ref, v, s, err)
 	}
@@ -253,7 +266,9 @@ func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 }
 
 // requeueAt has a target looked at again at an instant; a zero one: not by itself.
-func (l *Loop) requeueAt(ref workload.Ref, at time.Time) { l.timer.Set(key{target: ref}, at) }
+func (l *Loop) requeueAt(ref workload.Ref, at time.Time) {
+	l.timer.Set(key{target: ref}, decide.Earliest(at, l.rollouts.Deadline(ref)))
+}
 
 // count counts the target under each policy that has to do with it, with what came of it.
 func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
@@ -268,6 +283,7 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	}
 	if l.tuned != nil {
 		markTuned(marks, v.Opinions, l.tuned.Note(ref))
+		l.markRollout(marks, ref)
 	}
 	l.status.Book.Count(ref, marks)
 }
@@ -338,6 +354,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 
 // forget takes a target that is gone out of every count.
 func (l *Loop) forget(ref workload.Ref) {
+	l.rollouts.Return(ref)
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.refused.Forget(ref)

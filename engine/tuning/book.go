@@ -26,6 +26,8 @@ type book struct {
 	notes         map[workload.Ref]Note
 	sums          map[workload.Policy]*policy.TunedSummary
 	told          map[workload.Policy]string
+	// targets counts those that each policy tunes.
+	targets map[workload.Policy]int
 }
 
 func newBook() *book {
@@ -40,6 +42,10 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 		if tuned[ref] == nil {
 			delete(b.notes, ref)
 		}
+	}
+	b.targets = map[workload.Policy]int{}
+	for _, p := range tuned {
+		b.targets[p.ID]++
 	}
 	b.sums = map[workload.Policy]*policy.TunedSummary{}
 	for p := range s.Policies {
@@ -124,6 +130,13 @@ func (l *Loop) Note(ref workload.Ref) Note {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	return l.book.notes[ref]
+}
+
+// Targets is how many targets a policy tunes.
+func (l *Loop) Targets(id workload.Policy) int {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	return l.book.targets[id]
 }
 
 // Summary is what has been found for all targets of a policy.

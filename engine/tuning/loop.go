@@ -43,6 +43,8 @@ type Audience struct {
 	// Requeue has targets looked at again. Dirty has the status of a policy looked at again.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
+	// Waiting says what keeps what is tuned from a target; empty: nothing does.
+	Waiting func(workload.Ref) string
 	// Fault counts a target that could not be worked on because of a fault in Flyball.
 	Fault func()
 }

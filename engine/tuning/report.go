@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -76,6 +77,9 @@ func text(v any) string {
 func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus) {
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	own := decide.Target(s, ref, now, nil)
+	if own.Result.Patch != nil {
+		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref))
+	}
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		for _, r := range []struct {

@@ -247,6 +247,8 @@ type Observed struct {
 	Utilisation []Utilisation
 	// Blind is true while an autoscaler cannot read its metrics. It is known where its targets are.
 	Blind bool
+	// Settled is true where the adapter says that the object has settled, Flyball's changes included. It is known where allocations are.
+	Settled bool
 	// CanSuspend is true when a suspend variant of the adapter fits the object.
 	CanSuspend bool
 	// CanHold is true when a hold variant of the adapter fits the object.

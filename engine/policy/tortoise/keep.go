@@ -155,6 +155,9 @@ func (t *tortoise) Precedence() int32 { return t.rules.priority }
 // Source implements policy.Tuner.
 func (t *tortoise) Source() policy.Source { return t.rules.source }
 
+// MaxDisruption implements policy.Tuner.
+func (t *tortoise) MaxDisruption() int { return t.rules.maxDisruption }
+
 // NewMind implements policy.Tuner.
 func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
 

@@ -21,6 +21,7 @@ import (
 const (
 	defaultMin, defaultPreferred = 3, 30
 	defaultCooldown              = time.Hour
+	defaultDisruption            = 10
 	allContainers                = "*"
 	// maxReplicas is the most replicas that may be asked for.
 	maxReplicas = 100_000
@@ -31,12 +32,14 @@ type rules struct {
 	mode    v1alpha1.TortoiseMode
 	profile optimize.Profile
 	// formulas says that the profile is Tortoise.
-	formulas   bool
-	guard      optimize.Guard
-	cooldown   time.Duration
-	priority   int32
-	containers []containerRule
-	source     policy.Source
+	formulas bool
+	guard    optimize.Guard
+	cooldown time.Duration
+	priority int32
+	// maxDisruption is how many of a hundred targets may roll out at once.
+	maxDisruption int
+	containers    []containerRule
+	source        policy.Source
 	// min, max and preferredMax are nil where they were not given.
 	min, max, preferredMax *int
 }
@@ -90,6 +93,11 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	errs = append(errs, out.compileHistory(in.History, at.Child("history"))...)
 	errs = append(errs, out.compileReplicas(in.Replicas, at.Child("replicas"))...)
 	errs = append(errs, out.compileVertical(in.Vertical, at.Child("vertical"))...)
+	out.maxDisruption = defaultDisruption
+	if text := in.Guard.MaxDisruption; text != "" {
+		n, es := percent(text, 100, at.Child("guard", "maxDisruption"))
+		out.maxDisruption, errs = n, append(errs, es...)
+	}
 	errs = append(errs, out.compileContainers(in.Resources, at.Child("resources"))...)
 	return out, errs
 }
@@ -188,14 +196,20 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 		if p.text == "" {
 			continue
 		}
-		n, err := strconv.Atoi(strings.TrimSuffix(string(p.text), "%"))
-		if err != nil || n < 1 || n > p.most || !strings.HasSuffix(string(p.text), "%") {
-			errs = append(errs, field.Invalid(at.Child(p.name), p.text, fmt.Sprintf("must be from 1%% to %d%%", p.most)))
-			continue
-		}
+		n, es := percent(p.text, p.most, at.Child(p.name))
+		errs = append(errs, es...)
 		*p.share = float64(n) / 100
 	}
 	return errs
+}
+
+// percent reads a share from 1% to a largest one.
+func percent(text v1alpha1.Percentage, most int, at *field.Path) (int, field.ErrorList) {
+	n, err := strconv.Atoi(strings.TrimSuffix(string(text), "%"))
+	if err != nil || n < 1 || n > most || !strings.HasSuffix(string(text), "%") {
+		return 0, field.ErrorList{field.Invalid(at, text, fmt.Sprintf("must be from 1%% to %d%%", most))}
+	}
+	return n, nil
 }
 
 func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) field.ErrorList {

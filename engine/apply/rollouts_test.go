@@ -1,0 +1,141 @@
+package apply_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var rolling = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+
+func named(name string) workload.Ref { return workload.Ref{Namespace: "shop", Name: name} }
+
+// asks is a Rollouts with what it has asked for again since the last look.
+type asks struct {
+	*apply.Rollouts
+	again []string
+}
+
+func newAsks() *asks {
+	a := &asks{}
+	a.Rollouts = apply.NewRollouts(func(refs ...workload.Ref) {
+		for _, ref := range refs {
+			a.again = append(a.again, ref.Name)
+		}
+	})
+	return a
+}
+
+func (a *asks) called(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(a.again, want) {
+		t.Errorf("asked for again: %v, want %v", a.again, want)
+	}
+	a.again = nil
+}
+
+func yes() bool { return true }
+func no() bool  { return false }
+
+// TestRolloutsInTurn: what is short of memory comes first, then what has waited longest; the place of one goes to the next.
+func TestRolloutsInTurn(t *testing.T) {
+	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	take := func(name string, memory bool, since time.Duration) bool {
+		_, ok := r.Take(rolling, named(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
+		return ok
+	}
+	for _, step := range []struct {
+		name   string
+		memory bool
+		since  time.Duration
+		want   bool
+	}{
+		{"a", false, 0, true}, {"b", false, 0, true}, {"b", false, 0, true}, // it has its place
+		{"new", false, time.Minute, false}, {"old", false, time.Hour, false}, {"short", true, 0, false},
+	} {
+		if got := take(step.name, step.memory, step.since); got != step.want {
+			t.Errorf("%s gets a place: %t", step.name, got)
+		}
+	}
+	other := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}
+	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); !took || !ok {
+		t.Error("policies are in each other's way")
+	}
+	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); took || !ok {
+		t.Error("who asks again, before the watch has the first write, takes a place that it would give back")
+	}
+	r.Look(named("a"), "1", yes, now) // the object as it was before the write
+	r.called(t)
+	r.Look(named("a"), "2", no, now)
+	r.called(t)
+	r.Look(named("a"), "3", yes, now)
+	r.called(t, "short")
+	if take("old", false, time.Hour) {
+		t.Error("old comes before short")
+	}
+	if !take("short", true, 0) {
+		t.Error("short has no place")
+	}
+	r.Return(named("b")) // its write was refused
+	r.called(t, "old")
+	r.Look(named("old"), "1", no, now)
+	r.Looked(named("old")) // it needs none any more
+	r.called(t, "new")
+	if !take("new", false, time.Minute) || r.Waits(named("new")) || r.Waits(named("old")) {
+		t.Error("who needs no place keeps others from one")
+	}
+	if running, waiting, late := r.Counts(rolling); running != 2 || waiting != 0 || late != 0 {
+		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
+	}
+	take("gone", false, 0)
+	r.Forget(rolling)
+	if running, waiting, _ := r.Counts(rolling); running+waiting != 0 {
+		t.Error("a policy that is gone is remembered")
+	}
+}
+
+// TestLateRollouts have no place any more, are named until they have settled, and wait their turn as all others do.
+func TestLateRollouts(t *testing.T) {
+	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	take := func(name string) bool {
+		_, ok := r.Take(rolling, named(name), "1", apply.Need{}, 1, now)
+		return ok
+	}
+	if !take("slow") || take("next") {
+		t.Fatal("not one at a time")
+	}
+	if at := r.Deadline(named("slow")); !at.Equal(now.Add(apply.RolloutTime)) {
+		t.Errorf("late at %s", at)
+	}
+	r.Look(named("slow"), "2", no, now.Add(apply.RolloutTime-1))
+	r.called(t)
+	r.Look(named("slow"), "2", no, now.Add(apply.RolloutTime))
+	r.called(t, "next")
+	if by, late := r.Late(named("slow")); !late || by != rolling || !r.Deadline(named("slow")).IsZero() {
+		t.Error("it is not late")
+	}
+	if !take("next") || take("slow") {
+		t.Error("what is late keeps its place")
+	}
+	r.Look(named("slow"), "3", yes, now.Add(time.Hour))
+	if _, late := r.Late(named("slow")); late {
+		t.Error("it is late after it has settled")
+	}
+}
+
+// TestRolloutsOfAnEarlierRun have their places until they have settled.
+func TestRolloutsOfAnEarlierRun(t *testing.T) {
+	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	for range 2 {
+		r.Resume(rolling, now, func() []workload.Ref { return []workload.Ref{named("begun")} })
+	}
+	r.called(t, "begun") // once, and it may have settled meanwhile
+	if _, ok := r.Take(rolling, named("next"), "1", apply.Need{}, 1, now); ok {
+		t.Error("an earlier run's roll-out does not count")
+	}
+	r.Look(named("begun"), "9", yes, now)
+	r.called(t, "next")
+}
