@@ -122,11 +122,11 @@ func containersOf(f *fleet.Fleet, seen policy.Seen) map[string]bool {
 
 // start reads a history, after those that came before.
 func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containers map[string]bool) {
-	limit := ctx
-	limit, r.cancel = context.WithCancel(ctx)
+	limit, cancel := context.WithCancel(ctx)
+	r.cancel = cancel
 	go func() {
 		defer close(r.done)
-		defer r.cancel()
+		defer cancel()
 		if r.gap {
 			var end context.CancelFunc
 			limit, end = context.WithTimeout(limit, gapTime)

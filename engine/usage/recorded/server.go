@@ -114,7 +114,7 @@ func (l *limited) Read(p []byte) (int, error) {
 func (s *Server) failed(name, query string, err error) error {
 	var at *promapi.Error
 	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {
-		err = fmt.Errorf("%v (%s)", err, strings.TrimSpace(at.Detail))
+		err = fmt.Errorf("%w (%s)", err, strings.TrimSpace(at.Detail))
 	}
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		err = inner.Err
