@@ -109,13 +109,29 @@ type TunedReplicas struct {
 	PreferredMax *int32 `json:"preferredMax,omitempty"`
 }
 
+// HistorySource is where usage comes from.
+// +kubebuilder:validation:Enum=Metrics;Prometheus
+type HistorySource string
+
+// Sources of usage.
+const (
+	// HistoryMetrics is the metrics API (metrics.k8s.io), from now on.
+	HistoryMetrics HistorySource = "Metrics"
+	// HistoryPrometheus is the Prometheus server that the manager was started with.
+	HistoryPrometheus HistorySource = "Prometheus"
+)
+
 // TunedHistory says where usage comes from.
+// +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
 type TunedHistory struct {
-	// Source is Metrics: the metrics API (metrics.k8s.io), from now on.
+	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; or Prometheus: the server that the manager was started with
+	// (--prometheus), which has a history. While that one cannot be read, the metrics API is.
 	// +optional
 	// +kubebuilder:default=Metrics
-	// +kubebuilder:validation:Enum=Metrics
-	Source string `json:"source,omitempty"`
+	Source HistorySource `json:"source,omitempty"`
+	// Window is how far back Prometheus is asked, from 1h to 28d. Default: 28d.
+	// +optional
+	Window Duration `json:"window,omitempty"`
 }
 
 // TunedVertical says how requests change.

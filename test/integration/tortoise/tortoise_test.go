@@ -207,7 +207,8 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 			s.Resources = []v1alpha1.TunedResources{{Container: "main", Memory: "Horizontal"}}
 		}, "spec.resources[0].memory"),
 		Entry("a change in place", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "InPlace" }, "spec.vertical.apply"),
-		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Prometheus" }, "spec.history.source"),
+		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "VerticalPodAutoscaler" }, "spec.history.source"),
+		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" }, "history.window is for the source Prometheus"),
 	)
 
 	It("is named in its status where only the cluster can tell", func() {
