@@ -81,6 +81,11 @@ type FreezeRules struct {
 	// by the labels or annotations of objects, Warn for all others.
 	// +optional
 	LabelChanges LabelChanges `json:"labelChanges,omitempty"`
+	// GuardAhead is how long before it begins to deny, at startTime or when a window closes, the policy is guarded already: from
+	// then on whoever deletes or weakens it needs the verb override on it, as while it denies. 0s: not before.
+	// +optional
+	// +kubebuilder:default="24h"
+	GuardAhead Duration `json:"guardAhead,omitempty"`
 	// Message is told to whoever is refused.
 	// +optional
 	Message *FreezeMessage `json:"message,omitempty"`
@@ -104,11 +109,6 @@ type FreezePeriod struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	EndTime metav1.Time `json:"endTime"`
-	// GuardAhead is how long before startTime the freeze is guarded already: from then on whoever deletes or weakens it needs
-	// the verb override on it, as while it is active. 0s: not before it begins.
-	// +optional
-	// +kubebuilder:default="24h"
-	GuardAhead Duration `json:"guardAhead,omitempty"`
 }
 
 // ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -116,45 +117,69 @@ func orDefault(raw, absent string) string {
 
 type pair struct{ key, value string }
 
-func membersOf(raw string) []pair {
-	var all []pair
+// members are those of an object, or the elements of a list, in their order.
+type members struct {
+	list []pair
+	// sorted are the places of the list in order of their keys; nil until they are asked for.
+	sorted []int
+}
+
+func membersOf(raw string) members {
+	var m members
 	gjson.Parse(raw).ForEach(func(k, v gjson.Result) bool {
-		all = append(all, pair{k.Str, value(v)})
+		m.list = append(m.list, pair{k.Str, value(v)})
 		return true
 	})
-	return all
+	return m
 }
 
 // differAsObject compares members; an absent object has none. An object that comes or goes empty is a difference itself.
 func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before), membersOf(after)
 	var all workload.Change
-	if (before == "" || after == "") && len(olds)+len(news) == 0 {
+	if (before == "" || after == "") && max(len(olds.list), len(news.list)) == 0 {
 		all = inherited
 	}
-	for i, m := range news {
-		before, _ := find(olds, m.key, i)
+	for i, m := range news.list {
+		before, _ := olds.find(m.key, i)
 		all |= differMember(m.key, before, m.value, inner, inherited)
 	}
-	for i, m := range olds {
-		if _, stays := find(news, m.key, i); !stays {
+	for i, m := range olds.list {
+		if _, stays := news.find(m.key, i); !stays {
 			all |= differMember(m.key, m.value, "", inner, inherited)
 		}
 	}
 	return all
 }
 
-// find finds the value of a key, which is likely at the place i.
-func find(all []pair, key string, i int) (value string, ok bool) {
-	if i < len(all) && all[i].key == key {
-		return all[i].value, true
+// few are as many members as are searched one by one.
+const few = 16
+
+// find finds the value of a key, which is likely at the place i. Of repeated keys it finds the first. People choose how many members
+// there are, so that it must not look at each of many.
+func (m *members) find(key string, i int) (value string, ok bool) {
+	if i < len(m.list) && m.list[i].key == key {
+		return m.list[i].value, true
 	}
-	for _, p := range all {
-		if p.key == key {
-			return p.value, true
+	if len(m.list) <= few {
+		i = slices.IndexFunc(m.list, func(p pair) bool { return p.key == key })
+		if i < 0 {
+			return "", false
 		}
+		return m.list[i].value, true
 	}
-	return "", false
+	if m.sorted == nil {
+		m.sorted = make([]int, len(m.list))
+		for i := range m.sorted {
+			m.sorted[i] = i
+		}
+		slices.SortFunc(m.sorted, func(a, b int) int { return cmp.Or(strings.Compare(m.list[a].key, m.list[b].key), a-b) })
+	}
+	at, ok := slices.BinarySearchFunc(m.sorted, key, func(i int, key string) int { return strings.Compare(m.list[i].key, key) })
+	if !ok {
+		return "", false
+	}
+	return m.list[m.sorted[at]].value, true
 }
 
 func differMember(key, before, after string, inner []*rule, inherited workload.Change) workload.Change {
@@ -192,7 +217,7 @@ func actionOf(rules []*rule, inherited workload.Change) workload.Change {
 
 // differAsList compares elements by their place. A list that has grown or shrunk is a difference itself.
 func differAsList(before, after string, inner []*rule, inherited workload.Change) workload.Change {
-	olds, news := membersOf(before), membersOf(after)
+	olds, news := membersOf(before).list, membersOf(after).list
 	var all workload.Change
 	if len(olds) != len(news) || len(olds)+len(news) == 0 {
 		all = inherited

@@ -32,3 +32,30 @@ func TestAHugeLedger(t *testing.T) {
 		t.Errorf("%s, patch %v", r.Failure, r.Patch)
 	}
 }
+
+// Very many members, of which one comes first that was not there, are compared in their order: looking for each among all would take
+// many minutes.
+func TestVeryManyMembers(t *testing.T) {
+	a := compiled(t, knativeYAML, Keys{})
+	const size = 150_000
+	var rest strings.Builder
+	for i := range size {
+		fmt.Fprintf(&rest, `,"b%07d":""`, i)
+	}
+	with := func(members string) []byte {
+		return []byte(`{"spec":{"template":{"metadata":{"annotations":{` + members + rest.String() + `}}}}}`)
+	}
+	for _, test := range []struct {
+		before, after string
+		want          workload.Change
+	}{
+		{`"a":""`, `"a":"","a2":""`, workload.ChangeRollOut},
+		{`"a":"","a2":""`, `"a":""`, workload.ChangeRollOut},
+		{`"a":""`, `"a":"","autoscaling.knative.dev/min-scale":"2"`, workload.ChangeScale},
+		{`"a":"","a2":""`, `"a2":"","a":""`, 0},
+	} {
+		if got := a.Classify(with(test.before), with(test.after)); got != test.want {
+			t.Errorf("from %s to %s: %v", test.before, test.after, got.Names())
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 	case c.original == "" && !ok:
 		return all, fault
 	case !ok:
-		return all, cmp.Or(fault, "the count of "+name+" is "+brief(c.original)+", which is no number of 0 or more")
+		return all, cmp.Or(fault, "the count of "+name+" is "+brief(c.original)+", which is no whole number of 0 or more")
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.part.minimum, Fixed: !v.all(c.part.when, v.original)}
 	return append(all, c), fault

@@ -87,7 +87,7 @@ func (v *view) ranges() (all []ends, fault string) {
 		if e.Depth == blocked {
 			fault = cmp.Or(fault, elementLabel(e)+" has no place for a bound at "+e.Pointer)
 		} else if _, ok := v.a.readBound(&b.bound, v.originalOf(k)); !ok {
-			fault = cmp.Or(fault, "the bound of "+elementLabel(e)+" is "+brief(v.originalOf(k))+", which is no number of 0 or more")
+			fault = cmp.Or(fault, "the bound of "+elementLabel(e)+" is "+brief(v.originalOf(k))+", which is no whole number of 0 or more")
 		}
 		tokens := path.Pointer(e.Pointer).Tokens()
 		element := strings.Join(tokens[:len(tokens)-b.relative], "/")

@@ -164,7 +164,7 @@ func TestRenderRules(t *testing.T) {
 		}},
 		{"an ill-typed count is never guessed at", `{"replicas":"three"}`, nil, sleep(), rendering{
 			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights,
-			Message: `the count of main is "three", which is no number of 0 or more`,
+			Message: `the count of main is "three", which is no whole number of 0 or more`,
 		}},
 		{"4: changed by somebody else and back again: the last word is theirs", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -288,7 +289,7 @@ func (v *Verdict) tell(story *Story) {
 	case v.Result.Patch != nil:
 		story.add("render", v.Result.Message)
 	default:
-		story.add("render", "nothing to write: "+v.Result.State.String())
+		story.add("render", "nothing to write: "+cmp.Or(v.Result.Message, v.Result.State.String()))
 	}
 	story.add("render", v.Result.Failure)
 	story.add("wait", v.Gate.Reason)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -24,6 +23,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -57,18 +57,18 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		return found, nil
 	}
 	if policyKind(kind) {
-		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not", text)
+		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, near(w, text, namespace))
 	}
 	target, err := w.FindTarget(text, namespace)
 	if err != nil {
 		return Place{}, err
 	}
 	for _, raw := range w.Objects {
-		if refOf(raw) == target.Ref {
+		if source.RefOf(raw) == target.Ref {
 			return Place{Resource: target.Kind.Resource, Kind: target.GroupKind.Kind, Namespace: target.Namespace, Name: target.Name, ref: target.Ref}, nil
 		}
 	}
-	return Place{}, fmt.Errorf("there is no %s", target.Ref)
+	return Place{}, w.Missing(target.Ref)
 }
 
 // Names are the namespace and the schedules that can be kept awake beside objects, as Find reads them.
@@ -82,6 +82,14 @@ func Names(w *source.World, namespace string) []string {
 		}
 	}
 	return names
+}
+
+// near says which schedule was probably meant by one that is not there; empty: none comes near.
+func near(w *source.World, text, namespace string) string {
+	if name := spelling.Nearest(text, Names(w, namespace)); name != "" {
+		return "; did you mean " + name + "?"
+	}
+	return ""
 }
 
 // policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.
@@ -105,13 +113,6 @@ func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
 		}
 	}
 	return Place{}, false
-}
-
-func refOf(raw []byte) workload.Ref {
-	root := gjson.ParseBytes(raw)
-	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // the API server and the reader have checked it
-	return workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
-		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}
 }
 
 // Patch is the merge patch that keeps something awake until an instant; a zero instant takes that away again.
@@ -214,7 +215,7 @@ func textAt(value any, tokens []string) string {
 // set makes the edit in a world, in place.
 func (p Place) set(w *source.World, until time.Time, reason string) error {
 	for i, raw := range w.Objects {
-		if p.ref.Name != "" && refOf(raw) == p.ref {
+		if p.ref.Name != "" && source.RefOf(raw) == p.ref {
 			edited, err := jsonpatch.MergePatch(raw, Patch(until, reason))
 			if err != nil {
 				return fmt.Errorf("edit %s: %w", p, err)

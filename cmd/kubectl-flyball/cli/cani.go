@@ -110,7 +110,7 @@ func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user cou
 		return nil, err
 	}
 	answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: change, User: user, At: at})
-	return []court.Answer{answer}, err
+	return []court.Answer{answer}, verdict.Hinted(err, w, target)
 }
 
 func (v *canIVerb) court(w *source.World) (*court.Court, error) {

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"io"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/progress"
 )
 
 // Env is what a command line gets from its surroundings.
@@ -30,57 +30,5 @@ func Terminal() Env {
 	}
 }
 
-// progressAfter is how long a person waits before being told what goes on.
-const progressAfter = time.Second
-
-// progress tells a person what is going on once that has taken a while.
-type progress struct {
-	out   io.Writer
-	mu    sync.Mutex
-	what  string
-	shown bool
-	timer *time.Timer
-}
-
-// startProgress begins to wait; nobody is told anything where nobody reads it.
-func (e Env) startProgress() *progress {
-	p := &progress{out: e.ErrOut}
-	if e.Interactive {
-		p.timer = time.AfterFunc(progressAfter, p.show)
-	}
-	return p
-}
-
-func (p *progress) show() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shown = true
-	p.print()
-}
-
-func (p *progress) print() {
-	if p.shown && p.what != "" {
-		_, _ = io.WriteString(p.out, "\r\x1b[K"+p.what+" ...")
-	}
-}
-
-// doing says what goes on now.
-func (p *progress) doing(what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.what = what
-	p.print()
-}
-
-// done takes away what was shown.
-func (p *progress) done() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	if p.shown && p.what != "" {
-		_, _ = io.WriteString(p.out, "\r\x1b[K")
-	}
-	p.what = ""
-}
+// startProgress begins to tell a person what goes on, where one reads it.
+func (e Env) startProgress() *progress.Progress { return progress.Start(e.ErrOut, e.Interactive) }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.Target.Name != "" && memory.Raw(o.Target) == nil {
-		return fmt.Errorf("there is no %s", o.Target)
+		return w.Missing(o.Target)
 	}
 	v.showNotes(w)
 	found := agenda.Of(memory, o)

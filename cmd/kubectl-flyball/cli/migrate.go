@@ -157,8 +157,8 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 		return nil, world.Lists{}, err
 	}
 	p := v.startProgress()
-	defer p.done()
-	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	defer p.Done()
+	cluster.Progress = func(what string) { p.Doing("reading " + what) }
 	lists, err := v.lists(ctx, cluster, namespace)
 	if err != nil {
 		return nil, lists, err
@@ -233,8 +233,8 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 			return err
 		}
 		p := v.startProgress()
-		err = handover.Write(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
-		p.done()
+		err = handover.Write(ctx, cluster, lists, found.Items, func(target string) { p.Doing("writing " + target) })
+		p.Done()
 		if err != nil {
 			return err
 		}

@@ -102,9 +102,9 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	p := v.startProgress()
-	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
+	o.Progress = func(at time.Time) { p.Doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
 	found, err := v.plan(ctx, w, edit, o)
-	p.done()
+	p.Done()
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 	}
 	for _, ref := range named {
 		if memory.Raw(ref) == nil {
-			return nil, fmt.Errorf("there is no %s", ref)
+			return nil, w.Missing(ref)
 		}
 		if v := decide.Target(memory, ref, from, nil); len(v.Opinions) == 0 {
 			w.Note("no policy selects %s", ref)

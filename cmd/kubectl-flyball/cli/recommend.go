@@ -10,6 +10,6 @@ import (
 func newRecommend(s *session) *cobra.Command {
 	return recommend.New(recommend.Surroundings{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets, TooLittle: exit{2, recommend.ErrTooLittle},
-		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
+		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
 	})
 }

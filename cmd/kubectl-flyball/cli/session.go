@@ -128,8 +128,8 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 		return nil, err
 	}
 	p := s.startProgress()
-	defer p.done()
-	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	defer p.Done()
+	cluster.Progress = func(what string) { p.Doing("reading " + what) }
 	return cluster.Load(ctx, q)
 }
 

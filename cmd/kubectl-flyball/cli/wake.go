@@ -112,8 +112,8 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 		}
 		if v.wait {
 			p := v.startProgress()
-			effect.Ready, err = effect.Await(ctx, cluster.Client, w, places, v.timeout, p.doing)
-			p.done()
+			effect.Ready, err = effect.Await(ctx, cluster.Client, w, places, v.timeout, p.Doing)
+			p.Done()
 			if err != nil {
 				return err
 			}

@@ -145,8 +145,8 @@ type Options struct {
 
 // Teller explains the objects of one world, which it has compiled.
 type Teller struct {
+	world  *source.World
 	memory *world.Memory
-	notes  []string
 }
 
 // NewTeller compiles a world. Its error names what cannot be read.
@@ -155,7 +155,7 @@ func NewTeller(w *source.World) (*Teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Teller{memory: memory, notes: w.Notes}, nil
+	return &Teller{world: w, memory: memory}, nil
 }
 
 // Each yields all objects with their JSON, in no order.
@@ -176,11 +176,11 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
 	memory := t.memory
 	if memory.Raw(target.Ref) == nil {
-		return nil, fmt.Errorf("there is no %s", target.Ref)
+		return nil, t.world.Missing(target.Ref)
 	}
 	var story decide.Story
 	v := decide.Target(memory, target.Ref, o.At, &story)
-	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.notes), zone: o.Zone}
+	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	if v.Object == nil {
 		e.Summary = "its kind is not in use, so nothing is decided about it"
 		return e, nil
@@ -329,7 +329,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 			return true // it is not meant to select anything: a freeze that suspends nothing
 		}
 		if !v.Kind.Can(p.Needs) {
-			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %v, and the kind can only %v", p.Needs, v.Kind.Capabilities)})
+			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
 		}
 		foreign := p.ID.Namespace != "" && p.ID.Namespace != v.Object.Namespace
 		if len(fails) == 1 && !foreign || len(fails) > 0 && !foreign && len(e.Policies) == 0 {
@@ -351,7 +351,9 @@ func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.
 			return Relation{other.String(), v.Err.Error()}
 		}
 		text := v.Result.State.String()
-		if v.Plan.Hold != nil {
+		if why := unheld(&v); why != "" {
+			text = why
+		} else if v.Plan.Hold != nil {
 			text += ", held by " + v.Plan.Hold.By.String()
 		}
 		if v.Result.Patch != nil && v.Result.Message != "" {

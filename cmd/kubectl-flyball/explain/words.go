@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/pipeline"
@@ -25,6 +26,15 @@ func lines(all []pipeline.Line) []Line {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// listed are capabilities in words.
+func listed(all []v1alpha1.Capability) string {
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = string(c)
+	}
+	return strings.Join(names, ", ")
+}
 
 // summarize names the winner and tells the story in one line.
 func (e *Explanation) summarize(v *decide.Verdict) {
@@ -111,9 +121,23 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	case workload.StateSet:
 		return "set"
 	case workload.StateUnable:
-		return "left running, for what is asked cannot be done on it"
+		if why := unheld(v); why != "" {
+			return "as its owner has it, and " + why
+		}
+		return "left running (" + v.Result.Message + ")"
 	}
 	return "as its owner has it"
+}
+
+// unheld says why an autoscaler that is to be held is not; empty: it is, or nobody asks that.
+func unheld(v *decide.Verdict) string {
+	switch {
+	case v.Plan.Hold == nil || v.Result.State != workload.StateUnable:
+		return ""
+	case v.Kind.Adapter.Can(v1alpha1.CapabilityHold):
+		return "not held (as it is, its adapter says that it needs no holding)"
+	}
+	return "not held (its adapter has no way to hold it, so it may act on its own)"
 }
 
 // ledger tells what was there before.

@@ -3,8 +3,8 @@
 package instant
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,11 +14,8 @@ import (
 // Layout is how instants are written for people, in the zone asked for.
 const Layout = "Mon 2006-01-02 15:04 MST"
 
-var (
-	local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
-	date  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-	clock = regexp.MustCompile(`^\d{1,2}:\d{2}(:\d{2})?$`)
-)
+// local are the layouts of local times. Fractions of seconds are read too.
+var local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
 
 // Parse reads an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time in a zone such as
 // 2037-05-11T18:00. A local time that the zone's clock shows twice, or never, is refused.
@@ -38,39 +35,69 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 			span = -span
 		}
 		return now.Add(span), nil
-	case date.MatchString(trimmed):
-		return time.Time{}, fmt.Errorf("read the time %q: a date alone is ambiguous; add the time of day, as in %sT18:00", text, trimmed)
-	case clock.MatchString(trimmed):
-		return time.Time{}, fmt.Errorf("read the time %q: a time of day alone is ambiguous; add the date, as in %sT%s", text, now.In(zone).Format(time.DateOnly), trimmed)
 	}
-	if t, err := time.Parse(time.RFC3339, trimmed); err == nil {
+	var wrong string // why what has the form of a time is none
+	reads := func(layout string) (time.Time, bool) {
+		t, err := time.Parse(layout, trimmed)
+		if at := (*time.ParseError)(nil); errors.As(err, &at) && strings.HasSuffix(at.Message, "out of range") {
+			wrong = "there is no such time of day"
+			if strings.Contains(at.Message, "day") || strings.Contains(at.Message, "month") {
+				wrong = "there is no such day"
+			}
+		}
+		return t, err == nil
+	}
+	if t, ok := reads(time.RFC3339); ok {
 		return t, nil
 	}
 	for _, layout := range local {
-		if t, err := time.ParseInLocation(layout, trimmed, zone); err == nil {
-			return unambiguous(text, trimmed, layout, t, zone)
+		if clock, ok := reads(layout); ok {
+			return onlyReading(text, clock, zone)
 		}
+	}
+	if _, ok := reads(time.DateOnly); ok {
+		return time.Time{}, fmt.Errorf("read the time %q: a date alone is ambiguous; add the time of day, as in %sT18:00", text, trimmed)
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if _, ok := reads(layout); ok {
+			return time.Time{}, fmt.Errorf("read the time %q: a time of day alone is ambiguous; add the date, as in %sT%s", text, now.In(zone).Format(time.DateOnly), trimmed)
+		}
+	}
+	if wrong != "" {
+		return time.Time{}, fmt.Errorf("read the time %q: %s", text, wrong)
 	}
 	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00), or a distance from now (+2h)", text)
 }
 
-// unambiguous refuses a reading that the zone's clock shows twice or never. t is one instant at or near it.
-func unambiguous(text, reading, layout string, t time.Time, zone *time.Location) (time.Time, error) {
-	if t.Format(layout) != reading {
-		return time.Time{}, fmt.Errorf("read the time %q: the clock of %s skips it; give an RFC 3339 instant, such as %s", text, zone, t.Format(time.RFC3339))
+// onlyReading is the instant at which the clock of a zone shows a date and time, which is given in UTC. One that it shows twice or
+// never is refused.
+func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, error) {
+	all := readings(shown, zone)
+	switch len(all) {
+	case 0:
+		near := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, zone)
+		return time.Time{}, fmt.Errorf("read the time %q: the clock of %s skips it; give an RFC 3339 instant, such as %s", text, zone, near.Format(time.RFC3339))
+	case 1:
+		return all[0], nil
 	}
-	for _, shift := range []time.Duration{-2 * time.Hour, -time.Hour, -30 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour} {
-		other := t.Add(shift)
-		if other.Format(layout) == reading {
-			first, second := t, other
-			if other.Before(t) {
-				first, second = other, t
-			}
-			return time.Time{}, fmt.Errorf("read the time %q: it is ambiguous, because the clock of %s shows it twice; give %s or %s",
-				text, zone, first.Format(time.RFC3339), second.Format(time.RFC3339))
+	return time.Time{}, fmt.Errorf("read the time %q: it is ambiguous, because the clock of %s shows it twice; give %s or %s",
+		text, zone, all[0].Format(time.RFC3339), all[1].Format(time.RFC3339))
+}
+
+// readings are the instants, in their order, at which the clock of a zone shows a date and time, which is given in UTC.
+func readings(shown time.Time, zone *time.Location) (all []time.Time) {
+	const day = 24 * time.Hour // no offset from UTC is larger
+	for at := shown.Add(-day).In(zone); ; {
+		_, offset := at.Zone()
+		start, end := at.ZoneBounds()
+		if t := shown.Add(-time.Duration(offset) * time.Second).In(zone); !t.Before(start) && (end.IsZero() || t.Before(end)) {
+			all = append(all, t)
 		}
+		if end.IsZero() || end.After(shown.Add(day)) {
+			return all
+		}
+		at = end
 	}
-	return t, nil
 }
 
 // Span reads a positive span such as 90m, 2h30m or 7d.

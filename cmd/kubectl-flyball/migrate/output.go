@@ -183,7 +183,7 @@ func plain(obj own) (map[string]any, error) {
 		delete(metadata, "creationTimestamp")
 	}
 	if spec, ok := m["spec"].(map[string]any); ok {
-		for _, block := range []string{"history", "replicas", "vertical"} { // these mean nothing where they say nothing
+		for _, block := range []string{"guard", "history", "replicas", "vertical"} { // these mean nothing where they say nothing
 			if fields, ok := spec[block].(map[string]any); ok && len(fields) == 0 {
 				delete(spec, block)
 			}

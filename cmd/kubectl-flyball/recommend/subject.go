@@ -51,7 +51,7 @@ func newSubject(w *source.World, memory *world.Memory, target source.Target) (_ 
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("there is no %s", target.Ref)
+		return nil, w.Missing(target.Ref)
 	}
 	s.scalable = len(found.Components) > 0
 	for _, a := range found.Allocations {

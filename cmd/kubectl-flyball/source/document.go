@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	yamlnode "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 )
 
 // document is one object of a file, with where it stands.
@@ -159,43 +158,7 @@ func filesOf(path string) ([]string, error) {
 	return files, nil
 }
 
-var (
-	separator = regexp.MustCompile(`(?m)^---([ \t].*)?$`)
-	yamlLine  = regexp.MustCompile(`line (\d+)`)
-)
-
-// split takes the text of a file apart into its objects; the items of Lists become objects of their own.
-func split(file, text string) (docs []*document, faults []error) {
-	start, line := 0, 1
-	edges := append(separator.FindAllStringIndex(text, -1), []int{len(text), len(text)})
-	for _, edge := range edges {
-		part, first := text[start:edge[0]], line
-		line += strings.Count(text[start:edge[1]], "\n")
-		start = edge[1]
-		if isBlank(part) {
-			continue
-		}
-		// The document keeps the lines of the file: line 1 of it is the line of its first byte.
-		raw, err := yaml.YAMLToJSONStrict([]byte(part))
-		if err != nil {
-			faults = append(faults, syntaxFault(file, first, err))
-			continue
-		}
-		more, errs := expand(newDocument(file, first, part, raw))
-		docs, faults = append(docs, more...), append(faults, errs...)
-	}
-	return docs, faults
-}
-
-// isBlank says whether a document has nothing but comments.
-func isBlank(part string) bool {
-	for line := range strings.Lines(part) {
-		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(t, "#") {
-			return false
-		}
-	}
-	return true
-}
+var yamlLine = regexp.MustCompile(`line (\d+)`)
 
 // syntaxFault moves the line of a YAML error to where the document is in its file.
 func syntaxFault(file string, line int, err error) error {
@@ -217,6 +180,9 @@ func (d *document) fault(field, format string, args ...any) *FileError {
 }
 
 var fieldTokens = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
+
+// place says where the document stands, as file:line.
+func (d *document) place() string { return fmt.Sprintf("%s:%d", d.file, d.lineOf("apiVersion")) }
 
 // lineOf is the line of a field.
 func (d *document) lineOf(field string) int {

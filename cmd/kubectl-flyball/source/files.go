@@ -63,9 +63,7 @@ func (f Files) Read() (*Manifests, error) {
 }
 
 // Place says where one of Others stands, as file:line.
-func (m *Manifests) Place(i int) string {
-	return fmt.Sprintf("%s:%d", m.others[i].file, m.others[i].lineOf("apiVersion"))
-}
+func (m *Manifests) Place(i int) string { return m.others[i].place() }
 
 // expand makes one document of each item of a List.
 func expand(d *document) (docs []*document, faults []error) {
@@ -80,6 +78,9 @@ func expand(d *document) (docs []*document, faults []error) {
 		return []*document{d}, nil
 	}
 	for i, item := range root.Get("items").Array() {
+		if item.Get("items").IsArray() && strings.HasSuffix(item.Get("kind").Str, "List") {
+			return nil, []error{d.fault(fmt.Sprintf("items[%d]", i), "this is a list in a list: give its objects in one list")}
+		}
 		docs = append(docs, &document{file: d.file, line: d.line, json: []byte(item.Raw), item: i, root: d.root})
 	}
 	return docs, nil

@@ -4,6 +4,7 @@ package verdict
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -56,6 +57,14 @@ func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResourc
 // TargetOf is a target as the court names it.
 func TargetOf(t source.Target) court.Target {
 	return court.Target{Ref: t.Ref, Resource: t.Kind.Resource}
+}
+
+// Hinted is an error of the court about a target, with which object was probably meant where there is no such.
+func Hinted(err error, w *source.World, t source.Target) error {
+	if wrong := (*court.UnanswerableError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%w%s", err, w.Near(t.Ref))
+	}
+	return err
 }
 
 // KindOf says how the kinds of a world are served.

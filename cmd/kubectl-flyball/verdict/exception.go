@@ -94,7 +94,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.U
 			q := court.Question{Target: TargetOf(t), Action: action, User: user, At: s.From}
 			old, err := before.Answer(ctx, q)
 			if err != nil {
-				return nil, err
+				return nil, Hinted(err, w, t)
 			}
 			now, err := after.Answer(ctx, q)
 			if err != nil {

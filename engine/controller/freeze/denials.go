@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -51,15 +52,19 @@ func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, 
 	return obj, err
 }
 
-// recordCreator writes who made an exception, once the exception is there, over whatever somebody has written there meanwhile.
-func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (done bool, err error) {
-	obj, err := n.get(ctx, c.exception)
-	if err != nil || obj == nil || obj.GetUID() != uid {
-		return false, err
-	}
-	before := obj.DeepCopyObject().(client.Object)
-	st := freeze.ExceptionStatusOf(obj)
-	st.CreatedBy, st.CreatedAt = c.user, status.TimeOf(c.at)
-	err = n.client.Status().Patch(ctx, obj, client.MergeFrom(before))
-	return err == nil, err
+// recordCreator writes who made an exception, over whatever somebody has written there meanwhile. there says whether the exception
+// exists; its version decides, so that another one of its name that comes meanwhile is left alone.
+func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (there bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others report on it at the same moment
+		obj, err := n.get(ctx, c.exception)
+		there = err == nil && obj != nil && obj.GetUID() == uid
+		if !there {
+			return err
+		}
+		before := obj.DeepCopyObject().(client.Object)
+		st := freeze.ExceptionStatusOf(obj)
+		st.CreatedBy, st.CreatedAt = c.user, status.TimeOf(c.at)
+		return n.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
+	return there, err
 }

@@ -223,6 +223,9 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 	if e.Hook == nil {
 		return noWebhook, true, true
 	}
+	if exempt := e.Hook.Scope.Exempt; rule.OnlyIn(exempt) {
+		return "nothing in the namespaces " + strings.Join(exempt, " and ") + " is ever judged, so that the cluster and Flyball can be repaired", true, true
+	}
 	e.mu.Lock()
 	seen := e.seen
 	e.mu.Unlock()

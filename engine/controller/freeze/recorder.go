@@ -265,11 +265,11 @@ func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
 	creators := maps.Clone(n.creators)
 	n.mu.Unlock()
 	for uid, c := range creators {
-		done, err := n.recordCreator(ctx, uid, c)
+		there, err := n.recordCreator(ctx, uid, c)
 		if err != nil {
 			n.log.V(1).Info("who made the exception will be written again", "exception", c.exception.String(), "reason", err.Error())
 		}
-		if done || n.now().Sub(c.at) > creatorKept {
+		if there && err == nil || !there && n.now().Sub(c.at) > creatorKept {
 			n.mu.Lock()
 			delete(n.creators, uid)
 			n.mu.Unlock()

@@ -2,15 +2,19 @@ package freeze
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
@@ -74,4 +78,49 @@ func TestWhoMadeAnExceptionIsWrittenAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Who made an exception is never written into another one of its name that has taken its place meanwhile.
+func TestWhoMadeAnExceptionIsWrittenIntoNoOther(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	exception := func(uid types.UID, by string) *v1alpha1.FreezeException {
+		return &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "hotfix", UID: uid}, Status: v1alpha1.ExceptionStatus{CreatedBy: by}}
+	}
+	replaced := false
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.FreezeException{}).WithObjects(exception("u-1", "")).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if !replaced {
+				replaced = true
+				other := exception("u-2", "eve")
+				if err := errors.Join(c.Delete(ctx, exception("u-1", "")), c.Create(ctx, other.DeepCopy()), setCreator(ctx, c, "eve")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+		}}).Build()
+	n, _ := noting(t)
+	n.client = c
+	n.creators["u-1"] = creator{exception: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}, user: "alice", at: n.now()}
+	for range 2 {
+		n.recordCreators(t.Context())
+	}
+	var is v1alpha1.FreezeException
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "hotfix"}, &is); err != nil {
+		t.Fatal(err)
+	}
+	if !replaced || is.UID != "u-2" || is.Status.CreatedBy != "eve" {
+		t.Errorf("replaced %t: the exception of eve, %s, says that %s made it", replaced, is.UID, is.Status.CreatedBy)
+	}
+}
+
+func setCreator(ctx context.Context, c client.Client, by string) error {
+	var e v1alpha1.FreezeException
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "hotfix"}, &e); err != nil {
+		return err
+	}
+	e.Status.CreatedBy = by
+	return c.Status().Update(ctx, &e)
 }

@@ -149,18 +149,14 @@ func (d draft) refusesLeaving() bool {
 	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
 }
 
-// guardAhead is how long before its beginning a freeze is guarded. The times between the closings of a maintenance window are
-// no beginning of anything: it is guarded only while it denies.
+// guardAhead is how long before it begins to deny, once or again, a rule is guarded.
 func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
-	switch {
-	case d.period == nil:
-		return 0, nil
-	case d.period.GuardAhead == "":
+	if d.rules.GuardAhead == "" {
 		return defaultGuardAhead, nil
 	}
-	ahead, err := timeline.ParseDurationOrZero(string(d.period.GuardAhead))
+	ahead, err := timeline.ParseDurationOrZero(string(d.rules.GuardAhead))
 	if err != nil {
-		return 0, field.ErrorList{field.Invalid(at, d.period.GuardAhead, err.Error())}
+		return 0, field.ErrorList{field.Invalid(at, d.rules.GuardAhead, err.Error())}
 	}
 	return ahead, nil
 }

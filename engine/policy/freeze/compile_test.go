@@ -88,6 +88,7 @@ func TestWeakens(t *testing.T) {
 		{"the default guard in so many words", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 24h"), nil},
 		{"the same in days", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 1d"), nil},
 		{"a longer guard", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 48h"), nil},
+		{"a shorter guard of windows", weekly, edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), []string{"spec.guardAhead"}},
 		{"edits of labels that are refused no more", byLabel, edited(byLabel, "deny:", "labelChanges: Warn, deny:"), []string{"spec.labelChanges"}},
 		{"edits of labels that are refused now", edited(byLabel, "deny:", "labelChanges: Warn, deny:"), byLabel, nil},
 		{"edits of labels that nothing depends on", named, edited(named, "deny:", "labelChanges: Warn, deny:"), nil},
@@ -151,11 +152,11 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// A freeze is guarded before it begins, a maintenance window only while it denies.
+// A freeze is guarded before it begins, and a maintenance window before it closes.
 func TestGuardAhead(t *testing.T) {
 	hour := edited(yearEnd, "enforcement: Deny", "guardAhead: 1h")
 	never := edited(yearEnd, "enforcement: Deny", "guardAhead: 0s")
-	start := "2026-12-20T00:00:00Z"
+	start, closing := "2026-12-20T00:00:00Z", "2026-12-22T11:00:00Z"
 	for _, test := range []struct {
 		reason, policy, now string
 		guarded             bool
@@ -169,8 +170,11 @@ func TestGuardAhead(t *testing.T) {
 		{"while it is active", never, start, true, ""},
 		{"until its end", yearEnd, "2027-01-02T23:59:59Z", true, ""},
 		{"not once it is over", yearEnd, "2027-01-03T00:00:00Z", false, ""},
-		{"a window that is open, and closes soon", weekly, "2026-12-22T10:59:59Z", false, ""},
-		{"a window that is closed", weekly, "2026-12-22T11:00:00Z", true, ""},
+		{"a window that is open, and closes within a day", weekly, "2026-12-22T09:00:00Z", true, closing},
+		{"a window that closes soon", edited(weekly, "deny:", "guardAhead: 1h\n  deny:"), "2026-12-22T10:00:00Z", true, closing},
+		{"a window that does not close so soon", edited(weekly, "deny:", "guardAhead: 1h\n  deny:"), "2026-12-22T09:59:59Z", false, ""},
+		{"a window that is guarded only while it is closed", edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), "2026-12-22T10:59:59Z", false, ""},
+		{"a window that is closed", edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), closing, true, ""},
 	} {
 		guarded, begins := set(t, test.policy).Rules()[0].Guarded(at(test.now))
 		if guarded != test.guarded || (test.begins == "") != begins.IsZero() || test.begins != "" && !begins.Equal(at(test.begins)) {
@@ -183,6 +187,8 @@ func TestGuardAhead(t *testing.T) {
 func TestGuardsNamespaces(t *testing.T) {
 	byLabel := edited(yearEnd, "enforcement: Deny", "enforcement: Deny\n  guardAhead: 1h")
 	named := edited(yearEnd, "year-end", "named", "namespaceSelector: {matchLabels: {env: prod}}", "namespaces: [shop]")
+	days := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "", "kinds: [{group: apps, kind: Deployment}]", "namespaceSelector: {matchLabels: {env: prod}}",
+		"days: [Tue], from: \"10:00\", to: \"12:00\"", "days: [Tue], from: \"00:00\", to: \"24:00\"", "deny:", "guardAhead: 6h\n  deny:")
 	for _, test := range []struct {
 		reason   string
 		policies []string
@@ -198,6 +204,9 @@ func TestGuardsNamespaces(t *testing.T) {
 		{"the earliest of two", []string{byLabel, edited(yearEnd, "year-end", "other")}, "2026-12-01T00:00:00Z", false, "2026-12-19T00:00:00Z"},
 		{"a freeze of names", []string{named}, "2026-12-24T00:00:00Z", false, ""},
 		{"one that only warns", []string{edited(byLabel, "enforcement: Deny", "enforcement: Warn")}, "2026-12-24T00:00:00Z", false, ""},
+		{"a window that is open for long", []string{days}, "2026-12-22T16:59:59Z", false, "2026-12-22T17:00:00Z"},
+		{"a window that closes soon", []string{days}, "2026-12-22T17:00:00Z", true, "2026-12-22T23:00:00Z"},
+		{"a window that is closed", []string{days}, "2026-12-22T23:00:00Z", true, "2026-12-28T23:00:00Z"},
 	} {
 		guarded, next := set(t, test.policies...).GuardsNamespaces(at(test.now))
 		if guarded != test.guarded || (test.next == "") != next.IsZero() || test.next != "" && !next.Equal(at(test.next)) {
@@ -333,6 +342,10 @@ spec:
 		if message := rule.Policy().State(at).Message; !strings.Contains(message, `spec.windows[1].name: Duplicate value: "night"`) {
 			t.Errorf("at %s the status says %q", at, message)
 		}
+	}
+	obj.Spec.Windows[1].Name = "morning"
+	if rule, _, errs := freeze.CompileObject(obj, stored); len(errs) > 0 || strings.Contains(rule.Policy().State(time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC)).Message, "spec.windows") {
+		t.Errorf("with names of their own something is wrong with the windows: %v", errs)
 	}
 	obj.Spec.Windows[1].From = "25:00"
 	if rule, _, errs := freeze.CompileObject(obj, stored); rule != nil || len(errs) != 1 {

@@ -146,7 +146,7 @@ func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }
 
-// aheadOf is how long before its beginning a freeze is guarded; 0 if that cannot be read, for then it denies nothing.
+// aheadOf is how long before it denies a rule is guarded; 0 if that cannot be read, for then it denies nothing.
 func aheadOf(d draft) time.Duration {
 	ahead, _ := d.guardAhead(nil)
 	return ahead

@@ -41,7 +41,7 @@ type Rule struct {
 	zone *time.Location
 	// denies is on while changes are denied.
 	denies timeline.Timeline
-	// guardAhead is how long before it begins a freeze is guarded; 0 for maintenance windows.
+	// guardAhead is how long before it begins to deny the rule is guarded.
 	guardAhead time.Duration
 	// excused says what would be refused at apply now, and is not held against a stored rule; empty: nothing.
 	excused string
@@ -67,8 +67,8 @@ func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 	return st.Active, st.Since, st.Until
 }
 
-// Guarded says whether deleting or weakening the rule at an instant needs a right: while it is active, and before it begins for
-// as long as spec.guardAhead says. begins is when it begins; zero where it is active.
+// Guarded says whether deleting or weakening the rule at an instant needs a right: while it is active, and for as long as
+// spec.guardAhead says before it begins or, a maintenance window, closes. begins is when it does; zero where it is active.
 func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 	st := r.denies.At(at)
 	if st.Active {
@@ -87,6 +87,12 @@ func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
 func (r *Rule) Names(namespace string) bool {
 	listed, _ := r.reach.selector.Namespaces()
 	return slices.Contains(listed, namespace)
+}
+
+// OnlyIn says whether the rule reaches none but some namespaces.
+func (r *Rule) OnlyIn(namespaces []string) bool {
+	listed, byLabels := r.reach.selector.Namespaces()
+	return len(listed) > 0 && !byLabels && !slices.ContainsFunc(listed, func(ns string) bool { return !slices.Contains(namespaces, ns) })
 }
 
 // ByNamespaceLabels says whether the rule is enforced and reaches namespaces by their labels.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -157,5 +158,24 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}, s
 		clock.SetTime(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC))
 		Eventually(e.enforced).Should(BeEquivalentTo(-1))
 		Eventually(e.ready).Should(HaveField("Status", metav1.ConditionTrue))
+	})
+
+	It("claims nothing where nothing is ever judged", func() {
+		freezing("kube-system", "repairs", everything)
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterMaintenanceWindow
+metadata: {name: repairs}
+spec: {target: {namespaces: [kube-system, %s]}, windows: [{from: "08:00", to: "10:00"}]}
+`, harness.Namespace)
+		for _, f := range []client.Object{
+			&v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "repairs"}},
+			&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: metav1.ObjectMeta{Name: "repairs"}},
+		} {
+			Eventually(func(g Gomega) *metav1.Condition {
+				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(f), f)).To(Succeed())
+				return meta.FindStatusCondition(freeze.StatusOf(f).Conditions, v1alpha1.ConditionReady)
+			}).Should(HaveValue(And(HaveField("Reason", "NotEnforced"), HaveField("Message", ContainSubstring("is ever judged")))))
+		}
 	})
 })

@@ -95,6 +95,8 @@ spec:
 			Expect(report(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
 			Expect(report(`{"status":{"createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
 			Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":{"createdBy":"ceo"}}]`)))).To(forged)
+			applied := object(`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {name: fix, namespace: %s}, status: {createdBy: ceo}}`, ns)
+			Expect(dave.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("restore"), client.ForceOwnership)).To(forged)
 		}
 		forge()
 		named := func(g Gomega) {
@@ -106,10 +108,38 @@ spec:
 		Eventually(named).Should(Succeed())
 		forge()
 		Expect(report(`{"status":{"createdBy":null}}`)).To(forged)
+		Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`)))).To(forged)
 		Expect(report(`{"status":{"state":"Expired"}}`)).To(Succeed(), "the rest is told to nobody")
 		Expect(dave.Delete(ctx, made.DeepCopyObject().(client.Object))).To(Succeed())
 		forge()
 		named(Default)
+	})
+
+	It("names who made it, whatever its name and however often one of that name comes and goes", func() {
+		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, update, patch, delete")
+		dave, carol := as("dave", "release"), as("carol", "release")
+		by := func(obj client.Object) func(Gomega) string {
+			return func(g Gomega) string {
+				var e v1alpha1.FreezeException
+				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), &e)).To(Succeed())
+				return e.Status.CreatedBy
+			}
+		}
+		generated := exception("")
+		generated.SetName("")
+		generated.SetGenerateName("fix-")
+		Eventually(func() error { return dave.Create(ctx, generated) }).Should(Succeed())
+		Eventually(by(generated)).Should(Equal("dave"))
+		for range 10 {
+			again := exception("")
+			Expect(dave.Create(ctx, again)).To(Succeed())
+			_ = dave.Status().Patch(ctx, again.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"odd"}}`))) // in between, or not
+			Expect(dave.Delete(ctx, again)).To(Succeed())
+		}
+		last := exception("")
+		Expect(carol.Create(ctx, last)).To(Succeed())
+		Eventually(by(last)).Should(Equal("carol"))
+		Consistently(by(last), "1s").Should(Equal("carol"))
 	})
 
 	It("is made with the verb on every policy that it names", func() {

@@ -107,7 +107,7 @@ var _ = Describe("An active freeze", func() {
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: deleted by carol"))
 	})
 
-	It("is a maintenance window too, while it is closed", func() {
+	It("is a maintenance window too, while it is closed and from guardAhead before", func() {
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: MaintenanceWindow
@@ -119,6 +119,16 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [Scale]}
 		Eventually(func() error { return patch(alice, window, wider, client.DryRunAll) }).Should(
 			MatchError(ContainSubstring(`user "alice" needs the verb "override"`)))
 		Expect(alice.Delete(ctx, window.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+
+		clock.SetTime(time.Date(2026, 3, 3, 8, 30, 0, 0, time.UTC)) // it is open
+		for _, body := range []string{wider, `{"spec":{"guardAhead":"1h"}}`} {
+			Expect(patch(alice, window, body, client.DryRunAll)).To(MatchError(ContainSubstring(`it begins 2026-03-03T10:00:00Z (spec.guardAhead) and would be changed`)), body)
+		}
+		Expect(alice.Delete(ctx, window.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+		Expect(patch(env.Client, window, `{"spec":{"guardAhead":"1h"}}`)).To(Succeed())
+		Eventually(func() error { return patch(alice, window, wider, client.DryRunAll) }).Should(Succeed())
+		clock.SetTime(time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC))
+		Expect(patch(alice, window, wider, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 	})
 
 	It("says of the namespaces that are never frozen that they are not", func() {

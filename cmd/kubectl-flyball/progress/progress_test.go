@@ -1,11 +1,9 @@
-package cli
+package progress
 
 import (
 	"strings"
 	"sync"
 	"testing"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // screen is a writer that several may use at once.
@@ -29,26 +27,24 @@ func (s *screen) String() string {
 // TestProgress shows what goes on only once it has taken a while, only to a person, and takes it away at the end.
 func TestProgress(t *testing.T) {
 	var out screen
-	env := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}
-	p := env.startProgress()
-	p.doing("reading deployments")
+	p := Start(&out, true)
+	p.Doing("reading deployments")
 	if out.String() != "" {
 		t.Errorf("shown at once: %q", out.String())
 	}
 	p.show() // as the timer does
-	p.doing("reading cronjobs")
+	p.Doing("reading cronjobs")
 	if got := out.String(); !strings.Contains(got, "reading deployments ...") || !strings.HasSuffix(got, "reading cronjobs ...") {
 		t.Errorf("shown: %q", got)
 	}
-	p.done()
+	p.Done()
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
 		t.Errorf("left on the screen: %q", out.String())
 	}
 	var pipe screen
-	env = Env{IOStreams: genericiooptions.IOStreams{ErrOut: &pipe}}
-	quiet := env.startProgress()
-	quiet.doing("reading")
-	quiet.done()
+	quiet := Start(&pipe, false)
+	quiet.Doing("reading")
+	quiet.Done()
 	if quiet.timer != nil || pipe.String() != "" {
 		t.Errorf("nobody reads standard error, and it has %q", pipe.String())
 	}

@@ -1,0 +1,103 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// edge is a line at which one document ends: dashes, after which the next may begin on the same line, or dots.
+var edge = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r].*)?$`)
+
+// split takes the text of a file apart into its objects; the items of Lists become objects of their own. Whatever the file has is an
+// object or a fault: a reader of YAML alone would stop after the first document.
+func split(file, text string) (docs []*document, faults []error) {
+	if !utf8.ValidString(text) {
+		return nil, []error{&FileError{File: file, Message: "this is no text in UTF-8"}}
+	}
+	text = strings.TrimPrefix(text, "\ufeff") // the mark that some editors begin a file with
+	line := 1
+	take := func(part string) {
+		more, errs := read(file, line, part)
+		docs, faults = append(docs, more...), append(faults, errs...)
+		line += strings.Count(part, "\n")
+	}
+	start := 0
+	for _, at := range edge.FindAllStringIndex(text, -1) {
+		take(text[start:at[0]])
+		start = at[0]
+		if text[start] == '.' {
+			start = at[1]
+		}
+	}
+	take(text[start:])
+	return docs, faults
+}
+
+// read reads the objects of a part of a file that begins at a line: one, or several of JSON one after the other.
+func read(file string, line int, part string) (docs []*document, faults []error) {
+	if isBlank(part) {
+		return nil, nil
+	}
+	for _, one := range values(part) {
+		// The document keeps the lines of the file: line 1 of it is the line of its first byte.
+		raw, err := yaml.YAMLToJSONStrict([]byte(one))
+		switch {
+		case err != nil:
+			faults = append(faults, syntaxFault(file, line, err))
+		case !isOne(one):
+			faults = append(faults, &FileError{File: file, Line: line, Message: "there is more after the first object: put --- between them"})
+		default:
+			more, errs := expand(newDocument(file, line, one, raw))
+			docs, faults = append(docs, more...), append(faults, errs...)
+		}
+		line += strings.Count(one, "\n")
+	}
+	return docs, faults
+}
+
+// values are the values of a text that is nothing but JSON, each with the space before it; any other text is one value.
+func values(text string) (all []string) {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return []string{text}
+	}
+	decoder, start := json.NewDecoder(strings.NewReader(text)), int64(0)
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) && len(all) > 0 {
+			return all
+		}
+		if err != nil {
+			return []string{text}
+		}
+		all = append(all, text[start:decoder.InputOffset()])
+		start = decoder.InputOffset()
+	}
+}
+
+// isOne says whether a text that can be read as YAML has nothing after the first document.
+func isOne(text string) bool {
+	decoder := yamlnode.NewDecoder(strings.NewReader(text))
+	var node yamlnode.Node
+	if err := decoder.Decode(&node); err != nil {
+		return false
+	}
+	return errors.Is(decoder.Decode(&node), io.EOF)
+}
+
+// isBlank says whether a document has nothing but comments and directives.
+func isBlank(part string) bool {
+	for line := range strings.Lines(strings.TrimPrefix(part, "---")) {
+		if t := strings.TrimSpace(line); t != "" && t[0] != '#' && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
