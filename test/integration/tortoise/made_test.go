@@ -118,13 +118,18 @@ var _ = Describe("A Tortoise that makes an autoscaler", func() {
 		remember(ns, learnt(ns))
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, making("made", v1alpha1.DeleteAutoscaler))
-		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Autoscaler.Min.Applied).To(BeTrue()) }).Should(Succeed())
+		governed := func(g Gomega) *v1alpha1.RecommendedAutoscaler {
+			a := recommendation(ns, "web")(g).Autoscaler
+			g.Expect(a).NotTo(BeNil())
+			return a
+		}
+		Eventually(func(g Gomega) { g.Expect(governed(g).Min.Applied).To(BeTrue()) }).Should(Succeed())
 		Expect(find(ns, "made")(Default)).To(BeNil())
 		warned := warnings()
 		Eventually(func(g Gomega) []string { return warned(g, find(ns, "web")(g)) }).Should(ContainElement(ContainSubstring("a Tortoise tunes this autoscaler")))
 		Expect(env.Client.Delete(ctx, find(ns, "web")(Default))).To(Succeed())
 		Eventually(find(ns, "made")).ShouldNot(BeNil())
-		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Autoscaler.Name).To(Equal("made")) }).Should(Succeed())
+		Eventually(func(g Gomega) { g.Expect(governed(g).Name).To(Equal("made")) }).Should(Succeed())
 		suite.Remove(ctx, env, t)
 		Eventually(find(ns, "made")).Should(BeNil())
 		Expect(env.Apply(ctx, fmt.Appendf(nil, autoscaler, ns, "web"))).To(Succeed())
