@@ -146,6 +146,7 @@ type TunedGuard struct {
 	// what has waited longest. What is given back when the policy is deleted does not wait.
 	// +optional
 	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([1-9]|[1-9][0-9]|100)%$')",message="must be from 1% to 100%"
 	MaxDisruption Percentage `json:"maxDisruption,omitempty"`
 }
 

@@ -219,6 +219,7 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 			s.Autoscaler.Create = false
 		}, "leave autoscaler out"),
 		Entry("a share of targets that is none", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "some" }, "spec.guard.maxDisruption"),
+		Entry("none of the targets", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "0%" }, "must be from 1% to 100%"),
 		Entry("a change in place", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "InPlace" }, "spec.vertical.apply"),
 		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Prometheus" }, "spec.history.source"),
 	)
