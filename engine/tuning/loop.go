@@ -45,6 +45,8 @@ type Audience struct {
 	Dirty   func(workload.Policy)
 	// Waiting says what keeps what is tuned from a target; empty: nothing does.
 	Waiting func(workload.Ref) string
+	// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
+	Rollouts func(workload.Policy) (running, waiting, late int)
 	// Fault counts a target that could not be worked on because of a fault in Flyball.
 	Fault func()
 }
@@ -154,7 +156,7 @@ func (l *Loop) round(ctx context.Context) {
 	l.leave(ctx, snapshot, tuned)
 	l.keepDue(ctx)
 	l.tell(l.book.end())
-	l.metrics.publish(l.book, l.subjects)
+	l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 }
 
 func (l *Loop) tell(ids []workload.Policy) {
@@ -227,6 +229,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	if !ok {
 		return
 	}
+	l.metrics.started(p.ID, seen.Started)
 	if l.recall(ctx, p, x, f, seen) {
 		l.reportRecall(ctx, ref, p, x)
 		l.book.phase(p.ID, x)

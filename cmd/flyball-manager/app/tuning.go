@@ -39,7 +39,7 @@ func newTuning(belonging *members.Members, config *rest.Config, opts Options, w 
 		return nil, fmt.Errorf("make the client of what was learnt: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
-	tuned := tuning.New(w, belonging, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Fault: loop.CountFault}, m,
+	tuned := tuning.New(w, belonging, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
 		tuning.Options{Clock: opts.Clock, Resolution: opts.UsageResolution, Recorder: server, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
