@@ -52,8 +52,21 @@ type World struct {
 	Absent []schema.GroupKind
 }
 
-// Memory compiles the world. Each call makes a world of its own, which a simulation may change.
-func (w *World) Memory() (*world.Memory, error) { return world.NewMemory(w.Lists) }
+// Memory compiles the world. Each call makes a world of its own, which a simulation may change. It notes the policies that cannot be
+// read: a cluster may have some, from before it was asked to refuse them.
+func (w *World) Memory() (*world.Memory, error) {
+	memory, err := world.NewMemory(w.Lists)
+	if err != nil {
+		return nil, err
+	}
+	memory.Policies(func(p *world.Policy) bool {
+		if p.IsBroken() {
+			w.Note("%s cannot be read, so it does nothing new and refuses nothing: %v", p.ID, p.Invalid.ToAggregate())
+		}
+		return true
+	})
+	return memory, nil
+}
 
 // Note adds a note, once.
 func (w *World) Note(format string, args ...any) {
