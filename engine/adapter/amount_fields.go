@@ -230,12 +230,10 @@ func inRatio(request, ownRequest, ownLimit int64) int64 {
 		return max(request, ownLimit)
 	}
 	high, low := bits.Mul64(uint64(ownLimit), uint64(request))
-	if high >= uint64(ownRequest) {
-		return math.MaxInt64
+	low, carry := bits.Add64(low, uint64(ownRequest)-1, 0) // so that the quotient is rounded up
+	if high += carry; high >= uint64(ownRequest) {
+		return math.MaxInt64 // the quotient has more than 64 bits
 	}
-	limit, rest := bits.Div64(high, low, uint64(ownRequest))
-	if limit += min(rest, 1); limit > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return max(int64(limit), request)
+	limit, _ := bits.Div64(high, low, uint64(ownRequest))
+	return max(int64(min(limit, math.MaxInt64)), request)
 }

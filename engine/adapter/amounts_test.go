@@ -217,6 +217,9 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 		{"more than can be counted", deploymentYAML, pod(`{"requests":{"cpu":"9E"}}`), `web cpu request is "9E", which is no amount of 0 or more`},
 		{"no place", deploymentYAML, pod(`{"requests":"none"}`), "web cpu request has no place at /spec/template/spec/containers/0/resources/requests/cpu"},
 		{"two of a name", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, "two elements of the list have the name web"},
+		{"two of a name that have it", strings.Replace(allocatedListsYAML, ", default: 0", "", 1), `{"nodeSets":[{"name":"web","count":1},{"name":"web","count":2}]}`,
+			"two elements of the list have the name web"},
+		{"two of a name that have it by default", allocatedListsYAML, `{"nodeSets":[{"name":"web"},{"name":"web"}]}`, "two elements of the list have the name web"},
 		{"an immutable template", "target: {kind: Job, versions: [v1]}\npods: {template: .spec.template, immutable: true}", pod(`{}`), "there is no web cpu request to set"},
 		{"a template that the adapter writes to itself", "target: {kind: Own, versions: [v1]}\npods: {template: .spec.template}\n" +
 			"suspend: [{set: [{path: .spec.template.spec.containers, value: []}]}]", pod(`{}`), "there is no web cpu request to set"},

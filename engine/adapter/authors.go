@@ -134,14 +134,14 @@ func anyOwns(managers []gjson.Result, doc gjson.Result, tokens []string, owns fu
 
 // ownsLeaf says whether the fields name the place itself, and not only something around it.
 func ownsLeaf(fields, doc gjson.Result, tokens []string) bool {
-	node, rest := follow(fields, doc, tokens)
-	return len(rest) == 0 && node.Exists()
+	_, rest := follow(fields, doc, tokens)
+	return len(rest) == 0
 }
 
 // ownsIn says whether the fields name anything in the place, or all that is around it.
 func ownsIn(fields, doc gjson.Result, tokens []string) bool {
 	node, rest := follow(fields, doc, tokens)
-	return len(rest) == 0 && node.Exists() || len(rest) > 0 && len(rest) < len(tokens) && isEmpty(node)
+	return len(rest) == 0 || len(rest) < len(tokens) && isEmpty(node)
 }
 
 func isEmpty(object gjson.Result) bool {

@@ -89,6 +89,7 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 		{"another element", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"a\"}":{"f:count":{}}}}}`)}, workload.Author{}},
 		{"a list that is written as a whole", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{}}}`)}, workload.Author{}},
 		{"a container with defaults", powers, "1", power, []managed{oursIn}, workload.Author{Known: true, Alone: 2}},
+		{"a container, and somebody who has written nothing", powers, "1", power, []managed{oursIn, other(`{}`)}, workload.Author{Known: true, Alone: 2}},
 		{"a container that others put something into", powers, "1", power, []managed{oursIn, other(`{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
 		{"a container that others may have put something into", powers, "1", power,
 			[]managed{oursIn, named("ancient-changes", `{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
@@ -140,6 +141,46 @@ func TestMadeContainersGo(t *testing.T) {
 	held.settle(t, a, workload.Plan{})
 	if spec := held.spec(); !path.Equal(spec, `{"kept":1}`) {
 		t.Errorf("given back in the end: %s", spec)
+	}
+}
+
+// TestAMadeContainerGoesFromOneThatStays takes away, with the field, the defaults of the inner one of two containers that were made.
+func TestAMadeContainerGoesFromOneThatStays(t *testing.T) {
+	a := compiled(t, poweredYAML, Keys{})
+	s := newTrackingServer(object(`{}`), map[string]string{"/spec/power/fan": `{"speed":2}`})
+	s.settle(t, a, workload.Plan{Hold: holding().Hold, Min: number(5)})
+	if want := `{"power":{"level":5,"fan":{"lock":true,"speed":2}}}`; !path.Equal(want, s.spec()) {
+		t.Fatalf("held: %s", s.spec())
+	}
+	if s.settle(t, a, workload.Plan{Min: number(5)}); !path.Equal(`{"power":{"level":5}}`, s.spec()) {
+		t.Errorf("bounded still: %s", s.spec())
+	}
+	if s.settle(t, a, workload.Plan{}); !path.Equal(`{}`, s.spec()) {
+		t.Errorf("given back: %s", s.spec())
+	}
+}
+
+// TestAContainerThatIsTheOwnersNow is counted as made for no entry any more: what an orphaned value is in stays.
+func TestAContainerThatIsTheOwnersNow(t *testing.T) {
+	a := compiled(t, poweredYAML, Keys{})
+	bounded := workload.Plan{Min: &workload.Claim[int64]{Value: 9, By: nights, Since: monday}}
+	held := workload.Plan{Hold: holding().Hold}
+	for _, c := range []struct {
+		name   string
+		stays  workload.Plan
+		orphan workload.Policy
+		made   uint8
+	}{
+		{"beside the value", bounded, peaks, 0},
+		{"around a container with the value", held, nights, 3},
+	} {
+		s := newTrackingServer(object(`{}`), nil)
+		s.settle(t, a, workload.Plan{Hold: held.Hold, Min: bounded.Min})
+		c.stays.Orphan = map[workload.Policy]bool{c.orphan: true}
+		s.settle(t, a, c.stays)
+		if left := s.ledger(t, a); len(left) != 1 || left[0].Made != c.made {
+			t.Errorf("%s: left in the ledger: %+v, want %d as made", c.name, left, c.made)
+		}
 	}
 }
 

@@ -129,7 +129,7 @@ func membersOf(raw string) []pair {
 func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before), membersOf(after)
 	var all workload.Change
-	if (before == "" || after == "") && len(olds)+len(news) == 0 {
+	if (before == "" || after == "") && max(len(olds), len(news)) == 0 {
 		all = inherited
 	}
 	for i, m := range news {

@@ -21,7 +21,7 @@ pods: {template: .spec.template}
 changes:
   rollout: [.metadata.labels.version, .spec.limit.hard]
   scale: [".metadata.annotations['size']", .spec.limit, '.spec.pools[?(@.kind=="worker")].n', ".spec.args[1]"]
-  ignore: [.spec.note, .operation, ".spec.pools[*].note", ".spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt']"]
+  ignore: [.spec.note, .operation, ".spec.pools[*].note", '.spec.pools[?(@.kind=="guest")].n', ".spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt']"]
 `
 
 func TestClassify(t *testing.T) {
@@ -83,6 +83,7 @@ hold: [{set: [{path: ".metadata.labels.pause", value: "true"}]}]
 		{"override: a restart is ignored, the rest of the template is not", classifiedYAML, `{"spec":{"template":{"metadata":{},"spec":1}}}`,
 			`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}},"spec":1}}}`, nothing},
 		{"override: a filter selects", classifiedYAML, `{"spec":{"pools":[{"kind":"worker","n":1}]}}`, `{"spec":{"pools":[{"kind":"worker","n":2}]}}`, scaled},
+		{"override: another filter selects", classifiedYAML, `{"spec":{"pools":[{"kind":"guest","n":1}]}}`, `{"spec":{"pools":[{"kind":"guest","n":2}]}}`, nothing},
 		{"override: a filter does not select", classifiedYAML, `{"spec":{"pools":[{"kind":"head","n":1}]}}`, `{"spec":{"pools":[{"kind":"head","n":2}]}}`, rollout},
 		{"override: all elements", classifiedYAML, `{"spec":{"pools":[{"kind":"head","note":1}]}}`, `{"spec":{"pools":[{"kind":"head","note":2}]}}`, nothing},
 		{"override: one element by place", classifiedYAML, `{"spec":{"args":["a","b"]}}`, `{"spec":{"args":["a","c"]}}`, scaled},

@@ -302,18 +302,15 @@ func towards(from, to string) workload.Direction {
 // only there because an earlier entry made them count as missing, so that whoever goes last takes them away.
 func (v *view) outermostMade(pointer string, f workload.Field) uint8 {
 	tokens := path.Pointer(pointer).Tokens()
-	var made uint8
-	if int(f.Depth) < len(tokens)-1 {
-		made = f.Depth + 1
-	}
+	made := int(f.Depth) + 1
 	for i := range v.entries {
 		e := &v.entries[i].entry
-		if e.Made == 0 || int(e.Made) >= len(tokens) || made != 0 && made <= e.Made {
-			continue
-		}
-		if commonTokens(tokens, path.Pointer(e.Pointer).Tokens()) >= int(e.Made) {
-			made = e.Made
+		if e.Made > 0 && commonTokens(tokens, path.Pointer(e.Pointer).Tokens()) >= int(e.Made) {
+			made = min(made, int(e.Made))
 		}
 	}
-	return made
+	if made >= len(tokens) {
+		return 0 // only the field itself is missing
+	}
+	return small(made)
 }

@@ -28,6 +28,7 @@ func TestMade(t *testing.T) {
 		{"all missing", "/spec/a/b/c", 0, nil, 1},
 		{"made by an earlier entry", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 2), 2},
 		{"made by an earlier entry, the last parent", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 3), 3},
+		{"made by the field's own earlier entry", "/spec/a/b/c", 3, earlier("/spec/a/b/c", 2), 2},
 		{"an earlier entry that made something else", "/spec/a/b/c", 3, earlier("/spec/x/y/z", 2), 0},
 		{"an earlier entry that made a neighbour of the parent", "/spec/a/b/c", 3, earlier("/spec/a/x/d", 3), 0},
 		{"an earlier entry that made less", "/spec/a/b/c", 1, earlier("/spec/a/b/d", 3), 2},
@@ -51,9 +52,13 @@ func TestAnObjectOfAnotherProjection(t *testing.T) {
 	if o := a.Observe(bare); o.CanHold || len(o.Components) > 0 {
 		t.Errorf("observed %+v", o)
 	}
-	if _, err := a.Render(bare, sleep()); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
-		t.Errorf("render: %v", err)
+	for range len(a.projection.slots) + 1 { // one field too few is as bad as none
+		if _, err := a.Render(bare, sleep()); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
+			t.Errorf("render: %v", err)
+		}
+		bare.Fields = append(bare.Fields, workload.Field{})
 	}
+	bare.Fields = nil
 	if _, err := a.Bounds(bare, workload.Plan{}); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
 		t.Errorf("bounds: %v", err)
 	}

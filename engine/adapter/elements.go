@@ -119,6 +119,7 @@ func (m *elementMatch) byName() {
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
+		case len(named) == 0: // its place may tell
 		case len(named) == 1 && m.isRenamed(i, named[0]):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
@@ -127,9 +128,9 @@ func (m *elementMatch) byName() {
 			m.found(i, holding[0])
 		case len(placed) == 1 && (len(holding) == 0 || m.holds(i, placed[0])):
 			m.found(i, placed[0])
-		case len(named) > 0 && len(holding) == 0:
+		case len(holding) == 0:
 			m.at[i] = location{kind: nowhere} // whichever it was, somebody has changed it
-		case len(named) > 0:
+		default:
 			several = append(several, i)
 		}
 	}

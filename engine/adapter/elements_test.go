@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -154,6 +153,7 @@ scale:
 - {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n}
 - {name: p, each: '.spec.places[*]', replicas: .n}
 - {name: m, each: '.spec.map[*]', replicas: .n}
+- {name: q, each: '.spec.queues[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
 `
 	a := compiled(t, kind, Keys{})
 	const pools = `{"pools":[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`
@@ -177,6 +177,11 @@ scale:
 			`{"pools":[{"name":"a","role":"none","n":3},{"name":"b","role":"worker","n":5},{"name":"c","role":"head","n":7}]}`, false},
 		{"one of another role, moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"none","n":3}]}`, false},
+		{"one of another role, moved, and a new one in its place", `{"pools":[{"name":"a","role":"worker","n":3}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"a","role":"none","n":3}]}`, false},
+		{"one of another role, in a second list", `{"queues":[{"name":"a","role":"worker","n":3}]}`, `{"queues":[{"name":"a","role":"none","n":0}]}`,
+			`{"queues":[{"name":"a","role":"none","n":3}]}`, false},
 		{"a name given to another one", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, true},
 		{"sized by its owner, and one that sleeps in its place", pools, `{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
@@ -190,6 +195,8 @@ scale:
 		{"without the list", pools, `{}`, `{}`, false},
 		{"the list is no list any more", pools, `{"pools":"none"}`, `{"pools":"none"}`, false},
 		{"an element that had the value of its own stays, another goes", `{"pools":[{"name":"z","role":"worker","n":0},{"name":"a","role":"worker","n":3}]}`,
+			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, false},
+		{"one that had the value stays behind another without a name", `{"pools":[{"name":"a","role":"worker","n":3},{"role":"worker","n":0},{"name":"z","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, false},
 		{"a count in another spelling", pools, `{"pools":[{"name":"a","role":"worker","n":"0"},{"name":"b","role":"head","n":0.0},{"name":"c","role":"worker","n":0}]}`, pools, false},
 		{"a count that is gone", pools, `{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
@@ -284,46 +291,44 @@ func TestAnElementWithoutANameThatHeldTheValue(t *testing.T) {
 	}
 }
 
-// TestRangesOfElements sets bounds in the elements of a list, all or none.
-func TestRangesOfElements(t *testing.T) {
-	a := compiled(t, `
-target: {group: example.com, kind: Cluster, versions: [v1]}
-scale: [{each: '.spec.groups[*]', nameFrom: .name, replicas: .n}]
-bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, default: 0}, max: {path: .range.max, unlimited: 0}}
-`, Keys{})
-	if !a.Can(v1alpha1.CapabilityBounds) {
-		t.Error("it has no bounds")
+// TestASizedElementThatGetsATwin: whose name is given to another element stays what its owner made of it, also once the other one has got a
+// name of its own.
+func TestASizedElementThatGetsATwin(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"a","count":3}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"name":"a","count":4},{"name":"a","count":6}]`)
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets/1/name", `"b"`)
+	r := s.settle(t, a, sleep())
+	if want := `{"nodeSets":[{"name":"a","count":4},{"name":"b","count":1}]}`; !path.Equal(want, s.spec()) || r.State != workload.StateOverridden {
+		t.Errorf("%s, %s", r.State, s.spec())
 	}
-	for _, c := range []struct {
-		name, spec string
-		plan       workload.Plan
-		set, why   string
-	}{
-		{"both ends", `{"groups":[{"name":"a","n":1,"range":{"min":2,"max":9}},{"name":"b","n":1,"range":{"max":0}}]}`, workload.Plan{Min: number(3), Max: number(5)},
-			`{"groups":[{"name":"a","n":1,"range":{"min":3,"max":5}},{"name":"b","n":1,"range":{"min":3,"max":5}}]}`, "a min 2 -> 3, a max 9 -> 5, b min absent -> 3, b max 0 -> 5"},
-		{"one end, inside the other", `{"groups":[{"name":"a","range":{"min":2,"max":4}},{"name":"b","range":{"min":1,"max":9}}]}`, workload.Plan{Min: number(6)},
-			`{"groups":[{"name":"a","range":{"min":4,"max":4}},{"name":"b","range":{"min":6,"max":9}}]}`, "a min 2 -> 4, b min 1 -> 6"},
-		{"beside counts", `{"groups":[{"name":"a","n":4,"range":{"min":1,"max":9}}]}`, workload.Plan{Size: sleep().Size, Min: number(2)},
-			`{"groups":[{"name":"a","n":0,"range":{"min":2,"max":9}}]}`, "a n 4 -> 0, a min 1 -> 2"},
-		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, workload.Plan{Min: number(2)},
-			`{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, "two elements of the list have the name a"},
-		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, workload.Plan{Min: number(2)},
-			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no whole number of 0 or more`},
+}
+
+// TestWhatAPersonHasToDo is said where an original can be given back to no field.
+func TestWhatAPersonHasToDo(t *testing.T) {
+	a := compiled(t, `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name: p, each: '.spec.places[*]', replicas: .n}]
+`, Keys{})
+	const count = ", and the original of its count is kept: it was 3 before it was set to 0. Put the list back as it was, or set the count by hand to something else than 0"
+	const other = `[{"x":0},{"name":"a","n":0},{"name":"a","n":0}]`
+	for _, c := range []struct{ name, spec, pointer, edited, want string }{
+		{"by name", `{"pools":[{"name":"a","n":3}]}`, "/spec/pools", other, "the element named a is not in its list any more, or more than once" + count},
+		{"by place", `{"places":[{"n":3}]}`, "/spec/places", other, "it cannot be told which element of its list was in the place of /spec/places/0/n" + count},
 	} {
 		s := newServer(object(c.spec))
-		r := s.settle(t, a, c.plan)
-		if !path.Equal(s.spec(), c.set) || r.Message != c.why {
-			t.Errorf("%s: %s\n%s", c.name, r.Message, s.spec())
-		}
-		if unable := r.State == workload.StateUnable; unable != (c.spec == c.set) {
-			t.Errorf("%s: it is %s", c.name, r.State)
-		}
-		if s.settle(t, a, workload.Plan{}); !path.Equal(s.spec(), c.spec) || len(s.ledger(t, a)) > 0 {
-			t.Errorf("%s, given back: %s", c.name, s.spec())
+		s.settle(t, a, sleep())
+		s.set(c.pointer, c.edited)
+		if r := rendered(t, a, s.doc, workload.Plan{}); r.Failure != c.want {
+			t.Errorf("%s: %s", c.name, r.Failure)
 		}
 	}
-	before, after := object(`{"groups":[{"name":"a","range":{"min":1}}]}`), object(`{"groups":[{"name":"a","range":{"min":2}}]}`)
-	if got := a.Classify(before, after); got != workload.ChangeScale {
-		t.Errorf("another bound is %v", got.Names())
+	gone := withLedger(t, `{}`, entry("/spec/gone", "5", "7"))
+	want := "/spec/gone is not in the object any more, and its original is kept: it was 5 before it was set to 7. Put the field back, or " +
+		"take its entry out of the annotation flyball.dev/ledger"
+	if r := rendered(t, a, gone, workload.Plan{}); r.Failure != want {
+		t.Errorf("a field: %s", r.Failure)
 	}
 }

@@ -223,7 +223,7 @@ func undo(raw string, s *slot, l *ledgerField) string {
 // isAround says whether a place is in a container, or is one, that came with the entry's field and that nobody else has written to.
 func (l *ledgerField) isAround(tokens []string) bool {
 	alone := int(l.author.Alone)
-	return alone > 0 && len(tokens) >= alone && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
+	return alone > 0 && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
 }
 
 // splice gives the text of the container at tokens[:depth] with the entry's field as it was. Containers that the entry

@@ -268,6 +268,7 @@ func TestKept(t *testing.T) {
 	}{
 		{"a switch", cronJobYAML, `{"suspend":true}`, entry("/spec/suspend", "", "true"), workload.StateAsleep},
 		{"a count", deploymentYAML, `{"replicas":0}`, entry("/spec/replicas", "", "0"), workload.StateAsleep},
+		{"a count as its owner has it by a default of today", deploymentYAML, `{"replicas":1}`, entry("/spec/replicas", "", "1"), workload.StateSet},
 		{"a count raised", deploymentYAML, `{"replicas":6}`, entry("/spec/replicas", "", "6"), workload.StateSet},
 		{"a count in a list", elasticYAML, `{"nodeSets":[{"name":"hot","count":1}]}`, element, workload.StateAsleep},
 		{"a hold", deploymentYAML, `{"paused":true}`, entry("/spec/paused", "", "true"), workload.StateSet},
@@ -337,6 +338,30 @@ hold:
 		}
 		if s.settle(t, a, workload.Plan{}); s.spec() != before || s.writes != 2*c.writes {
 			t.Errorf("%s: given back %s in %d writes", c.name, s.spec(), s.writes)
+		}
+	}
+}
+
+// TestWhatAWriteDoes, as a freeze judges it: to hold stops something, and only giving that back lets something go.
+func TestWhatAWriteDoes(t *testing.T) {
+	everything := workload.Plan{Size: sleep().Size, Hold: holding().Hold}
+	for _, c := range []struct {
+		name, adapter, spec string
+		plan                workload.Plan
+		does, back          workload.Change
+	}{
+		{"a hold", deploymentYAML, `{"replicas":3}`, holding(), nothing, rollout},
+		{"a switch", cronJobYAML, `{}`, sleep(), scaled, scaled},
+		{"a count", deploymentYAML, `{"replicas":3}`, sleep(), scaled, scaled},
+		{"a count by place, and holds", pathsThroughLists, `{"groups":[{"head":{"replicas":3}},{"x":1}]}`, everything, scaled, both},
+	} {
+		a := compiled(t, c.adapter, Keys{})
+		s := newServer(object(c.spec))
+		if r := s.settle(t, a, c.plan); r.Actions != c.does || len(r.Changed) == 0 {
+			t.Errorf("%s of %v is %v", c.name, r.Changed, r.Actions.Names())
+		}
+		if r := s.settle(t, a, workload.Plan{}); r.Actions != c.back {
+			t.Errorf("%s given back is %v", c.name, r.Actions.Names())
 		}
 	}
 }

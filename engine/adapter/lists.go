@@ -36,7 +36,7 @@ func (l *list) take(r *reading, i int, m path.Match) {
 func (r *reading) member(m path.Match) member {
 	f := r.measure(m)
 	if f.Exists() {
-		f.Raw = r.raw(m.Raw)
+		f.Raw = r.in.Bytes(m.Raw)
 	}
 	return member{Field: f, pointer: r.in.String(string(m.Pointer())), key: m.ElementKey(), index: m.Element()}
 }

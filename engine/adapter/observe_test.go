@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ func ptr(n int64) *int64 { return &n }
 
 func TestObserve(t *testing.T) {
 	const nested = "/spec/power/main/on"
+	const mapYAML = "target: {kind: K, versions: [v1]}\nscale: [{each: '.spec.map[*]', replicas: .n}]"
 	tests := []struct {
 		name    string
 		adapter string
@@ -38,6 +40,10 @@ func TestObserve(t *testing.T) {
 		{"no guess at a share", deploymentYAML, object(`{"replicas":"30%"}`), workload.Observed{CanHold: true}},
 		{"a quantity", deploymentYAML, object(`{"replicas":"40Gi"}`), workload.Observed{CanHold: true, Components: []workload.Component{{Name: "main", Replicas: 40 << 30}}}},
 		{"a quantity, rounded up", deploymentYAML, object(`{"replicas":"2500m"}`), workload.Observed{CanHold: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}},
+		{"a quantity of nothing", deploymentYAML, object(`{"replicas":"0"}`), workload.Observed{CanHold: true, Components: []workload.Component{{Name: "main"}}}},
+		{"elements of a map, by their keys", mapYAML, object(`{"map":{"x":{"name":"a","n":3}}}`), workload.Observed{Components: []workload.Component{{Name: "x", Replicas: 3}}}},
+		{"elements of a map, by a field", strings.Replace(mapYAML, "replicas", "nameFrom: .name, replicas", 1), object(`{"map":{"x":{"name":"a","n":3}}}`),
+			workload.Observed{Components: []workload.Component{{Name: "a", Replicas: 3}}}},
 		{"no guess at a negative quantity", deploymentYAML, object(`{"replicas":"-1"}`), workload.Observed{CanHold: true}},
 		{"no quantity behind /scale", scaledYAML, object(`{"replicas":"3"}`), workload.Observed{CanHold: true}},
 		{"no guess at a fraction", deploymentYAML, object(`{"replicas":1.5}`), workload.Observed{CanHold: true}},

@@ -186,6 +186,18 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestBoundsWithoutALimit: what the kind reads as no limit is none, whether it is the owner's or a policy's.
+func TestBoundsWithoutALimit(t *testing.T) {
+	a := compiled(t, knativeYAML, Keys{})
+	for text, want := range map[string]*int64{"0": nil, "5": ptr(5)} {
+		doc := object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/max-scale":"` + text + `"}}}}`)
+		b, err := a.Bounds(projected(t, a, doc), workload.Plan{Min: number(2)})
+		if diff := cmp.Diff(workload.Bounds{Min: ptr(2), Max: want}, b); err != nil || diff != "" {
+			t.Errorf("%s: %v, %s", text, err, diff)
+		}
+	}
+}
+
 // TestHoldComesBeforeBounds has a kind whose switch to hold it is its lower bound.
 func TestHoldComesBeforeBounds(t *testing.T) {
 	a := compiled(t, `
@@ -194,7 +206,11 @@ bounds: {min: {path: .spec.min}, max: {path: .spec.max}}
 hold: [{set: [{path: .spec.min, value: 0}]}]
 `, Keys{})
 	plan := workload.Plan{Min: number(5), Max: number(9), Hold: holding().Hold}
-	s := newServer(object(`{"min":1,"max":3}`))
+	s := newServer(object(`{"min":0,"max":3}`))
+	if s.settle(t, a, plan); s.spec() != `{"max":9,"min":0}` {
+		t.Errorf("held by its owner: %s", s.spec())
+	}
+	s = newServer(object(`{"min":1,"max":3}`))
 	s.settle(t, a, plan)
 	if want := `{"max":9,"min":0}`; s.spec() != want {
 		t.Errorf("held: %s, want %s", s.spec(), want)

@@ -15,9 +15,6 @@ import (
 // blocked is the Depth of a field that cannot be written: something on the way to it is not a container.
 const blocked = 255
 
-// internedRaw is the length in bytes up to which JSON texts of fields are likely to be shared: counts and booleans.
-const internedRaw = 24
-
 // Project makes the small Object that is kept of one raw JSON object, in one walk. Nothing of the result aliases raw. A
 // ledger that cannot be read is not an error here: its reason is left in Object.LedgerError.
 func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
@@ -102,12 +99,11 @@ func (r *reading) takeLedger(m path.Match) {
 		return
 	}
 	l, on, err := readLedger(m)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.Object.LedgerError = err.Error()
-	case len(l) > 0:
-		r.Object.Ledger, r.origin, r.Object.LedgerNotes = l, on, &workload.LedgerNotes{UID: on.UID}
+		return
 	}
+	r.Object.Ledger, r.origin, r.Object.LedgerNotes = l, on, &workload.LedgerNotes{UID: on.UID}
 }
 
 func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error) {
@@ -163,7 +159,7 @@ func (r *reading) takeField(slot *slot, m path.Match) {
 	}
 	switch slot.mode {
 	case modeValue:
-		f.Raw = r.raw(m.Raw)
+		f.Raw = r.in.Bytes(m.Raw)
 	case modePresence:
 		f.Raw = "1"
 	}
@@ -179,13 +175,6 @@ func (r *reading) measure(m path.Match) workload.Field {
 		f.Raw = "1"
 	}
 	return f
-}
-
-func (r *reading) raw(b []byte) string {
-	if len(b) <= internedRaw {
-		return r.in.Bytes(b)
-	}
-	return string(b)
 }
 
 // small fits a number of tokens into what a Field keeps.
@@ -292,7 +281,7 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth)}, nil
 	}
 	tokens := path.Pointer(pointer).Tokens()
-	depth := min(found.Depth, len(tokens)-1)
+	depth := found.Depth
 	for ; depth > 0; depth-- {
 		above, err := path.Probe(raw, path.Pointer(pointerOf(tokens[:depth])))
 		if err != nil {

@@ -156,3 +156,52 @@ func TestProjectConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestMembersAreCountedWhereGivingBackAsks: of the containers that Flyball made, and of no others.
+func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
+	a := compiled(t, nestedYAML, Keys{})
+	const spec = `{"mode":"x","power":{"lock":{"by":"flyball"},"main":{}}}`
+	found, made := entry("/spec/mode", `"y"`, `"x"`), madeEntry("/spec/power/lock", `{"by":"flyball"}`, 2)
+	for _, c := range []struct {
+		entries []workload.Entry
+		want    map[string]int
+	}{
+		{[]workload.Entry{found}, nil},
+		{[]workload.Entry{found, made}, map[string]int{"/spec/power": 2}},
+	} {
+		if diff := cmp.Diff(c.want, projected(t, a, withLedger(t, spec, c.entries...)).Notes().Members); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestFieldAt says what a field holds, how deep the containers on the way to it are there, and whether they could hold it.
+func TestFieldAt(t *testing.T) {
+	raw := []byte(`{"spec":{"a":{"x":1,"n":null},"t":"text","z":null,"l":[{"x":1},null]}}`)
+	for pointer, want := range map[string]workload.Field{
+		"/spec/a/x":   {Raw: "1", Depth: 3},
+		"/spec/a/y":   {Depth: 2},
+		"/spec/a/n":   {Depth: 2},
+		"/spec/z/x":   {Depth: 1},
+		"/spec/z/x/y": {Depth: 1},
+		"/none/x":     {},
+		"/spec/t/x":   {Depth: blocked},
+		"/spec/l/0":   {Raw: `{"x":1}`, Depth: blocked},
+		"/spec/l/1":   {Depth: blocked},
+		"/spec/l/0/x": {Raw: "1", Depth: 4},
+		"/spec/l/0/y": {Depth: 3},
+	} {
+		if got, err := fieldAt(raw, pointer); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", pointer, got, err, want)
+		}
+	}
+}
+
+// TestVeryDeepFields are not taken for such that cannot be written.
+func TestVeryDeepFields(t *testing.T) {
+	for depth, want := range map[int]uint8{3: 3, blocked - 1: blocked - 1, blocked: blocked - 1, 1000: blocked - 1} {
+		if got := small(depth); got != want {
+			t.Errorf("%d is kept as %d, want %d", depth, got, want)
+		}
+	}
+}

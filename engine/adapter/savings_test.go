@@ -39,6 +39,7 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 		{"switched off, the count left as it is", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":3,"off":true}`, []Saving{{nights, 3}}},
 		{"an amount and no number of replicas", hibernating, "Ring/x", `"/spec/size":{"was":"40Gi","set":0,` + by + `}`, `{"size":0}`, nil},
 		{"switched off, an amount left as it is", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":"40Gi","off":true}`, nil},
+		{"switched off, and nothing ran", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":0,"off":true}`, nil},
 		{"switched off and on again by somebody", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":3,"off":false}`, nil},
 		{"no count at all", cronJobYAML, "CronJob/x", `"/spec/suspend":{"was":false,"set":true,` + by + `}`, `{"suspend":true}`, nil},
 	} {

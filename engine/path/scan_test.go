@@ -54,3 +54,18 @@ func TestSkipStringCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestControlCharacters are refused wherever they are in a word of the text, and whatever else is in it.
+func TestControlCharacters(t *testing.T) {
+	for c := range byte(' ') {
+		for at := range 2 * wordSize {
+			doc := []byte(`"` + strings.Repeat("A", 3*wordSize) + `"`)
+			doc[1+at] = c
+			_, _, err := skipString(doc, 0)
+			var got *SyntaxError
+			if !errors.As(err, &got) || got.Offset != 1+at {
+				t.Errorf("%q: %v", doc, err)
+			}
+		}
+	}
+}

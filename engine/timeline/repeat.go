@@ -167,7 +167,8 @@ func (r *repeat) previous(at int64) int64 {
 // offset after the other. A reading skipped between two periods fires at the start of the second.
 func (r *repeat) nextHourly(at int64) int64 {
 	offset, end := r.zone.period(at)
-	start, lowest := at+1, at+1+offset
+	start := at + 1
+	lowest := start + offset
 	for {
 		reading, ok := r.cron.from(lowest)
 		if !ok {

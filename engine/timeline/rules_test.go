@@ -188,6 +188,32 @@ func TestWindow(t *testing.T) {
 			moments: []moment{{"2026-10-25T01:30:00Z", true, "2026-10-24T23:00:00Z", "2026-10-25T02:00:00Z", "p"}},
 		},
 		{
+			reason: "a cron window of the evening closes in the morning",
+			spec:   timeline.WindowSpec{Name: "n", Cron: "0 20 * * *", Duration: 8 * hour}, zone: "UTC",
+			moments: []moment{{"2026-06-15T12:00:00Z", false, "2026-06-15T04:00:00Z", "2026-06-15T20:00:00Z", ""}},
+		},
+		{
+			reason: "whole days of a month close at the end of the last one",
+			spec:   timeline.WindowSpec{Name: "d", Cron: "0 8 1-25 * *", Duration: 24 * hour}, zone: "UTC",
+			moments: []moment{
+				{"2026-06-25T12:00:00Z", true, "2026-06-01T08:00:00Z", "2026-06-26T08:00:00Z", "d"},
+				{"2026-06-26T09:00:00Z", false, "2026-06-26T08:00:00Z", "2026-07-01T08:00:00Z", ""},
+			},
+		},
+		{
+			reason: "an hour that a fold brings back is of the day that the clock shows", // Saturday 23:00 follows Saturday 23:59
+			spec:   timeline.WindowSpec{Name: "h", Cron: "0 * * * SUN", Duration: hour / 2}, zone: "America/Sao_Paulo",
+			moments: []moment{{"2018-02-18T01:45:00Z", false, "2018-02-12T01:30:00Z", "2018-02-18T03:00:00Z", ""}},
+		},
+		{
+			reason: "openings of the day that Apia skipped are one, as the next day begins, and not of that day's own", // at 20:00, 00:00 and then 12:00
+			spec:   timeline.WindowSpec{Name: "a", Cron: "0 12,20 * * *", Duration: 8 * hour}, zone: "Pacific/Apia",
+			moments: []moment{
+				{"2011-12-30T10:30:00Z", true, "2011-12-29T22:00:00Z", "2011-12-30T18:00:00Z", "a"},
+				{"2011-12-30T19:00:00Z", false, "2011-12-30T18:00:00Z", "2011-12-30T22:00:00Z", ""},
+			},
+		},
+		{
 			reason: "a thirty-day window stays open for thirty days",
 			spec:   timeline.WindowSpec{Name: "m", Cron: "0 0 1 3 *", Duration: 30 * 24 * hour}, zone: "UTC",
 			moments: []moment{

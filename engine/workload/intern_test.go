@@ -26,9 +26,9 @@ func TestInterner(t *testing.T) {
 		if i%generation/2 == 0 {
 			in.Bytes([]byte("shop"))
 		}
-	}
-	if len(in.young)+len(in.old) > 2*generation {
-		t.Errorf("%d strings are kept", len(in.young)+len(in.old))
+		if len(in.young)+len(in.old) > 2*generation {
+			t.Fatalf("%d strings are kept", len(in.young)+len(in.old))
+		}
 	}
 	if unsafe.StringData(in.String("shop")) != unsafe.StringData(a) {
 		t.Error("a string in use was forgotten")

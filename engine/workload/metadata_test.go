@@ -43,6 +43,10 @@ func TestMetadata(t *testing.T) {
 			raw: `{"metadata":{"name":"w\u0065b","namespace":"a\/b","uid":"\"","resourceVersion":"1","annotations":{"k":"a\nb"}}}`, keys: []string{"k"},
 			want: &Object{Name: "web", Namespace: "a/b", UID: `"`, ResourceVersion: "1", Annotations: Pairs{{Key: "k", Value: "a\nb"}}},
 		},
+		"little of its own": {
+			raw:  `{"metadata":{"name":"a","resourceVersion":"1234567"}}`,
+			want: &Object{Name: "a", ResourceVersion: "1234567"},
+		},
 		"a number for a text":     {raw: `{"metadata":{"name":"a","uid":5,"generation":"x"}}`, err: "read .metadata.uid: want a string, got 5"},
 		"a number for an instant": {raw: `{"metadata":{"name":"a","creationTimestamp":5}}`, err: "read .metadata.creationTimestamp: want a string, got 5"},
 		"not JSON":                {raw: `{"metadata":`, err: "project the metadata: "},

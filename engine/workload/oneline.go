@@ -11,15 +11,7 @@ import (
 // a part of a message. A text that is too long ends in "...".
 func OneLine(text string, limit int) string {
 	const cut = "..."
-	printed := 0 // up to here the text is printed as it is
-	for printed < len(text) && printed < limit {
-		r, size := utf8.DecodeRuneInString(text[printed:])
-		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
-			break
-		}
-		printed += size
-	}
-	if printed == len(text) && printed <= limit {
+	if len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return text
 	}
 	var line strings.Builder

@@ -334,6 +334,10 @@ spec:
 			t.Errorf("at %s the status says %q", at, message)
 		}
 	}
+	obj.Spec.Windows[1].Name = "morning"
+	if rule, _, errs := freeze.CompileObject(obj, stored); len(errs) > 0 || strings.Contains(rule.Policy().State(time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC)).Message, "spec.windows") {
+		t.Errorf("with names of their own something is wrong with the windows: %v", errs)
+	}
 	obj.Spec.Windows[1].From = "25:00"
 	if rule, _, errs := freeze.CompileObject(obj, stored); rule != nil || len(errs) != 1 {
 		t.Errorf("what cannot be read is not excused: %v", errs)

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // A refusal is one printable line of at most 4 KB, whatever people wrote and however many policies refuse.
@@ -37,5 +40,20 @@ func TestWhyIsOneLine(t *testing.T) {
 	e := set(t, edited(fix, "reason: CVE fix", `reason: "CVE\nfix\u202e`+strings.Repeat("x", 5000)+"\"\n  ticketURL: \"a\\u2066b\"")).Exceptions()[0]
 	if why := e.Why(); len(why) > 3<<10 || !strings.HasPrefix(why, `CVE\nfix\u202ex`) || !strings.HasSuffix(why, `(a\u2066b)`) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		t.Errorf("%q", why)
+	}
+}
+
+// TestAReasonWithoutRoom is left out with its colon.
+func TestAReasonWithoutRoom(t *testing.T) {
+	d := freeze.Denial{Policy: workload.Policy{Kind: "ChangeFreeze", Namespace: "shop", Name: "f"}, Actions: workload.ChangeScale, Reason: "year-end"}
+	const bare = "ChangeFreeze/shop/f denies Scale"
+	for room, want := range map[int]string{0: bare, 2: bare, 3: bare + ": .", 10: bare + ": year-end"} {
+		if got := freeze.DenialText(d, room); got != want {
+			t.Errorf("in %d bytes: %q, want %q", room, got, want)
+		}
+	}
+	d.Reason = ""
+	if got := freeze.DenialText(d, 100); got != bare {
+		t.Errorf("without a reason: %q", got)
 	}
 }

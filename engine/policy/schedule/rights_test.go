@@ -107,3 +107,18 @@ func TestAuthorsAreAskedForKeysOfKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsOrphaned: what a schedule has changed stays where its spec says so.
+func TestWhatIsOrphaned(t *testing.T) {
+	for deletion, want := range map[v1alpha1.DeletionPolicy]bool{"": false, v1alpha1.DeletionRestore: false, v1alpha1.DeletionOrphan: true} {
+		rules := v1alpha1.ScheduleRules{DeletionPolicy: deletion}
+		for name, obj := range map[string]policy.Object{
+			schedule.Kind:             &v1alpha1.Schedule{Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules}},
+			"Cluster" + schedule.Kind: &v1alpha1.ClusterSchedule{Spec: v1alpha1.ClusterScheduleSpec{ScheduleRules: rules}},
+		} {
+			if got := row(t, name).Parts(obj).Orphan; got != want {
+				t.Errorf("a %s with the deletion policy %q orphans: %t", name, deletion, got)
+			}
+		}
+	}
+}

@@ -99,9 +99,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
 		st.Reasons = append(st.Reasons, of+": "+m.Reasons[of])
 	}
-	if len(st.Reasons) > maxReasons {
-		st.Reasons = st.Reasons[:maxReasons]
-	}
+	st.Reasons = st.Reasons[:min(len(st.Reasons), maxReasons)]
 	return st
 }
 

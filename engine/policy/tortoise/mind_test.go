@@ -2,8 +2,10 @@ package tortoise
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -253,5 +255,29 @@ func TestHistoriesThatCannotBeRead(t *testing.T) {
 	}
 	if other, err := newMind(&formulas, m.Keep()); err != nil || len(other.Own) > 0 {
 		t.Errorf("of another profile it has %+v, %v", other, err)
+	}
+}
+
+// TestTheFirstContainerIsLeftOutToo where it is not scaled and all that is kept is too much otherwise.
+func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
+	m := mindOf(t, `{}`)
+	m.Scaled = "app"
+	noisy := rand.New(rand.NewPCG(1, 2)) // what cannot be told in fewer bytes
+	for i := range 28 * 144 {
+		at := time.Date(2037, 5, 4, 0, 10*i, 0, 0, time.UTC)
+		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5}, policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
+	}
+	reason := make([]byte, 54<<10)
+	for i := range reason {
+		reason[i] = byte('!' + noisy.IntN(90))
+	}
+	m.Reasons = map[string]string{"min": string(reason)}
+	kept := m.Keep()
+	again, err := newMind(m.rules, kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := again.tuner.(*tune.Tuner).Usage; len(kept) > maxKept || left.CPU("a", 0.5) != 0 || left.CPU("app", 0.5) == 0 {
+		t.Errorf("%d bytes are kept, with %v of a and %v of app", len(kept), left.CPU("a", 0.5), left.CPU("app", 0.5))
 	}
 }

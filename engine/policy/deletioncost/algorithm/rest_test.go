@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -74,6 +75,7 @@ func TestCostsOfTiers(t *testing.T) {
 		"of two that have a cost the older one stays":                     {[]int64{1, 0}, []int32{4, 5}, []int32{4, -12}},
 		"and of two that have none":                                       {[]int64{1, 0}, []int32{0, 0}, []int32{0, -16}},
 		"two that have no cost are worth more than one that has":          {[]int64{0, 0, 1}, []int32{0, 0, -5}, []int32{0, 0, 16}},
+		"two that have no cost are worth more than an old one that has":   {[]int64{1, 2, 0, 0}, []int32{-5, 50, 0, 0}, []int32{25, 50, 0, 0}},
 		"just below the limit is kept":                                    {[]int64{0, 1}, []int32{1 - limit, limit - 1}, []int32{1 - limit, limit - 1}},
 		"at the lower limit all are given anew":                           {[]int64{0, 1}, []int32{-limit, 3}, []int32{-16, 0}},
 		"at the upper limit all are given anew":                           {[]int64{0, 1}, []int32{3, limit}, []int32{-16, 0}},
@@ -131,4 +133,33 @@ func TestTheMostIsKept(t *testing.T) {
 			r.Fatalf("%d of %d pods stay, %d could", got, n, best)
 		}
 	})
+}
+
+// TestPlacesOfTiers: equal steps from 0 to 64, whatever the tiers are.
+func TestPlacesOfTiers(t *testing.T) {
+	for _, tc := range []struct{ tiers, want []int64 }{
+		{[]int64{7, -1, 900, 7}, []int64{32, 0, 64, 32}},
+		{[]int64{3, 1, 2, 0}, []int64{64, 21, 42, 0}},
+		{[]int64{5, 5}, []int64{0, 0}},
+	} {
+		if got := scaled(tc.tiers); !slices.Equal(got, tc.want) {
+			t.Errorf("%v have the places %v, want %v", tc.tiers, got, tc.want)
+		}
+	}
+}
+
+// TestWhenAWeightedPlanIsMadeAgain: as often as what is in it asks for; never where that asks for nothing.
+func TestWhenAWeightedPlanIsMadeAgain(t *testing.T) {
+	for _, tc := range []struct {
+		names []string
+		want  time.Duration
+	}{{nil, 0}, {[]string{"Spread"}, 0}, {[]string{"Spread", "NodeOccupancy", "NodeOccupancy", "Youngest"}, lookAgain}} {
+		var p Params
+		for _, name := range tc.names {
+			p.Weights = append(p.Weights, Weight{Name: name, Weight: 1})
+		}
+		if got := (weighted{}).refresh(p); got != tc.want {
+			t.Errorf("%v is looked at again after %s, want %s", tc.names, got, tc.want)
+		}
+	}
 }

@@ -59,16 +59,13 @@ func longestKept(all []tiered) []bool {
 	weights := worth(all)
 	best := newHeaviest(len(byCost))
 	before := make([]int, len(all))
-	last, most := -1, int64(0)
 	for i, t := range all {
 		at, _ := slices.BinarySearchFunc(byCost, t, compare)
 		sum, end := best.upTo(at)
 		sum, before[i] = sum+weights[i], end
 		best.put(at, sum, i)
-		if sum > most {
-			last, most = i, sum
-		}
 	}
+	_, last := best.upTo(len(byCost) - 1)
 	kept := make([]bool, len(all))
 	for i := last; i >= 0; i = before[i] {
 		kept[i] = true

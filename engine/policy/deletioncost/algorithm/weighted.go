@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,9 +18,8 @@ func (weighted) refresh(p Params) time.Duration {
 	every := time.Duration(0)
 	for _, w := range p.Weights {
 		if r, ok := registry[w.Name].(refresher); ok {
-			if d := r.refresh(p); every == 0 || d < every {
-				every = d
-			}
+			d := r.refresh(p)
+			every = min(cmp.Or(every, d), d)
 		}
 	}
 	return every

@@ -176,6 +176,24 @@ func (m *Model) margin(q float64) float64 {
 	return last + math.Ln2*min(1, 12/m.total)
 }
 
+// aboveUsual is by how much a spike is above what is usual, as a logarithm, for a demand to count as spiky: a fifth and a little.
+const aboveUsual = 0.2
+
+// Spiky says whether the season to come has a step of which the past says twice that demand is far above the usual then.
+func (m *Model) Spiky() bool {
+	if m.known == 0 {
+		return false
+	}
+	usual := m.margin(usualSteps) + aboveUsual
+	end := m.first + int64(len(m.values))
+	for step := end; step < end+int64(m.season); step++ {
+		if m.twice(step) > m.pattern(step)+usual {
+			return true
+		}
+	}
+	return false
+}
+
 // Best gives the quantile at which capacity that is held for the upper bound and steps in which demand is above it cost least together. A
 // share of steps above it costs price times as much as the same share of the expected demand. It is the newsvendor's choice: the more
 // regular the demand, the cheaper it is to be on the safe side.

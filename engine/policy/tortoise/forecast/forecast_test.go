@@ -265,3 +265,28 @@ func TestNowcast(t *testing.T) {
 		t.Error("another lead does not begin anew")
 	}
 }
+
+// TestADemandIsSpiky where twice it was far above what is usual, and not by noise or by what came once.
+func TestADemandIsSpiky(t *testing.T) {
+	const day = 144
+	for _, tc := range []struct {
+		reason string
+		days   int // on which there is a spike
+		factor float64
+		want   bool
+	}{{"no spike", 0, 1, false}, {"one spike", 1, 3, false}, {"two spikes", 2, 3, true}, {"a spike every day, which is forecast", 6, 3, false}, {"a tenth more every day", 6, 1.1, false}} {
+		seen := make(points, 6*day)
+		for i := range seen {
+			seen[i] = 1000
+		}
+		for d := 6 - tc.days; d < 6; d++ {
+			seen[d*day+72] *= tc.factor
+		}
+		if got := Fit(seen, int64(len(seen)), Default()).Spiky(); got != tc.want {
+			t.Errorf("%s: spiky is %t", tc.reason, got)
+		}
+	}
+	if Fit(points{}, 0, Default()).Spiky() {
+		t.Error("nothing is spiky")
+	}
+}

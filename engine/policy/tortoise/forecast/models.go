@@ -103,7 +103,7 @@ func (m *Model) holtWinters() ([]float64, func(step int64) float64) {
 		if origin := i - m.cfg.Lead; origin >= 0 {
 			fit[i] = levels[origin] + float64(m.cfg.Lead)*trends[origin] + s
 		} else {
-			fit[i] = level + s
+			fit[i] = level // no season was seen yet
 		}
 		if !math.IsNaN(v) {
 			before := level

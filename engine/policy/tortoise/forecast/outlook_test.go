@@ -20,7 +20,7 @@ func TestASpikeIsAboveWhatIsUsual(t *testing.T) {
 		level float64
 		twice float32
 		spike bool
-	}{{0, 0.75, false}, {0, 1.375, false}, {0, 1.5, false}, {0, 1.625, true}, {0.25, 1.625, false}, {0.25, 1.75, false}, {0.25, 1.875, true}} {
+	}{{0, 0.75, false}, {0, 1.375, false}, {0, 1.5, false}, {0, 1.625, true}, {0.25, 1.625, false}, {0.25, 1.75, false}, {0.25, 1.875, true}, {0.75, 1.875, false}} {
 		o := even(1, tc.twice)
 		o.level = tc.level
 		want := 0.0

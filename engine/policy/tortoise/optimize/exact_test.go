@@ -100,9 +100,12 @@ func TestWhatIsWorthAStep(t *testing.T) {
 		current, wanted, next int64
 		ok                    bool
 	}{
-		{"exactly worth a step down", 1000, 950, 950, true},
-		{"exactly worth a step up", 1000, 1050, 1050, true},
-		{"one too little up", 1000, 1049, 1000, false},
+		{"exactly worth a step down", 1000, 970, 970, true},
+		{"exactly worth a step up", 1000, 1030, 1030, true},
+		{"as it is", 1000, 1000, 1000, false},
+		{"a fifth of it is no whole number down", 4, 1, 4, false},
+		{"nothing cannot grow by a share", 0, 10, 0, false},
+		{"one too little up", 1000, 1029, 1000, false},
 		{"exactly the largest step down", 1000, 800, 800, true},
 		{"one more than that", 1000, 799, 800, true},
 		{"a step down is rounded up", 999, 100, 800, true},

@@ -29,8 +29,8 @@ type Profile struct {
 
 // Profiles by name.
 var Profiles = map[string]Profile{
-	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 1, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
-	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.75, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
+	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 0.7, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
+	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.1, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
 	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 6, Memory: 60, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
 }
 
@@ -127,8 +127,8 @@ func cost(in Input, request int64, utilisation int) float64 {
 		scaled := math.Ceil(in.Expected[i] / (float64(utilisation) / 100 * float64(request)))
 		n = max(n, min(int(min(scaled, math.MaxInt32)), in.Bounds.Max))
 		sum += pod * float64(n)
-		if most := in.Bounds.PreferredMax; most > 0 && n > most {
-			sum += over * pod * float64(n-most)
+		if most := in.Bounds.PreferredMax; most > 0 {
+			sum += over * pod * float64(max(n-most, 0))
 		}
 		if short := upper - in.Profile.Headroom*float64(request)*float64(n); short > 1 {
 			sum += 10 * short // more replicas than there may be are needed
@@ -157,21 +157,19 @@ type Guard struct {
 }
 
 // DefaultGuard takes at most a fifth away and at most doubles.
-func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.05} }
+func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.03} }
 
 // Step gives the next request on the way to a wanted one, and false where there is none: what it would change is too little. A step up
 // that is needed is always worth it.
 func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
-	if wanted == current {
-		return current, false
-	}
 	if !needed && math.Abs(float64(wanted)-float64(current)) < g.Worth*float64(current) {
 		return current, false
 	}
+	next := min(wanted, int64(float64(current)*(1+g.Up)))
 	if wanted < current {
-		return max(wanted, int64(math.Ceil(float64(current)*(1-g.Down)))), true
+		next = max(wanted, int64(math.Ceil(float64(current)*(1-g.Down))))
 	}
-	return min(wanted, int64(float64(current)*(1+g.Up))), true
+	return next, next != current
 }
 
 // Memory gives a memory request in bytes from a quantile of usage.

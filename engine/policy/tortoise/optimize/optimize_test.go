@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 		{"nothing to do", 1000, 1000, 1000, true, false},
 		{"down, to a fifth less", 1000, 100, 800, false, true},
 		{"down within a step", 1000, 900, 900, false, true},
-		{"down by too little", 1000, 951, 1000, false, false},
+		{"down by too little", 1000, 971, 1000, false, false},
 		{"up, to twice", 1000, 5000, 2000, true, true},
 		{"up by little, needed", 1000, 1010, 1010, true, true},
 		{"up by little, not needed", 1000, 1010, 1000, false, false},
@@ -107,7 +107,7 @@ func TestStepsArriveAndDoNotSaw(t *testing.T) {
 			}
 			current = next
 		}
-		if math.Abs(float64(current-wanted)) > 0.05*float64(current)+1 {
+		if math.Abs(float64(current-wanted)) > g.Worth*float64(current)+1 {
 			t.Fatalf("it stays at %d, wanted %d", current, wanted)
 		}
 	})

@@ -206,3 +206,31 @@ func TestValuesAreKept(t *testing.T) {
 		t.Errorf("where nothing was kept there is nowhere to put it: %v", err)
 	}
 }
+
+// TestWhatStartsTeachesNothing but how much it was killed for.
+func TestWhatStartsTeachesNothing(t *testing.T) {
+	for kills, want := range map[int]time.Time{0: {}, 1: at} {
+		k := New()
+		k.Observe(usage.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills, MemoryLimit: 1 << 20})
+		if !k.newest.Equal(want) || !k.first.Equal(want) {
+			t.Errorf("with %d kills the newest sample is of %s", kills, k.newest)
+		}
+	}
+}
+
+// TestWhatIsSaidInAnEmergency is the phase: no request was looked at.
+func TestWhatIsSaidInAnEmergency(t *testing.T) {
+	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
+	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max"}, true: {"phase"}} {
+		k, spec := New(), scaled
+		k.Observe(usage.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
+		spec.Manual = manual
+		var got []string
+		for _, why := range k.Decide(spec, tune.Observed{Now: at, Own: own, Setting: tune.Setting{Requests: own}}).Reasons {
+			got = append(got, why.Of)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in an emergency: %t, it says something of %q, want %q", manual, got, want)
+		}
+	}
+}

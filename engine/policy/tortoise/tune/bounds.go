@@ -16,7 +16,7 @@ const (
 // A minimum falls if it falls to this share, or has not fallen for so long.
 const (
 	worthLowering = 0.8
-	lowerEvery    = 15 * time.Minute
+	lowerEvery    = 10 * time.Minute
 )
 
 // minimum gives the minimum of the autoscaler: what the upper bound of demand needs. In an emergency it never falls, and no pod that is
@@ -61,12 +61,27 @@ const (
 	freshnessSlop = 3 * time.Minute
 )
 
+// A demand that spikes, or has collapsed within the last two weeks, will do so again: violations cost so many times as much then.
+const (
+	wary    = 5
+	waryFor = 14 * 24 * stepsPerHour
+)
+
+// price is that of violations, as of a step.
+func (t *Tuner) price(spec Spec, step int64) float64 {
+	returned := t.State.Returned
+	if t.spiky || !returned.IsZero() && step-stepOf(returned) < waryFor {
+		return wary * spec.Profile.Violation
+	}
+	return spec.Profile.Violation
+}
+
 // upper is what demand is not above from now until a pod that is started now serves, in milli-CPU.
 func (t *Tuner) upper(spec Spec, o Observed) float64 {
 	step := stepOf(o.Now)
 	ahead := stepOf(o.Now.Add(t.State.Lead))
 	upper := max(t.model.Upper(step), t.model.Upper(ahead))
-	if factor, ok := t.State.Nowcast.Upper(minuteOf(o.Now), spec.Profile.Violation); ok {
+	if factor, ok := t.State.Nowcast.Upper(minuteOf(o.Now), t.price(spec, step)); ok {
 		upper = max(t.model.Peak(step), t.model.Peak(ahead)) * factor
 		upper = max(upper, t.model.Spike(step), t.model.Spike(ahead))
 	}

@@ -151,3 +151,44 @@ func TestWhatIsExpectedByTheMinute(t *testing.T) {
 		t.Errorf("it is %.0fm", got)
 	}
 }
+
+// TestViolationsCostMoreWhereDemandWasStrange: more where it spikes, and for two weeks after it collapsed and came back.
+func TestViolationsCostMoreWhereDemandWasStrange(t *testing.T) {
+	spec := half()
+	spec.Profile.Violation = 2
+	step := stepOf(monday)
+	for _, tc := range []struct {
+		reason   string
+		spiky    bool
+		returned time.Time
+		want     float64
+	}{
+		{"nothing happened", false, time.Time{}, 1},
+		{"it spikes", true, time.Time{}, wary},
+		{"it is just back", false, monday, wary},
+		{"it came back almost two weeks ago", false, monday.Add(-14*24*time.Hour + usage.Step), wary},
+		{"it came back two weeks ago", false, monday.Add(-14 * 24 * time.Hour), 1},
+	} {
+		tuner := New()
+		tuner.spiky, tuner.State.Returned = tc.spiky, tc.returned
+		if got := tuner.price(spec, step) / spec.Profile.Violation; got != tc.want {
+			t.Errorf("%s: %v times as much, want %v", tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestWhatIsIdleDoesNotCollapse: demand of nothing where nothing is expected is nothing to come back from.
+func TestWhatIsIdleDoesNotCollapse(t *testing.T) {
+	tuner, spec := New(), half()
+	now := monday.Add(2 * 24 * time.Hour)
+	for at := monday; !at.After(now); at = at.Add(usage.Step) {
+		see(tuner, at, 0)
+	}
+	tuner.refit(spec, now)
+	if expected := tuner.model.Peak(stepOf(now)); expected != 0 {
+		t.Fatalf("%v is expected", expected)
+	}
+	if tuner.away(spec, Observed{Now: now}) || !tuner.State.Collapsed.IsZero() {
+		t.Error("it is taken for a collapse")
+	}
+}

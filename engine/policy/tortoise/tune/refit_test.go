@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/tortoise/forecast"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
@@ -82,5 +83,20 @@ func TestANowcastLearnsTheDeviationInAMinute(t *testing.T) {
 	none.refit(half(), monday.Add(usage.Step))
 	if none.nowcast(half()); none.State.Nowcast.Last != 0 {
 		t.Error("without a season there is a nowcast")
+	}
+}
+
+// TestAnOutlookReachesToTheNextFit and a season from there: it says what the model says, however late somebody chooses.
+func TestAnOutlookReachesToTheNextFit(t *testing.T) {
+	tuner, now := New(), monday.Add(2*24*time.Hour)
+	for at := monday; at.Before(now); at = at.Add(usage.Step) {
+		see(tuner, at, 1000+at.Sub(monday).Minutes()) // so that a season later there is more
+	}
+	tuner.refit(half(), now)
+	far := forecast.Fit(peaks{tuner.Usage.Demand("app")}, stepOf(now), forecast.Default()).Outlook(tuner.quantile, 1000)
+	for step := stepOf(now); step < stepOf(now.Add(30*time.Hour)); step++ {
+		if got, want := tuner.model.Peak(step), far.Peak(step); got != want {
+			t.Fatalf("%d steps ahead it is %v, want %v", step-stepOf(now), got, want)
+		}
 	}
 }

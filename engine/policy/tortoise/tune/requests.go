@@ -33,7 +33,9 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	if _, week := t.model.Seasonal(); week {
 		season *= 7
 	}
-	for step := stepOf(o.Now); step < stepOf(o.Now)+season; step++ {
+	first := stepOf(o.Now)
+	for i := range season {
+		step := first + i
 		in.Upper = append(in.Upper, t.model.Upper(step))
 		in.Expected = append(in.Expected, t.model.Peak(step))
 	}

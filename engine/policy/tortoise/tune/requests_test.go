@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -136,6 +137,26 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 		if tuner.State.Wanted != want || said != (worth == 0.05) {
 			t.Errorf("worth %v: %dm is wanted: %v", worth, tuner.State.Wanted, tuner.reasons[0])
 		}
+	}
+}
+
+// TestTheChoiceLooksADayAhead: it says the least and the most of what demand is not above, of all steps from now on.
+func TestTheChoiceLooksADayAhead(t *testing.T) {
+	tuner, spec := New(), half()
+	now := monday.Add(2 * 24 * time.Hour)
+	for at := monday; at.Before(now); at = at.Add(usage.Step) {
+		see(tuner, at, float64(1000+100*at.Hour()))
+	}
+	tuner.refit(spec, now)
+	tuner.State.Phase = phase.Working
+	low, high := math.Inf(1), 0.0
+	for i := range int64(24) * stepsPerHour {
+		upper := tuner.model.Upper(stepOf(now) + i)
+		low, high = min(low, upper), max(high, upper)
+	}
+	tuner.choose(spec, Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {100, 1 << 30}}}})
+	if want := fmt.Sprintf("for a demand of %.0fm to %.0fm with", low, high); high < 2*low || !strings.Contains(tuner.reasons[0].Text, want) {
+		t.Errorf("it says %q, want %q", tuner.reasons[0].Text, want)
 	}
 }
 

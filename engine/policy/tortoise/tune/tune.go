@@ -144,7 +144,9 @@ type Tuner struct {
 	shares   map[string]float64
 	// quantile is the share of steps in which the upper bound is to hold.
 	quantile float64
-	reasons  []optimize.Reason
+	// spiky says that demand is known to spike at some time of the season.
+	spiky   bool
+	reasons []optimize.Reason
 }
 
 // New gives a tuner that has learnt nothing.
@@ -257,7 +259,8 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 
 func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
 	fitted := forecast.Fit(peaks{series}, until, forecast.Default())
-	t.quantile = fitted.Best(spec.Profile.Violation)
+	t.spiky = fitted.Spiky()
+	t.quantile = fitted.Best(t.price(spec, until))
 	t.model = fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour))
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
@@ -278,10 +281,9 @@ func (t *Tuner) nowcast(spec Spec) {
 		return
 	}
 	newest := t.Usage.Newest()
-	if pattern := t.model.Peak(stepOf(newest)); pattern > 0 {
-		lead := int(math.Ceil(t.State.Lead.Minutes()))
-		t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
-	}
+	pattern := t.model.Peak(stepOf(newest)) // from zero there is no deviation, and nothing is learnt
+	lead := int(math.Ceil(t.State.Lead.Minutes()))
+	t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
 }
 
 // advance takes the next phase.

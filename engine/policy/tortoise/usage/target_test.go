@@ -195,3 +195,13 @@ func TestMergeStopsAtTheNumberOfContainers(t *testing.T) {
 		t.Errorf("there are %v", a.Containers())
 	}
 }
+
+// TestNumbersThatSayNothing are not known: below zero, beyond what any container uses, or none at all.
+func TestNumbersThatSayNothing(t *testing.T) {
+	for v, want := range map[float64]float64{0: 0, 5: 5, 1 << 60: 1 << 60, 1<<60 + 1<<10: -1, -1: -1, math.Inf(1): -1, math.NaN(): -1} {
+		got := Sample{CPU: v, Memory: v, MemoryLimit: v}.Finite()
+		if got.CPU != want || got.Memory != want || got.MemoryLimit != max(want, 0) {
+			t.Errorf("of %v are left %v, %v and %v", v, got.CPU, got.Memory, got.MemoryLimit)
+		}
+	}
+}

@@ -26,10 +26,14 @@ func run() (err error) {
 	defer stop()
 	out := flag.String("out", "bin/bench-tortoise", "`directory` for the table and the plots")
 	tuning := flag.Bool("tuning", false, "use the seeds for tuning, not those for reporting")
+	first := flag.Uint64("first-seed", 0, "use the five seeds from this one on, not those for reporting")
 	flag.Parse()
 	options := tortoise.Options{Seeds: tortoise.ReportingSeeds}
 	if *tuning {
 		options.Seeds = tortoise.TuningSeeds
+	}
+	if *first > 0 {
+		options.Seeds = []uint64{*first, *first + 1, *first + 2, *first + 3, *first + 4}
 	}
 	results, err := tortoise.Run(ctx, options)
 	if err != nil {

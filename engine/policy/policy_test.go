@@ -1,0 +1,97 @@
+package policy_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestWhatARowSays of a kind and its objects.
+func TestWhatARowSays(t *testing.T) {
+	status := &v1alpha1.PolicyStatus{}
+	rights := func() []policy.Right { return []policy.Right{{Verb: "patch"}} }
+	for _, tc := range []struct {
+		name                    string
+		parts                   policy.Parts
+		acts, finalizer, rights bool
+	}{
+		{"acts on targets", policy.Parts{Status: status, Rights: rights}, true, true, true},
+		{"acts, and changes nothing", policy.Parts{Status: status, ChangesNothing: true}, true, false, false},
+		{"acts on nothing", policy.Parts{}, false, false, false},
+	} {
+		k := policy.Kind{New: func() policy.Object { return &v1alpha1.Schedule{} }, Parts: func(policy.Object) policy.Parts { return tc.parts }}
+		if acts, finalizer, rights := k.Acts(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts || finalizer != tc.finalizer || rights != tc.rights {
+			t.Errorf("%s: acts %t, finalizer %t, rights %t", tc.name, acts, finalizer, rights)
+		}
+	}
+}
+
+// TestWhatIsKnownOfAKind where somebody knows kinds, and where nobody does.
+func TestWhatIsKnownOfAKind(t *testing.T) {
+	web := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	if _, known := (policy.Context{}).Kind(web); known {
+		t.Error("a kind is known to nobody")
+	}
+	knows := policy.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
+		return policy.AdaptedKind{Scales: true}, gk == web
+	}}
+	if k, known := knows.Kind(web); !known || !k.Scales {
+		t.Errorf("of a kind that is known it is said %+v, %t", k, known)
+	}
+}
+
+// TestTemplates: which object they are of, and which of its annotations they look at.
+func TestTemplates(t *testing.T) {
+	made := &policy.Template{GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+		Namespace: "shop", Name: "web", Annotations: []string{"a"}}
+	other := made.Ref()
+	other.Name = "api"
+	if !made.Is(made.Ref()) || made.Is(other) || !slices.Equal(made.AnnotationKeys(), []string{"a"}) {
+		t.Errorf("it is of its object: %t, of another one: %t, and looks at %v", made.Is(made.Ref()), made.Is(other), made.AnnotationKeys())
+	}
+	var none *policy.Template
+	if none.Is(workload.Ref{}) || none.AnnotationKeys() != nil {
+		t.Error("no template is of an object")
+	}
+}
+
+type reporter struct {
+	policy.Reporter
+	limit int
+}
+
+func (r reporter) AppliedLimit() int { return r.limit }
+
+type tuner struct{ policy.Tuner }
+
+// TestWhichPoliciesSetValues: those that list what they have set, and those that learn.
+func TestWhichPoliciesSetValues(t *testing.T) {
+	for _, tc := range []struct {
+		extras any
+		want   bool
+	}{{nil, false}, {reporter{}, false}, {reporter{limit: 1}, true}, {tuner{}, true}} {
+		if got := (&policy.Policy{Extras: tc.extras}).SetsValues(); got != tc.want {
+			t.Errorf("with %T %+v it sets values: %t", tc.extras, tc.extras, got)
+		}
+	}
+}
+
+func TestBrokenPolicies(t *testing.T) {
+	broken := policy.Broken(workload.Policy{Kind: "Schedule"}, field.ErrorList{field.Required(field.NewPath("spec"), "")})
+	if !broken.IsBroken() || (&policy.Policy{}).IsBroken() {
+		t.Error("only what could not be read is broken")
+	}
+}
+
+// TestRightsOnWhatIsSelected name no kind of their own.
+func TestRightsOnWhatIsSelected(t *testing.T) {
+	if !(policy.Right{}).OnSelected() || (policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
+		t.Error("a right is on what is selected where it names no kind")
+	}
+}
