@@ -146,7 +146,7 @@ func (w *World) FindKind(name string) (Kind, error) {
 func (w *World) unknownKind(name string) error {
 	for _, gk := range w.Absent {
 		if strings.EqualFold(gk.Kind, name) || strings.EqualFold(gk.String(), name) {
-			return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
+			return w.Served(gk)
 		}
 	}
 	var candidates, listed []string
@@ -161,6 +161,14 @@ func (w *World) unknownKind(name string) error {
 		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
 	}
 	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
+}
+
+// Served is an error where a kind has an adapter and the API server does not serve it: nothing is known of its objects.
+func (w *World) Served(gk schema.GroupKind) error {
+	if slices.Contains(w.Absent, gk) {
+		return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
+	}
+	return nil
 }
 
 // Target is an object that somebody names as KIND/NAME.
