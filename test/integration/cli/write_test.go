@@ -63,7 +63,7 @@ var _ = Describe("Verbs that write", func() {
 		other := suite.Namespace(ctx, env)
 		apply(shop, other)
 		removeNights(other)
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaces: {matchExpressions:
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaceSelector: {matchExpressions:
   [{key: kubernetes.io/metadata.name, operator: In, values: [%[2]s]}]}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, ns, other)
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", "all-"+ns)}) })
 		got := run("viewer", "", "wake", "clusterschedule/all-"+ns, "-n", ns, "--for", "1h", "--dry-run")
