@@ -239,7 +239,9 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Eventually(back).Should(Succeed())
 		edit(func(s *v1alpha1.TortoiseSpec) { s.Mode = v1alpha1.TortoiseAuto })
 		inPlaceOn(ns)
-		edit(func(s *v1alpha1.TortoiseSpec) { s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}} })
+		edit(func(s *v1alpha1.TortoiseSpec) {
+			s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
+		})
 		Eventually(back).Should(Succeed())
 		Expect(m.Stop()).To(Succeed())
 	})
