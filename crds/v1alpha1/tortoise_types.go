@@ -150,11 +150,11 @@ const (
 
 // TunedVertical says how requests change.
 type TunedVertical struct {
-	// Apply: InPlace changes the pods that run and leaves the template alone. InPlaceOrRollOut changes the template where a pod cannot be
-	// changed in place. RollOut changes the template: each change is a roll-out. Kinds whose requests are not in a pod template, such as a
+	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
+	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. Kinds whose requests are not in a pod template, such as a
 	// database cluster, have them changed in the object, whatever this says.
 	// +optional
-	// +kubebuilder:default=InPlace
+	// +kubebuilder:default=RollOut
 	Apply VerticalApply `json:"apply,omitempty"`
 	// Cooldown is the least time between two changes of requests, up or down. What is short of memory does not wait. Default: 1h.
 	// +optional

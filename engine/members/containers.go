@@ -45,8 +45,12 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		}
 		return true
 	})
-	if r := resizeOf(values[atConditions], values[atManaged], p.own); r != (fleet.Resize{}) {
-		text := string(rune('0'+r.State)) + r.By + "\n" + r.Message
+	r := resizeOf(values[atConditions], values[atManaged], p.own)
+	if r.State == fleet.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
+		r.State, r.Message = fleet.ResizeInProgress, "its node has not looked at the change yet"
+	}
+	if r.Unsupported = !supportsResize(values[atStatuses]); r != (fleet.Resize{}) {
+		text := packResize(r)
 		if r.Message == "" {
 			text = p.interner.String(text)
 		}
@@ -145,12 +149,43 @@ func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	return r
 }
 
+// supportsResize says whether the node of a pod changes pods in place: its first running container tells what it has. Before one runs, nobody
+// knows, and the API server takes the change.
+func supportsResize(statuses gjson.Result) bool {
+	supports := true
+	statuses.ForEach(func(_, s gjson.Result) bool {
+		running := s.Get("state.running").Exists()
+		if running {
+			supports = s.Get("resources").Exists()
+		}
+		return !running
+	})
+	return supports
+}
+
+// unsupported is the flag beside the state of a packed change in place.
+const unsupported = 8
+
+func packResize(r fleet.Resize) string {
+	head := rune('0' + r.State)
+	if r.Unsupported {
+		head += unsupported
+	}
+	return string(head) + r.By + "\n" + r.Message
+}
+
+func unpackResize(text string) (r fleet.Resize) {
+	head := text[0] - '0'
+	r.State, r.Unsupported = fleet.ResizeState(head%unsupported), head >= unsupported
+	r.By, r.Message, _ = strings.Cut(text[1:], "\n")
+	return r
+}
+
 // unpackContainers gives the containers of a projected pod, and what has become of the last change of them in place.
 func unpackContainers(elements []workload.Element) (all []fleet.Container, r fleet.Resize) {
 	for _, e := range elements {
 		if e.Name == "" {
-			r.State = fleet.ResizeState(e.Raw[0] - '0')
-			r.By, r.Message, _ = strings.Cut(e.Raw[1:], "\n")
+			r = unpackResize(e.Raw)
 			continue
 		}
 		c := fleet.Container{Name: e.Name}

@@ -90,7 +90,7 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.Re
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	own := decide.Target(s, ref, now, nil)
 	if own.Result.Patch != nil {
-		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref))
+		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), pods.Frozen)
 	}
 	for i := range st.Containers {
 		c := &st.Containers[i]

@@ -181,7 +181,7 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 	var errs field.ErrorList
 	switch in.Apply {
 	case "":
-		r.apply = v1alpha1.ApplyInPlace
+		r.apply = v1alpha1.ApplyRollOut
 	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut:
 		r.apply = in.Apply
 	default:
