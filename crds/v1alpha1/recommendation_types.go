@@ -244,6 +244,13 @@ type UsageCheckpointSpec struct {
 	// TargetUID is that of the target: an object that was made anew under the same name is another one.
 	// +kubebuilder:validation:MaxLength=128
 	TargetUID string `json:"targetUID"`
+	// RecalledTime is when the history that Prometheus has of the target was taken over; absent: it was not, and is asked for once the
+	// policy says so.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	RecalledTime *metav1.Time `json:"recalledTime,omitempty"`
 	// Data is what was learnt, compressed, in base 64: 64 KiB at most before that.
 	// +kubebuilder:validation:MaxLength=87384
 	Data string `json:"data"`

@@ -109,13 +109,29 @@ type TunedReplicas struct {
 	PreferredMax *int32 `json:"preferredMax,omitempty"`
 }
 
+// HistorySource is where usage comes from.
+// +kubebuilder:validation:Enum=Metrics;Prometheus
+type HistorySource string
+
+// Sources of usage.
+const (
+	// HistoryMetrics is the metrics API (metrics.k8s.io), from now on.
+	HistoryMetrics HistorySource = "Metrics"
+	// HistoryPrometheus is the Prometheus server that the manager was started with.
+	HistoryPrometheus HistorySource = "Prometheus"
+)
+
 // TunedHistory says where usage comes from.
+// +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
 type TunedHistory struct {
-	// Source is Metrics: the metrics API (metrics.k8s.io), from now on.
+	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; or Prometheus: the server that the manager was started with
+	// (--prometheus), which has a history. While that one cannot be read, the metrics API is.
 	// +optional
 	// +kubebuilder:default=Metrics
-	// +kubebuilder:validation:Enum=Metrics
-	Source string `json:"source,omitempty"`
+	Source HistorySource `json:"source,omitempty"`
+	// Window is how far back Prometheus is asked, from 1h to 28d. Default: 28d.
+	// +optional
+	Window Duration `json:"window,omitempty"`
 }
 
 // VerticalApply says how requests change.
@@ -136,12 +152,12 @@ const (
 
 // TunedVertical says how requests change.
 type TunedVertical struct {
-	// Apply: InPlace changes the pods that run and leaves the template alone. InPlaceOrRollOut changes the template where a pod cannot be
-	// changed in place. RollOut changes the template: each change is a roll-out. OnCreate changes pods as they are created and nothing that
-	// runs; with the first two, pods are created so as well. Kinds whose requests are not in a pod template, such as a
+	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
+	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. OnCreate changes pods as they are created and
+	// nothing that runs; with the two before, pods are created so as well. Kinds whose requests are not in a pod template, such as a
 	// database cluster, have them changed in the object, whatever this says.
 	// +optional
-	// +kubebuilder:default=InPlace
+	// +kubebuilder:default=RollOut
 	Apply VerticalApply `json:"apply,omitempty"`
 	// Cooldown is the least time between two changes of requests, up or down. What is short of memory does not wait. Default: 1h.
 	// +optional
@@ -175,6 +191,7 @@ type TunedGuard struct {
 	// what has waited longest. What is given back when the policy is deleted does not wait.
 	// +optional
 	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([1-9]|[1-9][0-9]|100)%$')",message="must be from 1% to 100%"
 	MaxDisruption Percentage `json:"maxDisruption,omitempty"`
 }
 
@@ -222,13 +239,47 @@ type TortoiseRules struct {
 	Priority int32 `json:"priority,omitempty"`
 }
 
+// AutoscalerRemoval says what becomes of an autoscaler that was made.
+// +kubebuilder:validation:Enum=Keep;Delete
+type AutoscalerRemoval string
+
+// What becomes of an autoscaler that was made.
+const (
+	// KeepAutoscaler leaves it, with the bounds and the target that it was made with.
+	KeepAutoscaler AutoscalerRemoval = "Keep"
+	// DeleteAutoscaler removes it.
+	DeleteAutoscaler AutoscalerRemoval = "Delete"
+)
+
+// MadeAutoscaler is a HorizontalPodAutoscaler that is made for the one target.
+// +kubebuilder:validation:XValidation:rule="self.create",message="leave autoscaler out to use the one that governs the target"
+type MadeAutoscaler struct {
+	// Create says that it is made where nothing governs the target, in the modes Auto and Emergency. It begins with replicas.min (default: 3,
+	// or replicas.max where that is less), replicas.max and 70 percent of the CPU request, and is then tuned like any other.
+	Create bool `json:"create"`
+	// Name of the autoscaler. Default: that of the target.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// OnDelete says what becomes of it when the policy is deleted, or does not ask for it any more.
+	// +optional
+	// +kubebuilder:default=Keep
+	OnDelete AutoscalerRemoval `json:"onDelete,omitempty"`
+}
+
 // TortoiseSpec tunes selected objects of its own namespace.
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.target.kinds) && size(self.target.kinds) == 1 && has(self.target.names) && size(self.target.names) == 1)",message="autoscaler needs a target of one kind and one name"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.replicas) && has(self.replicas.max))",message="autoscaler needs replicas.max"
 type TortoiseSpec struct {
 	// Target selects the objects whose pods are tuned. Autoscalers are not targets: the one that governs a target is found by itself.
 	// +optional
 	// +kubebuilder:default={}
 	Target        TargetSelector `json:"target,omitempty"`
 	TortoiseRules `json:",inline"`
+	// Autoscaler is one that is made for the target. Absent: the one that governs it is tuned, if any.
+	// +optional
+	Autoscaler *MadeAutoscaler `json:"autoscaler,omitempty"`
 }
 
 // ClusterTortoiseSpec tunes selected objects of many namespaces.

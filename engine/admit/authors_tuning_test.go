@@ -52,18 +52,32 @@ func TestAuthorsOfWhatIsTuned(t *testing.T) {
 		may    []string
 		// lacks are named in the refusal; none: it is let through.
 		lacks []string
+		// makes asks for an autoscaler, which is left in the end or goes as it says; empty: for none.
+		makes v1alpha1.AutoscalerRemoval
 	}{
-		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil},
-		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch", "patch horizontalpodautoscalers.autoscaling"}, nil},
-		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"}, []string{"horizontalpodautoscalers.autoscaling"}},
-		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}},
-		{"only what is listed", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil},
+		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil, ""},
+		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
+		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"}, []string{"horizontalpodautoscalers.autoscaling"}, ""},
+		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}, ""},
+		{"only what is listed", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
 		{"to scale is not to change requests", v1alpha1.TortoiseEmergency, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
-			[]string{"patch deployments.apps/scale", "patch horizontalpodautoscalers.autoscaling"}, []string{"deployments.apps"}},
+			[]string{"patch deployments.apps/scale", "patch horizontalpodautoscalers.autoscaling"}, []string{"deployments.apps"}, ""},
+		{"to make an autoscaler", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"create", "horizontalpodautoscalers.autoscaling"}, v1alpha1.KeepAutoscaler},
+		{"to make one and leave it", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"}, nil, v1alpha1.KeepAutoscaler},
+		{"to remove it", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"}, []string{"delete", "horizontalpodautoscalers.autoscaling"}, v1alpha1.DeleteAutoscaler},
+		{"only once it acts", v1alpha1.TortoiseOff, nil, nil, nil, v1alpha1.DeleteAutoscaler},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tuned"}}
 			policy.Spec.Mode, policy.Spec.Target.Kinds = tc.mode, tc.kinds
+			if tc.makes != "" {
+				policy.Spec.Autoscaler = &v1alpha1.MadeAutoscaler{Create: true, OnDelete: tc.makes}
+				policy.Spec.Target.Kinds, policy.Spec.Target.Names = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"web"}
+				policy.Spec.Replicas.Max = new(int32(20))
+			}
 			row, _ := kinds.Find("Tortoise")
 			loaded := make(chan struct{})
 			close(loaded)

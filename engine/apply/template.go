@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +51,20 @@ func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResou
 		return nil, classify(err, types.ApplyPatchType), fmt.Errorf("apply the template of %s %s/%s: %w", resource.GroupResource(), obj.GetNamespace(), obj.GetName(), err)
 	}
 	return got, Applied, nil
+}
+
+// Disown takes an owner out of those of an object, if that has not changed since it was read.
+func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured, owner types.UID) error {
+	owners := slices.DeleteFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners, "resourceVersion": obj.GetResourceVersion()}})
+	if err == nil {
+		_, err = t.client.Resource(resource).Namespace(obj.GetNamespace()).
+			Patch(ctx, obj.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: TemplateManager})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("leave %s %s/%s: %w", resource.GroupResource(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
 }
 
 // Delete removes an object, if it is still the one of that UID.

@@ -85,6 +85,8 @@ type Resize struct {
 	// State is what the node says of it, and Message why.
 	State   ResizeState
 	Message string
+	// Unsupported is true where the node does not say what running containers have: it changes no pod in place.
+	Unsupported bool
 }
 
 // ResizeState is how far a change in place has come.
@@ -94,7 +96,7 @@ type ResizeState uint8
 const (
 	// ResizeDone: the node says nothing more of it.
 	ResizeDone ResizeState = iota
-	// ResizeInProgress: the node carries it out.
+	// ResizeInProgress: the node carries it out, or has not looked at it yet.
 	ResizeInProgress
 	// ResizeFailing: the node cannot carry it out now, and goes on trying.
 	ResizeFailing

@@ -46,11 +46,7 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		return true
 	})
 	if r := p.resizeOf(values); r != (fleet.Resize{}) {
-		first := '0' + rune(r.State)
-		if r.Made {
-			first += isMade
-		}
-		text := string(first) + r.By + "\n" + r.Message
+		text := packResize(r)
 		if r.Message == "" {
 			text = p.interner.String(text)
 		}
@@ -112,13 +108,13 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 // longestResize is how many bytes are kept of why a change in place is not through.
 const longestResize = 256
 
-// isMade is added to the state of a pod that was created with other requests.
-const isMade = 8
-
 // resizeOf says what has become of the requests of a pod, other than by its template.
 func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 	r := resizeOf(values[atConditions], values[atManaged], p.own)
-	r.Made = values[atTunedBy].Str != ""
+	if r.State == fleet.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
+		r.State, r.Message = fleet.ResizeInProgress, "its node has not looked at the change yet"
+	}
+	r.Unsupported, r.Made = !supportsResize(values[atStatuses]), values[atTunedBy].Str != ""
 	return r
 }
 
@@ -159,13 +155,49 @@ func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	return r
 }
 
+// supportsResize says whether the node of a pod changes pods in place: its first running container tells what it has. Before one runs, nobody
+// knows, and the API server takes the change.
+func supportsResize(statuses gjson.Result) bool {
+	supports := true
+	statuses.ForEach(func(_, s gjson.Result) bool {
+		running := s.Get("state.running").Exists()
+		if running {
+			supports = s.Get("resources").Exists()
+		}
+		return !running
+	})
+	return supports
+}
+
+// Flags beside the state of a packed change in place.
+const (
+	unsupported = 8
+	made        = 16
+)
+
+func packResize(r fleet.Resize) string {
+	head := rune('0' + r.State)
+	if r.Unsupported {
+		head += unsupported
+	}
+	if r.Made {
+		head += made
+	}
+	return string(head) + r.By + "\n" + r.Message
+}
+
+func unpackResize(text string) (r fleet.Resize) {
+	head := text[0] - '0'
+	r.State, r.Unsupported, r.Made = fleet.ResizeState(head%unsupported), head&unsupported > 0, head&made > 0
+	r.By, r.Message, _ = strings.Cut(text[1:], "\n")
+	return r
+}
+
 // unpackContainers gives the containers of a projected pod, and what has become of the last change of them in place.
 func unpackContainers(elements []workload.Element) (all []fleet.Container, r fleet.Resize) {
 	for _, e := range elements {
 		if e.Name == "" {
-			first := e.Raw[0] - '0'
-			r.State, r.Made = fleet.ResizeState(first%isMade), first >= isMade
-			r.By, r.Message, _ = strings.Cut(e.Raw[1:], "\n")
+			r = unpackResize(e.Raw)
 			continue
 		}
 		c := fleet.Container{Name: e.Name}

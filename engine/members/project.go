@@ -118,6 +118,8 @@ const (
 	atContainers
 	atInitContainers
 	atInitStatuses
+	atGeneration
+	atObserved
 	atTunedBy
 )
 
@@ -125,7 +127,8 @@ func newPods(id identity, own string, wide bool) pods {
 	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
 		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
-		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']")
+		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation", ".status.observedGeneration",
+			".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']")
 	}
 	return pods{id, pathsOf(more...), own, wide}
 }

@@ -50,6 +50,8 @@ type Template struct {
 	// it than these and the name.
 	Labels, Annotations []string
 	Opaque              bool
+	// Governs is what the object is to govern: it is made only where nothing else does. Empty: it is made in any case.
+	Governs workload.Ref
 }
 
 // AnnotationKeys are the annotations that have to be looked at to see whether the object is as the template says; none
@@ -117,6 +119,18 @@ type FieldNamer interface {
 type Maker interface {
 	// Template is the object to make if it is missing; nil: none.
 	Template() *Template
+}
+
+// Leaver is an extra of policies that may leave what was made for them once they do not want it any more.
+type Leaver interface {
+	// LeavesMade says that the object stays, and belongs to nobody then.
+	LeavesMade() bool
+}
+
+// LeavesMade says whether what was made for the policy stays once it does not want it any more.
+func (p *Policy) LeavesMade() bool {
+	l, ok := p.Extras.(Leaver)
+	return ok && l.LeavesMade()
 }
 
 // Judge is an extra of policies by which changes are judged at admission.

@@ -21,8 +21,26 @@ type Tuner interface {
 	NewMind(kept []byte) (Mind, error)
 	// Adopt gives a Mind of an earlier form of the policy, which goes on with what it has learnt.
 	Adopt(Mind) Mind
+	// Source says where the engine is to learn of usage.
+	Source() Source
 	// FillTuned edits the status of an object of the policy's kind: the part that tells what was found.
 	FillTuned(obj Object, s TunedSummary)
+}
+
+// Source is where usage comes from.
+type Source struct {
+	// Recorded says that it comes from a server that keeps a history, and Window how far back that is asked for. Otherwise it comes from
+	// the metrics API.
+	Recorded bool
+	Window   time.Duration
+}
+
+// Recaller is a Mind that takes over what was recorded before it began to look.
+type Recaller interface {
+	// Learnt gives the instants of the first and of the newest sample that was learnt from; zero: there was none.
+	Learnt() (first, newest time.Time)
+	// Recall learns from samples, oldest first, in place of all that was learnt from samples before.
+	Recall(samples []Sample)
 }
 
 // Mind learns of one target and decides for it. It calls no clock, so that the same history gives the same numbers.

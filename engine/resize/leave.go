@@ -43,7 +43,11 @@ var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup gives the pods of one owner back.
 func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*fleet.Pod) error {
-	changes := inplace.GiveBack(pods, s.original, l.opts.Server)
+	server, err := l.opts.Server()
+	if err != nil {
+		return err
+	}
+	changes := inplace.GiveBack(pods, s.original, server, l.refusals(group, pods))
 	if len(changes) == 0 {
 		return nil
 	}
@@ -51,8 +55,8 @@ func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, 
 		l.queue.AddAfter(group, again)
 		return fmt.Errorf("%w: %s", errFrozen, why)
 	}
-	done, err := l.writeAll(ctx, group, workload.Policy{}, changes)
-	if err == nil && done < len(changes) {
+	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, changes)
+	if err == nil && done+refused < len(changes) {
 		l.queue.AddAfter(group, calm)
 	}
 	return err
@@ -142,16 +146,23 @@ func hasBroken(s *world.Snapshot, namespace string) bool {
 	return false
 }
 
-// left lists the pods of an owner that have still to be given back, and why that cannot be said.
-func (l *Loop) left(group workload.Ref) (pods []*fleet.Pod, unknown string) {
+// left counts the pods of an owner that have still to be given back, and says why that cannot be said.
+func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 	s := l.stakesIn(group)
 	if s.kept || s.unknown != "" {
-		return nil, s.unknown
+		return 0, s.unknown
 	}
-	for _, c := range inplace.GiveBack(l.members.ResizedPods(group), s.original, l.opts.Server) {
-		pods = append(pods, c.Pod)
+	return l.owed(group, s)
+}
+
+// owed counts the pods of an owner that have not what their template asks for, and could be given it, and says why that cannot be said.
+func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
+	server, err := l.opts.Server()
+	if err != nil {
+		return 0, err.Error()
 	}
-	return pods, ""
+	pods := l.members.ResizedPods(group)
+	return len(inplace.GiveBack(pods, s.original, server, l.refusals(group, pods))), ""
 }
 
 // groups lists the objects in a namespace, or in all of them, that own pods directly that Flyball has changed in place.
@@ -175,7 +186,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	count, why := 0, ""
 	for _, group := range l.groups(p.ID.Namespace) {
 		pods, unknown := l.left(group)
-		if count += len(pods); len(pods) > 0 {
+		if count += pods; pods > 0 {
 			l.queue.Add(group)
 			l.mu.Lock()
 			why = l.failures[group]
@@ -200,7 +211,10 @@ func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.stakesIn(group)
-		if s.from != nil && s.giver.GroupKind == gk && len(inplace.GiveBack(l.members.ResizedPods(group), s.original, l.opts.Server)) > 0 {
+		if s.from == nil || s.giver.GroupKind != gk {
+			continue
+		}
+		if pods, unknown := l.owed(group, s); pods > 0 || unknown != "" {
 			found[s.from] = true
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -55,8 +54,8 @@ type Keeper interface {
 type Options struct {
 	// Clock tells the time by which policies are decided. Default: the machine's.
 	Clock clock.PassiveClock
-	// Server is what the API server can do.
-	Server inplace.Options
+	// Server asks what the API server can do.
+	Server func() (inplace.Options, error)
 	// Requeue has a target told of anew under its policies. Fault counts a target that could not be worked on because of a fault in Flyball.
 	Requeue func(refs ...workload.Ref)
 	Fault   func()
@@ -93,20 +92,21 @@ type Loop struct {
 	notes   map[workload.Ref]Note
 	// failures are why pods could not be given back, by what owns them.
 	failures map[workload.Ref]string
+	// refused are the changes that were refused for good, by the UIDs of the pods: those of a target, and those of what owns pods that are given
+	// back.
+	refused map[workload.Ref]map[string]refusal
 }
 
 // Note is what has become of the pods of a target that are to be changed in place.
 type Note struct {
 	Policy workload.Policy
 	fleet.Resizing
-	// Failure says what went wrong, and Frozen which freeze the changes wait for; empty: nothing. Refused says that the API server takes a
-	// change for invalid.
+	// Failure says what went wrong, and Frozen which freeze the changes wait for; empty: nothing.
 	Failure, Frozen string
-	Refused         bool
 }
 
 // Stuck says whether some pod cannot be changed in place.
-func (n *Note) Stuck() bool { return n.Infeasible > 0 || n.Refused }
+func (n *Note) Stuck() bool { return n.Infeasible > 0 }
 
 // Waits says what the changes wait for; empty: for nothing.
 func (n *Note) Waits() string {
@@ -137,6 +137,7 @@ func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, o
 		opts: opts, world: w, members: m, writer: writer, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
+		refused: map[workload.Ref]map[string]refusal{},
 	}
 	w.Observe(l)
 	return l
@@ -271,8 +272,16 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return l.giveBack(ctx, ref)
 	}
 	own := v.Kind.Adapter.Observe(v.Object).Allocations
-	plan := inplace.For(f, wantOf(adapter.InPlace(v.Plan.Amounts, own)), l.opts.Server)
-	n := Note{Policy: claimant(v.Plan), Resizing: plan.Resizing}
+	want := wantOf(adapter.InPlace(v.Plan.Amounts, own))
+	n := Note{Policy: claimant(v.Plan)}
+	server, err := l.opts.Server()
+	if err != nil {
+		n.Failure = err.Error()
+		l.setNote(ref, n)
+		return err
+	}
+	plan := inplace.For(f, want, server, l.refusals(ref, f.Pods))
+	n.Resizing = plan.Resizing
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
 		return nil
@@ -288,11 +297,15 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.setNote(ref, n)
 		return err
 	}
-	done, err := l.writeAll(ctx, ref, n.Policy, plan.Changes)
+	done, refused, err := l.writeAll(ctx, ref, n.Policy, plan.Changes)
+	if refused > 0 {
+		n.Resizing = inplace.For(f, want, server, l.refusals(ref, f.Pods)).Resizing
+		l.queue.AddAfter(ref, calm) // who has waited for those
+	}
 	n.Waiting -= done
 	n.InProgress += done // until its node says otherwise
 	if err != nil {
-		n.Failure, n.Refused = err.Error(), apierrors.IsInvalid(err)
+		n.Failure = err.Error()
 	}
 	l.setNote(ref, n)
 	return err

@@ -20,22 +20,27 @@ const subresource = "resize"
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// failuresAtMost is after how many refused writes the rest of a plan is left to the next try.
+// failuresAtMost is after how many failed writes the rest of a plan is left to the next try.
 const failuresAtMost = 3
 
-// writeAll writes as many changes as the budget permits, and says how many are through. The error is that of the first write that was refused.
-func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []inplace.Change) (done int, err error) {
+// writeAll writes as many changes as the budget permits, and says how many are through and how many were refused for good, which is taken down.
+// The error is that of the first write that failed otherwise.
+func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []inplace.Change) (done, refused int, err error) {
 	var failures []error
 	for _, c := range changes {
 		if wait := l.budget.Take(l.watch.Now()); wait > 0 {
 			l.queue.AddAfter(ref, wait)
 			break
 		}
-		switch err := l.write(ctx, id, c); {
+		err := l.write(ctx, id, c)
+		switch why := whyNever(err); {
 		case err == nil:
 			done++
 		case errors.Is(err, errBehind): // the watch brings what it is now
 			l.queue.AddAfter(ref, calm)
+		case why != "":
+			refused++
+			l.refuse(ref, c, why)
 		default:
 			failures = append(failures, err)
 		}
@@ -44,9 +49,9 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 		}
 	}
 	if len(failures) > 0 {
-		return done, failures[0]
+		return done, refused, failures[0]
 	}
-	return done, nil
+	return done, refused, nil
 }
 
 var (

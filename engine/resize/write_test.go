@@ -31,10 +31,8 @@ func TestNotesSayWhatIsWaitedFor(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for _, n := range []Note{{Refused: true}, {Resizing: fleet.Resizing{Infeasible: 1}}} {
-		if !n.Stuck() {
-			t.Errorf("%+v is not stuck", n)
-		}
+	if n := (Note{Resizing: fleet.Resizing{Infeasible: 1}}); !n.Stuck() {
+		t.Error("a pod that cannot be changed is not stuck")
 	}
 	if n := (Note{Resizing: fleet.Resizing{Deferred: 1}}); n.Stuck() {
 		t.Error("a deferred pod is stuck")

@@ -34,8 +34,9 @@ type view struct {
 	// judges says that changes are judged by the policy; unenforced then why they may pass, if that is known.
 	judges, known bool
 	unenforced    string
-	// unmeasured says why nobody knows what the pods of targets use; empty: that is known, or does not matter.
-	unmeasured string
+	// unmeasured says why it is not known what the pods of targets use, with the reason that stands for that; empty: that is known, or does not
+	// matter.
+	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the target that match nothing.
 	unmatched []target.Unmatched
 	tally     tally
@@ -49,7 +50,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 		v.unmatched = unmatched(snapshot, p, &v.tally, v.objectsKnown())
 	}
 	if p.Tuner() != nil && s.tuned != nil {
-		v.unmeasured = s.tuned.Unmeasured()
+		v.unmeasuredReason, v.unmeasured = s.tuned.Unmeasured(p.Policy.Policy)
 	}
 	if p.Deleting {
 		// No edge that the spec speaks of comes any more.
@@ -141,7 +142,7 @@ func (v *view) ready() (ok bool, reason, message string) {
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
 	case v.unmeasured != "":
-		return false, "NoMetrics", v.unmeasured
+		return false, v.unmeasuredReason, v.unmeasured
 	case v.state.Name == "Suspended":
 		return true, "Suspended", join(v.state.Message, v.progress())
 	case pending > 0 || v.listing != "":

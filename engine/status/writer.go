@@ -43,8 +43,8 @@ type Pods interface {
 // Tuned knows what has been found for the targets of policies that tune them.
 type Tuned interface {
 	Summary(workload.Policy) policy.TunedSummary
-	// Unmeasured says why nobody knows what pods use; empty: all is well.
-	Unmeasured() string
+	// Unmeasured says what is wrong with what a policy learns from: the reason of a condition and a message; empty: nothing is.
+	Unmeasured(p *policy.Policy) (reason, message string)
 }
 
 // Enforcement knows whether what policies deny is denied.

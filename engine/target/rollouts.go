@@ -87,3 +87,8 @@ func (l *Loop) Waiting(ref workload.Ref) string {
 	}
 	return ""
 }
+
+// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
+func (l *Loop) Rollouts(id workload.Policy) (running, waiting, late int) {
+	return l.rollouts.Counts(id)
+}

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -50,7 +49,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 		if kind == nil {
 			continue
 		}
-		_, err := k.remove(ctx, kind, ref, p.Object.GetUID())
+		_, err := k.remove(ctx, kind, ref, p)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // an admission policy may answer with either
 			k.leave(p, ref, err)
@@ -85,17 +84,21 @@ func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *wo
 	if p == nil || p.Deleting || p.IsBroken() || p.Template().Is(ref) {
 		return false, nil
 	}
-	return k.remove(ctx, kind, ref, p.Object.GetUID())
+	return k.remove(ctx, kind, ref, p)
 }
 
-// remove deletes an object if the owner of that UID still controls it.
-func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref, owner types.UID) (deleted bool, err error) {
+// remove deletes an object, or leaves it to nobody, if the policy still controls it.
+func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil || live == nil {
 		return false, err
 	}
-	if by := metav1.GetControllerOf(live); by == nil || by.UID != owner {
+	if by := metav1.GetControllerOf(live); by == nil || by.UID != p.Object.GetUID() {
 		return false, nil
+	}
+	if p.LeavesMade() {
+		err := k.Client.Disown(ctx, kind.Resource, live, p.Object.GetUID())
+		return err == nil, err
 	}
 	if err := k.Client.Delete(ctx, kind.Resource, ref.Namespace, ref.Name, live.GetUID()); err != nil {
 		return false, err

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -63,8 +64,9 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	if changed, err = k.removeUnwanted(ctx, snapshot, kind, obj); changed || err != nil {
 		return changed, false, err
 	}
+	k.makeGovernors(ctx, snapshot, ref)
 	wanted := k.WantedBy(ref)
-	if len(wanted) == 0 {
+	if len(wanted) == 0 || obj == nil && isGoverned(snapshot, wanted[0].Template()) {
 		return false, false, nil
 	}
 	done := k.agreed(ref)
@@ -77,6 +79,23 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 		k.fail(ref, err.Error())
 	}
 	return changed, obj == nil, err
+}
+
+// makeGovernors makes what is to govern an object and is missing: whatever governed it may have gone.
+func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
+	for _, governor := range k.toGovern(ref) {
+		if s.Object(governor) != nil || ref == governor {
+			continue
+		}
+		if _, _, err := k.Keep(ctx, governor); err != nil {
+			k.Log.V(1).Info("will be made later", "object", governor.String(), "reason", err.Error())
+		}
+	}
+}
+
+// isGoverned says whether something governs already what a template's object is to govern, or that is not there to be governed.
+func isGoverned(s *world.Snapshot, t *policy.Template) bool {
+	return t.Governs != (workload.Ref{}) && (len(s.Governors(t.Governs)) > 0 || s.Object(t.Governs) == nil)
 }
 
 // apply reads an object that has changed, or is missing, and applies its template unless it is there already.

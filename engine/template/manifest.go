@@ -145,12 +145,25 @@ func keepLive(template, live any, tokens []string, element string) {
 	}
 }
 
-// calls says whether a list element bears a name, whatever its key is called.
+// calls says whether a list element bears a name, whatever its keys are called. A name of several fields has its parts between slashes.
 func calls(element any, name string) bool {
+	if name == "" {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if !has(element, part) && !has(element, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// has says whether a text is among the values of an object, or of those in it.
+func has(element any, text string) bool {
 	m, _ := element.(map[string]any)
 	for _, v := range m {
-		if v == name {
-			return name != ""
+		if v == text || has(v, text) {
+			return true
 		}
 	}
 	return false

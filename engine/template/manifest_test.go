@@ -54,6 +54,11 @@ func TestManifestLeavesClaimedFieldsAsTheyAre(t *testing.T) {
 			[]claimed{{pointer: "/spec/behavior"}}, `{"behavior":{"off":true}}`},
 		{"an element of a list, wherever it has moved", `{"sets":[{"name":"a","count":1},{"name":"b","count":1}]}`, `{"sets":[{"name":"b","count":0},{"name":"a","count":7}]}`,
 			[]claimed{{pointer: "/spec/sets/0/count", element: "b"}}, `{"sets":[{"name":"a","count":1},{"name":"b","count":0}]}`},
+		{"an element whose name is inside it", `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":70}}]}`, `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`,
+			[]claimed{{pointer: "/spec/metrics/0/resource/target", element: "cpu"}}, `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`},
+		{"an element of two names", `{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":70}}]}`,
+			`{"metrics":[{"of":{"name":"cpu","container":"b","target":77}},{"of":{"name":"cpu","container":"a","target":70}}]}`,
+			[]claimed{{pointer: "/spec/metrics/0/of/target", element: "b/cpu"}}, `{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":77}}]}`},
 		{"an element that is gone", `{"sets":[{"name":"a","count":1}]}`, `{"sets":[]}`, []claimed{{pointer: "/spec/sets/0/count", element: "a"}}, `{"sets":[{"name":"a","count":1}]}`},
 	}
 	for _, tc := range tests {

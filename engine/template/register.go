@@ -16,6 +16,8 @@ type register struct {
 	mu sync.Mutex
 	of map[workload.Ref][]*world.Policy
 	by map[workload.Policy]workload.Ref
+	// below holds, by object, those wanted that are to govern it.
+	below map[workload.Ref][]workload.Ref
 	// done holds, by object, what is known of the last time that it was found to be as its template says.
 	done map[workload.Ref]agreed
 	// failed says why an object could not be made or kept.
@@ -34,7 +36,7 @@ type agreed struct {
 
 func newRegister() *register {
 	return &register{
-		of: map[workload.Ref][]*world.Policy{}, by: map[workload.Policy]workload.Ref{},
+		of: map[workload.Ref][]*world.Policy{}, by: map[workload.Policy]workload.Ref{}, below: map[workload.Ref][]workload.Ref{},
 		done: map[workload.Ref]agreed{}, failed: map[workload.Ref]string{},
 	}
 }
@@ -63,6 +65,7 @@ func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 		delete(r.done, old)
 		delete(r.failed, old)
 	}
+	r.index()
 	return touched
 }
 
@@ -71,6 +74,26 @@ func (r *register) WantedBy(ref workload.Ref) []*world.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[ref]
+}
+
+// toGovern lists the objects wanted that are to govern another one.
+func (r *register) toGovern(ref workload.Ref) (refs []workload.Ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.below[ref])
+}
+
+// index takes down which objects wanted are to govern others.
+func (r *register) index() {
+	clear(r.below)
+	for ref, wanted := range r.of {
+		if len(wanted) == 0 {
+			continue
+		}
+		if governed := wanted[0].Template().Governs; governed != (workload.Ref{}) {
+			r.below[governed] = append(r.below[governed], ref)
+		}
+	}
 }
 
 func (r *register) ofKind(gk schema.GroupKind) []workload.Ref {

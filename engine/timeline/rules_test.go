@@ -141,6 +141,14 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
+			reason: "every day of one month, each for a whole day",
+			spec:   timeline.WindowSpec{Name: "june", Cron: "0 0 * 6 *", Duration: 24 * hour}, zone: "UTC",
+			moments: []moment{
+				{"2026-06-15T12:00:00Z", true, "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", "june"},
+				{"2026-07-01T00:00:00Z", false, "2026-07-01T00:00:00Z", "2027-06-01T00:00:00Z", ""},
+			},
+		},
+		{
 			reason: "days that touch at midnight are one window",
 			spec:   timeline.WindowSpec{Name: "we", Days: []string{"Sun", "Sat", "Mon"}, From: "00:00", To: "24:00"}, zone: "Asia/Kolkata",
 			moments: []moment{

@@ -27,22 +27,22 @@ const announceEvery = 10 * time.Minute
 
 // announcePhase sends an event on a change of phase.
 func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
-	if x.phase == st.Phase || x.phase == "" || l.opts.Recorder == nil {
+	if x.phase == st.Phase || x.phase == "" || l.opts.Events == nil {
 		return
 	}
 	kind := corev1.EventTypeNormal
 	if st.Phase == "Emergency" {
 		kind = corev1.EventTypeWarning
 	}
-	l.opts.Recorder.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase,
+	l.opts.Events.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase,
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
 // announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
 	news := x.announced.next(valuesOf(st), now)
-	if len(news) > 0 && l.opts.Recorder != nil {
-		l.opts.Recorder.Eventf(p.Object, nil, corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", ref, strings.Join(news, ", "))
+	if len(news) > 0 && l.opts.Events != nil {
+		l.opts.Events.Eventf(p.Object, nil, corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", ref, strings.Join(news, ", "))
 	}
 }
 

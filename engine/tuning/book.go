@@ -21,11 +21,11 @@ type Note struct {
 // book remembers what is told of targets and policies.
 type book struct {
 	mu sync.Mutex
-	// trouble says why nothing is measured; empty: all is well.
-	trouble string
-	notes   map[workload.Ref]Note
-	sums    map[workload.Policy]*policy.TunedSummary
-	told    map[workload.Policy]string
+	// trouble says why nothing is measured, lost why what is recorded cannot be read; empty: all is well.
+	trouble, lost string
+	notes         map[workload.Ref]Note
+	sums          map[workload.Policy]*policy.TunedSummary
+	told          map[workload.Policy]string
 	// targets counts those that each policy tunes.
 	targets map[workload.Policy]int
 }
@@ -60,14 +60,14 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	}
 }
 
-// setTrouble remembers why nothing is measured, and gives the policies to be told of it if that is news.
-func (b *book) setTrouble(why string) (news []workload.Policy) {
+// setTrouble remembers what is wrong with what is measured and with what is recorded, and gives the policies to be told of it if that is news.
+func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.trouble == why {
+	if b.trouble == why && b.lost == lost {
 		return nil
 	}
-	b.trouble = why
+	b.trouble, b.lost = why, lost
 	for id := range b.sums {
 		news = append(news, id)
 	}
@@ -143,9 +143,24 @@ func (l *Loop) Targets(id workload.Policy) int {
 // Summary is what has been found for all targets of a policy.
 func (l *Loop) Summary(id workload.Policy) policy.TunedSummary { return l.book.summary(id) }
 
-// Unmeasured says why nothing is measured; empty: all is well.
-func (l *Loop) Unmeasured() string {
+// Unmeasured says what is wrong with what a policy learns from: a reason of a condition and a message; empty: nothing is.
+func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
-	return l.book.trouble
+	switch recorded := p.Tuner().Source().Recorded; {
+	case recorded && l.book.lost != "" && l.book.trouble != "":
+		return noMetrics, l.book.lost + ", but: " + l.book.trouble
+	case recorded && l.book.lost != "":
+		return noPrometheus, l.book.lost
+	case l.book.trouble != "":
+		return noMetrics, l.book.trouble
+	}
+	return "", ""
 }
+
+const (
+	// noMetrics: the metrics API cannot be read, or pods are not known.
+	noMetrics = "NoMetrics"
+	// noPrometheus: the server that keeps a history cannot be read.
+	noPrometheus = "NoPrometheus"
+)

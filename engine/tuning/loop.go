@@ -52,6 +52,8 @@ type Audience struct {
 	Dirty   func(workload.Policy)
 	// Waiting says what keeps what is tuned from a target; empty: nothing does.
 	Waiting func(workload.Ref) string
+	// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
+	Rollouts func(workload.Policy) (running, waiting, late int)
 	// Fault counts a target that could not be worked on because of a fault in Flyball.
 	Fault func()
 }
@@ -64,9 +66,11 @@ type Options struct {
 	Resolution time.Duration
 	// NoNewPods is true where this manager changes no pods as they are created.
 	NoNewPods bool
-	// Recorder takes events.
-	Recorder events.EventRecorder
-	Log      logr.Logger
+	// Recorder has what pods used before; nil: there is none.
+	Recorder Recorder
+	// Events takes events.
+	Events events.EventRecorder
+	Log    logr.Logger
 }
 
 // Loop measures and decides.
@@ -87,6 +91,8 @@ type Loop struct {
 	book     *book
 	// news is poked when a policy has come, changed or gone.
 	news chan struct{}
+	// recallers are the places of those who read histories.
+	recallers chan struct{}
 	// swept is true once what an earlier manager left behind has been looked for.
 	swept bool
 }
@@ -96,6 +102,7 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audi
 	l := &Loop{
 		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
+		recallers: make(chan struct{}, recallers),
 	}
 	w.Observe(l)
 	return l
@@ -148,23 +155,17 @@ func (l *Loop) round(ctx context.Context) {
 		l.leave(ctx, snapshot, tuned)
 		return
 	}
-	measured, err := l.meter.Read(ctx)
-	if ctx.Err() != nil {
+	m, ok := l.measure(ctx, tuned, trouble)
+	if !ok {
 		return
 	}
-	if err != nil {
-		trouble = err.Error()
-	} else if trouble == "" {
-		trouble = l.members.Trouble()
-	}
-	l.tell(l.book.setTrouble(trouble))
 	for ref, p := range tuned {
-		l.tend(ctx, snapshot, ref, p, measured)
+		l.tend(ctx, snapshot, ref, p, m.of(p))
 	}
 	l.leave(ctx, snapshot, tuned)
 	l.keepDue(ctx)
 	l.tell(l.book.end())
-	l.metrics.publish(l.book, l.subjects)
+	l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 }
 
 func (l *Loop) tell(ids []workload.Policy) {
@@ -252,13 +253,19 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	if !ok {
 		return
 	}
+	l.metrics.started(p.ID, seen.Started)
+	if l.recall(ctx, p, x, f, seen) {
+		l.reportRecall(ctx, ref, p, x)
+		l.book.phase(p.ID, x)
+		return
+	}
 	if measured != nil {
 		x.mind.Observe(x.samples(seen.Now, l.pods.Now(), f, measured)...)
 	}
 	x.found = x.mind.Decide(seen)
 	l.advise(s, ref, p, x)
 	l.report(ctx, ref, p, x)
-	l.note(ref, p.ID, cmp.Or(x.found.Trouble, l.noNewPods(x)))
+	l.note(ref, p.ID, cmp.Or(x.troubles(), l.noNewPods(x)))
 	l.book.phase(p.ID, x)
 }
 
@@ -295,6 +302,7 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
 			continue
 		}
+		l.subjects[ref].recalled.drop()
 		delete(l.subjects, ref)
 		l.world.Advise(ref, nil)
 		l.audience.Requeue(ref)
@@ -357,7 +365,7 @@ func (l *Loop) keep(ctx context.Context, all []*subject) {
 		wg.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, x.mind.Keep()); err != nil {
+			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at}); err != nil {
 				l.opts.Log.V(1).Info("what was learnt will be kept later", "target", x.ref.String(), "reason", err.Error())
 				return
 			}

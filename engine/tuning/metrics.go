@@ -1,6 +1,8 @@
 package tuning
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -10,7 +12,10 @@ import (
 
 // Metrics are those of what is tuned.
 type Metrics struct {
-	request, bound, phase, loss, saved *prometheus.GaugeVec
+	request, bound, phase, loss, saved, rollouts *prometheus.GaugeVec
+	ready                                        *prometheus.HistogramVec
+	// timed are the policies of which starts were counted.
+	timed map[workload.Policy]bool
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -26,9 +31,14 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
 		loss:  gauge("flyball_tuned_forecast_loss", "How far the forecast of a target's demand misses: the mean pinball loss of logarithms.", target...),
+		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), and that take too long (late).",
+			"policy_kind", "policy", "state"),
+		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),
+		timed: map[workload.Policy]bool{},
 		saved: gauge("flyball_tuned_saved", "What targets of a policy request less by what is proposed, in cores or bytes.", "policy_kind", "policy", "resource"),
 	}
-	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved} {
+	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.ready} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -36,13 +46,32 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// publish makes all series anew: those of targets and policies that have gone go with them.
-func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject) {
-	for _, v := range []*prometheus.GaugeVec{m.request, m.bound, m.phase, m.loss, m.saved} {
+// started counts how long pods of a policy's targets took until they were ready.
+func (m *Metrics) started(id workload.Policy, took []time.Duration) {
+	for _, d := range took {
+		m.timed[id] = true
+		m.ready.WithLabelValues(id.Kind, id.Label()).Observe(d.Seconds())
+	}
+}
+
+// publish makes all series anew: those of targets and policies that have gone go with them. rollouts counts the targets of a policy that roll
+// out, that wait, and that are late.
+func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts func(workload.Policy) (running, waiting, late int)) {
+	for _, v := range []*prometheus.GaugeVec{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts} {
 		v.Reset()
 	}
 	b.mu.Lock()
+	for id := range m.timed {
+		if b.sums[id] == nil {
+			delete(m.timed, id)
+			m.ready.DeleteLabelValues(id.Kind, id.Label())
+		}
+	}
 	for id, s := range b.sums {
+		running, waiting, late := rollouts(id)
+		for state, n := range map[string]int{"running": running, "waiting": waiting, "late": late} {
+			m.rollouts.WithLabelValues(id.Kind, id.Label(), state).Set(float64(n))
+		}
 		for name, n := range s.Phases {
 			m.phase.WithLabelValues(id.Kind, id.Label(), name).Set(float64(n))
 		}

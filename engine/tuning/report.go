@@ -96,7 +96,7 @@ func text(v any) string {
 func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) {
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	if own.Result.Patch != nil {
-		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref))
+		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), pods.Frozen)
 	}
 	for i := range st.Containers {
 		c := &st.Containers[i]

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,35 +56,48 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	}}}, nil
 }
 
+// Kept is what is kept of a target: what a mind has learnt, and when the history that somebody else has of it was taken over; zero: it was
+// not.
+type Kept struct {
+	Data     []byte
+	Recalled time.Time
+}
+
 // Kept gives what was kept of a target for a policy; nothing if that is not there, or is of another object of that name.
-func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) ([]byte, error) {
+func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) (Kept, error) {
 	c := &v1alpha1.UsageCheckpoint{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: NameOf(ref)}, c)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return Kept{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what was learnt of %s: %w", ref, err)
+		return Kept{}, fmt.Errorf("read what was learnt of %s: %w", ref, err)
 	}
 	if c.Spec.TargetUID != uid || c.Spec.Policy != id.String() {
-		return nil, nil
+		return Kept{}, nil
 	}
 	data, err := base64.StdEncoding.DecodeString(c.Spec.Data)
 	if err != nil {
-		return nil, nil //nolint:nilerr // somebody has edited it: it begins anew
+		return Kept{}, nil //nolint:nilerr // somebody has edited it: it begins anew
 	}
-	return data, nil
+	kept := Kept{Data: data}
+	if c.Spec.RecalledTime != nil {
+		kept.Recalled = c.Spec.RecalledTime.Time
+	}
+	return kept, nil
 }
 
 // Keep writes down what was learnt of a target.
-func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, data []byte) error {
+func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, kept Kept) error {
 	meta, err := s.meta(ref, uid)
 	if err != nil {
 		return err
 	}
-	return s.apply(ctx, &v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: v1alpha1.UsageCheckpointSpec{
-		Target: tunedTarget(ref), Policy: id.String(), TargetUID: uid, Data: base64.StdEncoding.EncodeToString(data),
-	}}, "UsageCheckpoint", false)
+	spec := v1alpha1.UsageCheckpointSpec{Target: tunedTarget(ref), Policy: id.String(), TargetUID: uid, Data: base64.StdEncoding.EncodeToString(kept.Data)}
+	if !kept.Recalled.IsZero() {
+		spec.RecalledTime = &metav1.Time{Time: kept.Recalled.Truncate(time.Second)}
+	}
+	return s.apply(ctx, &v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: spec}, "UsageCheckpoint", false)
 }
 
 // Tell writes what was found for a target. The object is made first where that may not be there.

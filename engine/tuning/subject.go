@@ -39,6 +39,8 @@ type subject struct {
 	pods fleet.Resizing
 	// kept is when the last checkpoint was written.
 	kept time.Time
+	// recalled is the history that somebody else has of it.
+	recalled recalled
 	reported
 	announced announced
 }
@@ -65,19 +67,23 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 		}
 		return x, nil
 	}
-	data, err := l.store.Kept(ctx, ref, obj.UID, p.ID)
+	if x != nil {
+		x.recalled.drop()
+	}
+	kept, err := l.store.Kept(ctx, ref, obj.UID, p.ID)
 	if err != nil {
 		return nil, err
 	}
-	mind, err := p.Tuner().NewMind(data)
+	mind, err := p.Tuner().NewMind(kept.Data)
 	if err != nil {
+		kept.Recalled = time.Time{}
 		l.opts.Log.Error(err, "what was learnt cannot be read: it begins anew", "target", ref.String())
 		if mind, err = p.Tuner().NewMind(nil); err != nil {
 			return nil, err
 		}
 	}
 	x = &subject{ref: ref, uid: obj.UID, policy: p.ID, form: form, mind: mind, stamps: map[string]string{}, kept: l.opts.Clock.Now(),
-		killed: l.pods.Now().Add(-lookBack).Unix(), born: l.pods.Now().Unix(), starts: map[string]bool{}}
+		killed: l.pods.Now().Add(-lookBack).Unix(), born: l.pods.Now().Unix(), starts: map[string]bool{}, recalled: recalled{at: kept.Recalled}}
 	l.subjects[ref] = x
 	return x, nil
 }

@@ -42,6 +42,7 @@ func everything(t *testing.T) []string {
 		"--set-json", "adapters=" + string(text),
 		"--set-json", `rbac.ownKinds=[{"group":"example.com","resource":"widgets","scale":true},{"resource":"things"}]`,
 		"--set", "networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
+		"--set", "prometheus.address=https://prometheus.monitoring:9090,prometheus.tokenSecret.name=prometheus,prometheus.queries.cpu=up",
 		"--set", "priorityClassName=high,podLabels.team=platform,podAnnotations.note=x,nodeSelector.disk=ssd",
 	}
 }
@@ -63,6 +64,7 @@ func TestChartLints(t *testing.T) {
 func TestChartRefusesUnknownValues(t *testing.T) {
 	for _, set := range []string{
 		"replica=3", "replicas=0", "webhook.port=70000", "uninstall.timeout=5", "adapters.widgets.enabled=true", "image.digest=latest",
+		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up",
 	} {
 		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", set); err == nil {
 			t.Errorf("--set %s is taken:\n%.200s", set, out)

@@ -31,6 +31,11 @@ func TestNetworkPolicy(t *testing.T) {
 	if got := out(policy("--set", "networkPolicy.apiServerPorts={8443}")); !slices.Equal(got, []int{8443, 53, 53}) {
 		t.Errorf("with another port it lets out to %v", got)
 	}
+	for address, port := range map[string]int{"http://prometheus.monitoring:9090/x": 9090, "http://prometheus": 80, "https://prometheus.example.com": 443} {
+		if got := out(policy("--set", "prometheus.address="+address)); !slices.Equal(got, []int{443, 6443, port, 53, 53}) {
+			t.Errorf("with a Prometheus at %s it lets out to %v", address, got)
+		}
+	}
 	webhook := func(p networkingv1.NetworkPolicy) networkingv1.NetworkPolicyIngressRule {
 		for _, rule := range p.Spec.Ingress {
 			if len(rule.Ports) == 1 && rule.Ports[0].Port.String() == "webhook" {

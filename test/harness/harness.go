@@ -259,6 +259,8 @@ type Options struct {
 	Adapters []string
 	// UsageResolution is the pause between two measurements of what pods use; zero: that of the manager.
 	UsageResolution time.Duration
+	// Prometheus says which server has a history of what pods use; zero: there is none.
+	Prometheus app.PrometheusOptions
 	// Health is where /healthz and /readyz are served; empty: nowhere.
 	Health string
 	// Log takes the manager's lines; nil: none are kept.
@@ -282,7 +284,7 @@ func (e *Env) Start(opts Options) *Manager {
 		err := app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
-			UsageResolution: opts.UsageResolution,
+			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus,
 		})
 		if err != nil && !m.stopped.Load() {
 			_, _ = fmt.Fprintln(os.Stderr, "A manager under test ended before it was told to:", err)

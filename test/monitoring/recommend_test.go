@@ -21,6 +21,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 // A day and a half of a workload, a point a minute.
@@ -110,7 +111,7 @@ func (s *scene) recommends(t *testing.T) {
 	var notes []string
 	last := recordedFrom.Add((recordedMinutes - 1) * time.Minute)
 	reader := history.Prometheus{
-		Address: p.url, Namespace: "shop", Pods: history.PodsOf("Deployment", "web"), From: recordedFrom, To: last, Step: time.Minute,
+		Address: p.url, Namespace: "shop", Pods: recorded.PodsOf("Deployment", "web"), From: recordedFrom, To: last, Step: time.Minute,
 		Progress: func(string) {}, Note: func(text string) { notes = append(notes, text) },
 	}
 	samples, err := reader.Read(t.Context())

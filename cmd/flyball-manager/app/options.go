@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 // Options say how the manager runs. AddFlags gives them their defaults.
@@ -34,6 +37,8 @@ type Options struct {
 	Burst int
 	// UsageResolution is the pause between two measurements of what pods use, while a policy learns from that.
 	UsageResolution time.Duration
+	// Prometheus says which server has a history of what pods use.
+	Prometheus PrometheusOptions
 	// ShutdownTimeout is how long a write in flight may take once the manager is told to stop.
 	ShutdownTimeout time.Duration
 	// Webhook says how admission requests are served.
@@ -106,6 +111,31 @@ type EvaluateOptions struct {
 	Audiences []string
 }
 
+// PrometheusOptions say which server has a history of what pods use. Only who installs Flyball says that: the manager sends no request to
+// an address that an object names.
+type PrometheusOptions struct {
+	// Address is the URL of the server; empty: there is none. TokenFile has a bearer token; empty: none is sent.
+	Address, TokenFile string
+	// Queries are NAME=PROMQL, in place of the default ones.
+	Queries []string
+}
+
+// server gives the server; nil: there is none.
+func (o PrometheusOptions) server() (tuning.Recorder, error) {
+	queries, err := recorded.ParseQueries(o.Queries)
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus-query: %w", err)
+	}
+	if o.Address == "" {
+		return nil, nil
+	}
+	server, err := recorded.New(recorded.Options{Address: o.Address, TokenFile: o.TokenFile, Queries: queries})
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	return server, nil
+}
+
 // AddFlags registers the options as flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "Address to serve Prometheus metrics on; 0 serves none.")
@@ -117,6 +147,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
 	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
 	fs.DurationVar(&o.UsageResolution, "usage-resolution", defaultResolution, "Pause between two measurements of what pods use (metrics.k8s.io), while a policy learns from that.")
+	fs.StringVar(&o.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that has a history of what pods use, for policies that ask for it. Empty: there is none.")
+	fs.StringVar(&o.Prometheus.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus, read anew for each request.")
+	fs.StringArrayVar(&o.Prometheus.Queries, "prometheus-query", nil, "NAME=PROMQL: a query for --prometheus to put in place of the default one.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "How long a write in flight may take once the manager is told to stop.")
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true, "Serve admission requests: Flyball's own objects are checked where their schema cannot.")
 	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
@@ -146,6 +179,9 @@ func (o *Options) validate() error {
 	}
 	if o.UsageResolution < 0 {
 		errs = append(errs, fmt.Errorf("--usage-resolution must be above 0, is %s", o.UsageResolution))
+	}
+	if _, err := o.Prometheus.server(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))

@@ -31,13 +31,17 @@ func newTuning(belonging *members.Members, resized *resize.Loop, config *rest.Co
 	if err != nil {
 		return nil, err
 	}
+	server, err := opts.Prometheus.server()
+	if err != nil {
+		return nil, err
+	}
 	uncached, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of what was learnt: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
-	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: recorder, Log: log})
+	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

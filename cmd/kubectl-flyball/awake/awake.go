@@ -33,15 +33,13 @@ type Place struct {
 	Kind            string
 	Namespace, Name string
 
+	// ref is the object where the place is one; the zero one where it is a namespace or a policy.
 	ref    workload.Ref
 	policy workload.Policy
 }
 
 // String names it as KIND/NAME.
 func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
-
-// Ref is the object where the place is one; the zero one where it is a namespace or a policy.
-func (p Place) Ref() workload.Ref { return p.ref }
 
 // Find reads KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
 func Find(w *source.World, text, namespace string) (Place, error) {
@@ -69,6 +67,14 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		}
 	}
 	return Place{}, w.Missing(target.Ref)
+}
+
+// ReachesAll says whether what somebody names as KIND/NAME is of a kind of schedules that reach all namespaces.
+func ReachesAll(text string) bool {
+	kind, _, _ := strings.Cut(text, "/")
+	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool {
+		return k.ClusterScoped && (strings.EqualFold(k.Name, kind) || strings.EqualFold(k.Resource, kind))
+	})
 }
 
 // Names are the namespace and the schedules that can be kept awake beside objects, as Find reads them.
@@ -169,6 +175,30 @@ func Of(ctx context.Context, w *source.World, places []Place, until time.Time, r
 	}
 	e.Plan = plan.Compare(before, after)
 	return e, nil
+}
+
+// woken are the objects that the edit wakes at once.
+func (e *Effect) woken() (refs []string) {
+	for i := range e.Plan.Changes {
+		c := &e.Plan.Changes[i]
+		if c.Diff == "+" && !c.At.After(e.Plan.From) && !slices.Contains(refs, c.Target) {
+			refs = append(refs, c.Target)
+		}
+	}
+	return refs
+}
+
+// toAwait are the objects among some places, and those that the other places wake at once.
+func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
+	woken := e.woken()
+	for _, raw := range w.Objects {
+		ref := source.RefOf(raw)
+		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+		if kind >= 0 && (slices.Contains(woken, ref.String()) || slices.ContainsFunc(places, func(p Place) bool { return p.ref == ref })) {
+			all = append(all, Place{Resource: w.Kinds[kind].Resource, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ref: ref})
+		}
+	}
+	return all
 }
 
 // Unwritten says what the manager has still to write to an object for it to wake; empty: nothing.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/workload"
 )
 
 // resource gives what reads and writes a place.
@@ -39,7 +38,8 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 // lookAgain is how often Await looks whether objects are ready.
 const lookAgain = time.Second
 
-// Await waits until the objects among the places are awake and ready, and tells what it waits for.
+// Await waits until the objects among the places, and those that the places wake at once, are awake and ready. It tells what it
+// waits for.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing func(string)) (ready []string, err error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -47,11 +47,8 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for _, p := range places {
-		if p.Ref() == (workload.Ref{}) {
-			continue
-		}
-		adapter := memory.Kind(p.Ref().GroupKind).Adapter
+	for _, p := range e.toAwait(w, places) {
+		adapter := memory.Kind(p.ref.GroupKind).Adapter
 		isReady := func() (bool, string) {
 			obj, err := resource(client, p).Get(ctx, p.Name, metav1.GetOptions{})
 			if err != nil {
@@ -61,7 +58,7 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 			if err != nil {
 				return false, err.Error()
 			}
-			if why := e.Unwritten(p.Ref(), raw); why != "" {
+			if why := e.Unwritten(p.ref, raw); why != "" {
 				return false, why
 			}
 			return adapter.Ready(raw)

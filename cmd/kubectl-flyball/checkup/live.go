@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // expiresSoon is how long before a certificate of the webhook ends that is a problem: it is renewed long before.
@@ -63,7 +64,7 @@ func (c *Checkup) configurations(ctx context.Context, clients kubernetes.Interfa
 			findings = append(findings, certificates(&list.Items[i].Webhooks[k], now)...)
 		}
 	}
-	c.Add("webhook certificates", fmt.Sprintf("%d webhooks, trusted for longer than a day", n), findings)
+	c.Add("webhook certificates", workload.Count(n, "webhook")+", trusted for longer than a day", findings)
 }
 
 func certificates(hook *admissionregistrationv1.ValidatingWebhook, now time.Time) (findings []string) {

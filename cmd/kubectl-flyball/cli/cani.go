@@ -152,6 +152,9 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 			}
 		}
 		target, err := court.TargetOf(raw, namespace, verdict.KindOf(worlds[at0]))
+		if err == nil {
+			err = worlds[at0].Served(target.GroupKind)
+		}
 		if err != nil {
 			return nil, err
 		}

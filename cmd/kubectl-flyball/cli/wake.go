@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,7 @@ Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
 	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
-	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named are ready, as their adapters say")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named, and those that a namespace or a schedule wakes at once, are ready, as their adapters say")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
 	return cmd
 }
@@ -82,7 +83,11 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths)
+	q := source.Query{Namespace: namespace}
+	if slices.ContainsFunc(args, awake.ReachesAll) {
+		q.Namespace = ""
+	}
+	w, err := v.load(ctx, q, v.paths)
 	if err != nil {
 		return err
 	}

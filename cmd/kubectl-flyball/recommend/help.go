@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
+	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 const examples = `  kubectl flyball recommend deployment/web --usage web.csv
@@ -13,10 +14,8 @@ const examples = `  kubectl flyball recommend deployment/web --usage web.csv
 // long is the help of the verb. It has the default queries, so that a reader can change them.
 func long() string {
 	var queries strings.Builder
-	for _, name := range history.Fields {
-		if q, ok := history.DefaultQueries[name]; ok {
-			queries.WriteString("\n  " + name + "\n    " + q + "\n")
-		}
+	for _, name := range history.Queried() {
+		queries.WriteString("\n  " + name + "\n    " + recorded.DefaultQueries[name] + "\n")
 	}
 	return `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
 changed, and nothing has to be installed. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; what it
@@ -39,7 +38,7 @@ with # are comments. Files of JSON lines have one object a line, with the same n
 
 A sample a minute is best: with less, the next minutes are not learnt, and margins are wider.
 
-A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, a day at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
+A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, at most a week at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
 by the label container; replicas gives one series. $namespace, $pods and $step are filled in. cpu is in cores, memory and memory_limit
 in bytes.
 ` + queries.String() + `

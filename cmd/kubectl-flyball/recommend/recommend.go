@@ -26,6 +26,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 // ErrTooLittle says that nothing can be recommended yet. What is known is printed.
@@ -265,7 +266,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	}
 	pods := v.pods
 	if pods == "" {
-		pods = history.PodsOf(s.ref.Kind, s.ref.Name)
+		pods = recorded.PodsOf(s.ref.Kind, s.ref.Name)
 	}
 	noted := map[string]bool{}
 	p := history.Prometheus{

@@ -52,8 +52,21 @@ type World struct {
 	Absent []schema.GroupKind
 }
 
-// Memory compiles the world. Each call makes a world of its own, which a simulation may change.
-func (w *World) Memory() (*world.Memory, error) { return world.NewMemory(w.Lists) }
+// Memory compiles the world. Each call makes a world of its own, which a simulation may change. It notes the policies that cannot be
+// read: a cluster may have some, from before it was asked to refuse them.
+func (w *World) Memory() (*world.Memory, error) {
+	memory, err := world.NewMemory(w.Lists)
+	if err != nil {
+		return nil, err
+	}
+	memory.Policies(func(p *world.Policy) bool {
+		if p.IsBroken() {
+			w.Note("%s cannot be read, so it does nothing new and refuses nothing: %v", p.ID, p.Invalid.ToAggregate())
+		}
+		return true
+	})
+	return memory, nil
+}
 
 // Note adds a note, once.
 func (w *World) Note(format string, args ...any) {
@@ -133,7 +146,7 @@ func (w *World) FindKind(name string) (Kind, error) {
 func (w *World) unknownKind(name string) error {
 	for _, gk := range w.Absent {
 		if strings.EqualFold(gk.Kind, name) || strings.EqualFold(gk.String(), name) {
-			return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
+			return w.Served(gk)
 		}
 	}
 	var candidates, listed []string
@@ -148,6 +161,14 @@ func (w *World) unknownKind(name string) error {
 		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
 	}
 	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
+}
+
+// Served is an error where a kind has an adapter and the API server does not serve it: nothing is known of its objects.
+func (w *World) Served(gk schema.GroupKind) error {
+	if slices.Contains(w.Absent, gk) {
+		return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
+	}
+	return nil
 }
 
 // Target is an object that somebody names as KIND/NAME.

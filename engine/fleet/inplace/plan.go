@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,23 @@ type Options struct {
 	Unserved bool
 }
 
+// Refusals are changes that the API server has refused for good, by the UID of the pod.
+type Refusals map[string]Refusal
+
+// Refusal is a change that the API server has refused for good: the containers as they were to be, and what it said.
+type Refusal struct {
+	Containers []fleet.Container
+	Why        string
+}
+
+// of says why a change was refused before; empty: it was not.
+func (r Refusals) of(c Change) string {
+	if before, found := r[c.Pod.UID]; found && slices.Equal(before.Containers, c.Containers) {
+		return before.Why
+	}
+	return ""
+}
+
 // Change is one pod to be written: the containers that change, as they are to be.
 type Change struct {
 	Pod        *fleet.Pod
@@ -38,7 +56,7 @@ type Plan struct {
 }
 
 // For plans for the pods of a target. Pods that somebody else has changed in place are left alone.
-func For(f *fleet.Fleet, want Want, o Options) Plan {
+func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	var p Plan
 	pods := slices.Clone(f.Pods)
 	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return compare(a, b) })
@@ -46,7 +64,7 @@ func For(f *fleet.Fleet, want Want, o Options) Plan {
 	for _, pod := range pods {
 		p.Pods++
 		change := changeOf(pod, want)
-		why := change.impossible(o)
+		why := cmp.Or(change.impossible(o), refused.of(change))
 		switch {
 		case len(change.Containers) == 0:
 			p.count(pod)
@@ -68,14 +86,14 @@ func For(f *fleet.Fleet, want Want, o Options) Plan {
 	return p
 }
 
-// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. It gives none of those
-// that have it. A pod that was created with other requests, and never changed in place, stays as it is where the API server cannot change it
-// in place, or where that would restart it.
-func GiveBack(pods []*fleet.Pod, original Want, o Options) []Change {
+// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. It gives none of those that have
+// it, and none for which the API server would refuse it, or that were created with other requests and would be restarted by it: they keep what they
+// have until they are replaced.
+func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) []Change {
 	var changes []Change
 	for _, pod := range pods {
 		c := changeOf(pod, original)
-		if len(c.Containers) == 0 || pod.Resize.By == "" && (c.Restarts || c.impossible(o) != "") {
+		if len(c.Containers) == 0 || c.impossible(o) != "" || refused.of(c) != "" || pod.Resize.By == "" && c.Restarts {
 			continue
 		}
 		changes = append(changes, c)
@@ -156,6 +174,9 @@ func (c *Change) impossible(o Options) string {
 	if o.Unserved {
 		return "the API server does not serve pods/resize"
 	}
+	if c.Pod.Resize.Unsupported {
+		return "its node does not support changes in place"
+	}
 	before, after := true, true
 	for _, has := range c.Pod.Containers {
 		next := has
@@ -183,7 +204,9 @@ func isGuaranteed(r fleet.Resources) bool {
 	return r.CPULimit > 0 && r.MemoryLimit > 0 && r.CPU == r.CPULimit && r.Memory == r.MemoryLimit
 }
 
-// othersUnready says whether a pod other than one is not ready.
+// othersUnready says whether a pod other than one is not ready, or may be restarted soon for a change that its node is about to carry out.
 func othersUnready(pods []*fleet.Pod, but *fleet.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool { return p != but && !p.Ready })
+	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool {
+		return p != but && (!p.Ready || p.Resize.State == fleet.ResizeInProgress || p.Resize.State == fleet.ResizeFailing)
+	})
 }

@@ -18,7 +18,7 @@ var (
 )
 
 func pod(name string, r fleet.Resources, edit ...func(*fleet.Pod)) *fleet.Pod {
-	p := &fleet.Pod{Name: name, Ready: true, Containers: []fleet.Container{{Name: "main", Resources: r}}}
+	p := &fleet.Pod{Name: name, UID: "uid-" + name, Ready: true, Containers: []fleet.Container{{Name: "main", Resources: r}}}
 	for _, e := range edit {
 		e(p)
 	}
@@ -33,6 +33,8 @@ func by(manager string) func(*fleet.Pod) { return func(p *fleet.Pod) { p.Resize.
 
 func unready(p *fleet.Pod) { p.Ready = false }
 
+func unsupported(p *fleet.Pod) { p.Resize.Unsupported = true }
+
 func restarting(p *fleet.Pod) { p.Containers[0].RestartsForMemory = true }
 
 func limited(cpu int64) func(*fleet.Pod) {
@@ -46,6 +48,7 @@ func TestPlans(t *testing.T) {
 		pods    []*fleet.Pod
 		want    inplace.Want
 		options inplace.Options
+		refused inplace.Refusals
 		changed string
 		counts  fleet.Resizing
 	}{
@@ -75,17 +78,27 @@ func TestPlans(t *testing.T) {
 			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "an API server that changes no pod", pods: []*fleet.Pod{pod("a", owner), pod("b", done)}, options: inplace.Options{Unserved: true},
 			counts: fleet.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
+		{reason: "a node that supports no changes", pods: []*fleet.Pod{pod("a", owner, unsupported), pod("b", owner)},
+			changed: "b", counts: fleet.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: its node does not support changes in place"}},
+		{reason: "what was refused is not asked for again", pods: []*fleet.Pod{pod("a", owner), pod("b", owner)},
+			refused: inplace.Refusals{"uid-a": {Containers: pod("a", done).Containers, Why: "too large"}},
+			changed: "b", counts: fleet.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: too large"}},
+		{reason: "... but something else is", pods: []*fleet.Pod{pod("a", owner)},
+			refused: inplace.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
+			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "restarts come one after the other", pods: []*fleet.Pod{pod("a", owner, restarting), pod("b", owner, restarting)},
 			changed: "a", counts: fleet.Resizing{Pods: 2, Waiting: 2, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
 		{reason: "... and none while another pod is not ready", pods: []*fleet.Pod{pod("a", done, unready), pod("b", owner, restarting)},
 			counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... or has still to be restarted by its node", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", owner, restarting)},
+			counts: fleet.Resizing{Pods: 2, InProgress: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
 		{reason: "who is not ready may be restarted", pods: []*fleet.Pod{pod("a", done), pod("b", owner, restarting, unready)},
 			changed: "b", counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1}},
 	} {
 		if test.want == nil {
 			test.want = want
 		}
-		p := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options)
+		p := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
 		if got := names(p.Changes); got != test.changed || p.Resizing != test.counts {
 			t.Errorf("%s: %q are changed, %+v; want %q, %+v", test.reason, got, p.Resizing, test.changed, test.counts)
 		}
@@ -93,7 +106,7 @@ func TestPlans(t *testing.T) {
 		for _, c := range p.Changes {
 			c.Pod.Containers = c.Containers
 		}
-		again := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options)
+		again := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
 		for _, c := range p.Changes {
 			if strings.Contains(names(again.Changes), c.Pod.Name) {
 				t.Errorf("%s: pod %s is written twice", test.reason, c.Pod.Name)
@@ -112,11 +125,25 @@ func names(changes []inplace.Change) string {
 
 func TestGivingBack(t *testing.T) {
 	changed := pod("changed", done)
-	changes := inplace.GiveBack([]*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi})}, inplace.Want{"main": owner}, inplace.Options{})
-	if names(changes) != "changed grown" || changes[0].Containers[0].Resources != owner || changes[1].Containers[0].Resources != owner {
-		t.Errorf("%+v", changes)
+	original := inplace.Want{"main": owner}
+	pods := []*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}), pod("moved", done, unsupported),
+		pod("other", fleet.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
+	refused := inplace.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
+	for want, changes := range map[string][]inplace.Change{
+		"changed grown": inplace.GiveBack(pods, original, inplace.Options{}, nil),
+		"changed":       inplace.GiveBack(pods, original, inplace.Options{}, refused),
+		"":              inplace.GiveBack(pods, original, inplace.Options{Unserved: true}, nil),
+	} {
+		if names(changes) != want {
+			t.Errorf("%s are given back, want %s", names(changes), want)
+		}
+		for _, c := range changes {
+			if c.Containers[0].Resources != owner {
+				t.Errorf("%s gets back %+v", c.Pod.Name, c.Containers[0].Resources)
+			}
+		}
 	}
-	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}); len(changes) > 0 {
+	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}, nil); len(changes) > 0 {
 		t.Errorf("without a template: %+v", changes)
 	}
 }
@@ -137,7 +164,7 @@ func TestGivingBackWhatWasCreated(t *testing.T) {
 		{"it would restart, and was changed in place before", func(p *fleet.Pod) { restarting(p); p.Resize.By = "flyball" }, inplace.Options{}, "a"},
 	} {
 		p := pod("a", done, func(p *fleet.Pod) { p.Resize.Made = true }, test.edit)
-		if got := names(inplace.GiveBack([]*fleet.Pod{p}, original, test.options)); got != test.want {
+		if got := names(inplace.GiveBack([]*fleet.Pod{p}, original, test.options, nil)); got != test.want {
 			t.Errorf("%s: %q", test.reason, got)
 		}
 	}

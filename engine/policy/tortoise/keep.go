@@ -152,6 +152,9 @@ var _ policy.Tuner = (*tortoise)(nil)
 // Precedence implements policy.Tuner.
 func (t *tortoise) Precedence() int32 { return t.rules.priority }
 
+// Source implements policy.Tuner.
+func (t *tortoise) Source() policy.Source { return t.rules.source }
+
 // MaxDisruption implements policy.Tuner.
 func (t *tortoise) MaxDisruption() int { return t.rules.maxDisruption }
 

@@ -11,7 +11,10 @@ import (
 func Kinds() []policy.Kind {
 	return policy.Pair(KindName, "tortoises",
 		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Parts {
-			return parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
+			p := parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
+			tune := p.Rights
+			p.Rights = func() []policy.Right { return append(tune(), madeRights(t)...) }
+			return p
 		}),
 		policy.NewKind[v1alpha1.ClusterTortoise, v1alpha1.ClusterTortoiseList](CompileCluster, func(t *v1alpha1.ClusterTortoise) policy.Parts {
 			return parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
@@ -35,6 +38,20 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, st
 			{Verb: "patch", Governors: true, Field: "spec.mode", Asks: asks},
 		}
 	}}
+}
+
+// madeRights are those that a Tortoise takes to make, keep and remove an autoscaler.
+func madeRights(t *v1alpha1.Tortoise) []policy.Right {
+	if t.Spec.Autoscaler == nil || isOff(t.Spec.Mode) {
+		return nil
+	}
+	var all []policy.Right
+	for _, verb := range []string{"create", "patch", "delete"} {
+		if verb != "delete" || t.Spec.Autoscaler.OnDelete == v1alpha1.DeleteAutoscaler {
+			all = append(all, policy.Right{Verb: verb, Kind: autoscalerKind.GroupKind(), Field: "spec.autoscaler", Asks: []any{t.Spec.Target, t.Spec.Autoscaler, t.Spec.Replicas.Max}})
+		}
+	}
+	return all
 }
 
 // isOff says whether a mode changes nothing.

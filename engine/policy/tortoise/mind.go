@@ -17,6 +17,9 @@ import (
 // tuner learns of one target, and decides by a profile.
 type tuner interface {
 	Observe(samples ...usage.Sample)
+	// Learnt gives the instants of the first and of the newest sample. Forget forgets all samples, and nothing else.
+	Learnt() (first, newest time.Time)
+	Forget()
 	Decide(spec tune.Spec, o tune.Observed) tune.Recommendation
 	// Hours are the minima of the next 24 hours for a request.
 	Hours(spec tune.Spec, now time.Time, request int64) []int
@@ -53,13 +56,25 @@ type memory struct {
 	Reasons map[string]string
 }
 
-var _ policy.Mind = (*mind)(nil)
+var (
+	_ policy.Mind     = (*mind)(nil)
+	_ policy.Recaller = (*mind)(nil)
+)
 
 // Observe implements policy.Mind.
 func (m *mind) Observe(samples ...policy.Sample) {
 	for _, s := range samples {
 		m.tuner.Observe(usage.Sample(s))
 	}
+}
+
+// Learnt implements policy.Recaller.
+func (m *mind) Learnt() (first, newest time.Time) { return m.tuner.Learnt() }
+
+// Recall implements policy.Recaller.
+func (m *mind) Recall(samples []policy.Sample) {
+	m.tuner.Forget()
+	m.Observe(samples...)
 }
 
 // Decide implements policy.Mind.

@@ -1,6 +1,7 @@
 package tortoise
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/timeline"
@@ -41,6 +43,7 @@ type rules struct {
 	// maxDisruption is how many of a hundred targets may roll out at once.
 	maxDisruption int
 	containers    []containerRule
+	source        policy.Source
 	// min, max and preferredMax are nil where they were not given.
 	min, max, preferredMax *int
 }
@@ -91,9 +94,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 			[]v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe, v1alpha1.ProfileTortoise}))
 	}
 	out.profile = profile
-	if s := in.History.Source; s != "" && s != "Metrics" {
-		errs = append(errs, field.NotSupported(at.Child("history", "source"), s, []string{"Metrics"}))
-	}
+	errs = append(errs, out.compileHistory(in.History, at.Child("history"))...)
 	errs = append(errs, out.compileReplicas(in.Replicas, at.Child("replicas"))...)
 	errs = append(errs, out.compileVertical(in.Vertical, at.Child("vertical"))...)
 	out.maxDisruption = defaultDisruption
@@ -103,6 +104,35 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	}
 	errs = append(errs, out.compileContainers(in.Resources, at.Child("resources"))...)
 	return out, errs
+}
+
+// A history is asked for over this long at least, and at most; the latter is what is kept.
+const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
+
+func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
+	r.source.Window = mostWindow
+	var errs field.ErrorList
+	switch in.Source {
+	case "", v1alpha1.HistoryMetrics:
+		if in.Window != "" {
+			errs = append(errs, field.Forbidden(at.Child("window"), "the metrics API has no history: it is for the source Prometheus"))
+		}
+	case v1alpha1.HistoryPrometheus:
+		r.source.Recorded = true
+	default:
+		errs = append(errs, field.NotSupported(at.Child("source"), in.Source, []v1alpha1.HistorySource{v1alpha1.HistoryMetrics, v1alpha1.HistoryPrometheus}))
+	}
+	if in.Window != "" {
+		d, err := timeline.ParseDuration(string(in.Window))
+		if err == nil && (d < leastWindow || d > mostWindow) {
+			err = errors.New("must be from 1h to 28d")
+		}
+		if err != nil {
+			errs = append(errs, field.Invalid(at.Child("window"), in.Window, err.Error()))
+		}
+		r.source.Window = d
+	}
+	return errs
 }
 
 func (r *rules) compileReplicas(in v1alpha1.TunedReplicas, at *field.Path) field.ErrorList {
@@ -153,7 +183,7 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 	var errs field.ErrorList
 	switch in.Apply {
 	case "":
-		r.apply = v1alpha1.ApplyInPlace
+		r.apply = v1alpha1.ApplyRollOut
 	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate:
 		r.apply = in.Apply
 	default:

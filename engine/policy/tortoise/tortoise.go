@@ -34,22 +34,26 @@ type Context = policy.Context
 func Compile(t *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
 	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, t.Spec.TortoiseRules, ctx)
+	return compile(id, selector, errs, t.Spec.TortoiseRules, t, ctx)
 }
 
 // CompileCluster compiles a ClusterTortoise. With errors, the policy returned is policy.Broken.
 func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
 	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, t.Spec.TortoiseRules, ctx)
+	return compile(id, selector, errs, t.Spec.TortoiseRules, nil, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, ctx Context) (*policy.Policy, field.ErrorList) {
+// compile compiles rules; of is the object of a namespace that has them, nil for one of the cluster.
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	r, es := compileRules(rules, at)
 	errs = append(errs, es...)
 	errs = append(errs, validateKinds(selector, ctx, at.Child("target", "kinds"))...)
 	t := &tortoise{id: id, rules: r}
+	if of != nil {
+		errs = append(errs, t.made(of, ctx, at.Child("autoscaler"))...)
+	}
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
 		broken.Extras = t
@@ -85,6 +89,9 @@ func validateKinds(selector *target.Selector, ctx Context, at *field.Path) field
 type tortoise struct {
 	id    workload.Policy
 	rules rules
+	// template is the autoscaler to make; nil: none. deletesMade says that it does not stay.
+	template    *policy.Template
+	deletesMade bool
 }
 
 var _ policy.Reporter = (*tortoise)(nil)

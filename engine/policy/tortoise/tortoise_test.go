@@ -48,14 +48,14 @@ func compile(t *testing.T, spec string) *policy.Policy {
 // TestWhatIsRefused names the field.
 func TestWhatIsRefused(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{}`:                              "",
-		`{mode: Auto, profile: Lean}`:     "",
-		`{mode: Sure}`:                    "spec.mode: Unsupported value",
-		`{profile: Tortoise}`:             "",
-		`{profile: Hare}`:                 "spec.profile: Unsupported value",
-		`{history: {source: Prometheus}}`: "spec.history.source: Unsupported value",
-		`{vertical: {apply: Evict}}`:      "spec.vertical.apply: Unsupported value",
-		`{vertical: {cooldown: soon}}`:    "spec.vertical.cooldown",
+		`{}`:                          "",
+		`{mode: Auto, profile: Lean}`: "",
+		`{mode: Sure}`:                "spec.mode: Unsupported value",
+		`{profile: Tortoise}`:         "",
+		`{profile: Hare}`:             "spec.profile: Unsupported value",
+		`{history: {source: VerticalPodAutoscaler}}`:                                      "spec.history.source: Unsupported value",
+		`{vertical: {apply: Evict}}`:                                                      "spec.vertical.apply: Unsupported value",
+		`{vertical: {cooldown: soon}}`:                                                    "spec.vertical.cooldown",
 		`{vertical: {maxStepDown: 90%, maxStepUp: 1000%, cooldown: 2h}}`:                  "",
 		`{vertical: {maxStepDown: 91%}}`:                                                  "spec.vertical.maxStepDown: Invalid value",
 		`{vertical: {maxStepUp: 0%}}`:                                                     "spec.vertical.maxStepUp: Invalid value",

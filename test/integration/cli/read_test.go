@@ -87,6 +87,10 @@ var _ = Describe("Verbs that read", func() {
 		Expect(run("", "", "explain", "deployment/wbe", "-n", ns).ErrOut).To(ContainSubstring("there is no Deployment.apps/" + ns + "/wbe"))
 		Expect(run("", "", "status", "-n", "nowhere").ErrOut).To(ContainSubstring("there is no namespace nowhere"))
 		Expect(run("", "", "can-i", "rollout", "deployment/wbe", "-n", ns).Code).To(Equal(2))
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: robots.example.com}, spec: {target: {group: example.com, kind: Robot, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}]}}`)
+		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.Adapter{ObjectMeta: objectMeta("", "robots.example.com")}) })
+		got := run("", `{"apiVersion":"example.com/v1","kind":"Robot","metadata":{"name":"a"}}`, "can-i", "-f", "-", "-n", ns)
+		Expect(got).To(refused(2, "the kind Robot.example.com has an adapter, but the API server does not serve it"))
 		Expect(run("", "", "version").Out).To(ContainSubstring("API flyball.dev/v1alpha1"))
 	})
 

@@ -49,6 +49,28 @@ var _ = Describe("Verbs that write", func() {
 		}
 	})
 
+	It("wait for what a namespace and a schedule wake", func() {
+		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
+			got := run("alice:people", "", "wake", place, "-n", ns, "--for", "1h", "--wait", "--timeout", "2s")
+			Expect(got.Code).To(Equal(1), place)
+			Expect(got.ErrOut).To(ContainSubstring("deployment/web is kept awake but not ready after 2s"), "no controller makes its pods here")
+			Expect(run("alice:people", "", "sleep", place, "-n", ns).Code).To(Equal(0), place)
+			Eventually(asleep).Should(Equal("true"), place)
+		}
+	})
+
+	It("say what wakes in all namespaces, where a schedule reaches all", func() {
+		other := suite.Namespace(ctx, env)
+		apply(shop, other)
+		removeNights(other)
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaceSelector: {matchExpressions:
+  [{key: kubernetes.io/metadata.name, operator: In, values: [%[2]s]}]}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, ns, other)
+		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", "all-"+ns)}) })
+		got := run("viewer", "", "wake", "clusterschedule/all-"+ns, "-n", ns, "--for", "1h", "--dry-run")
+		Expect(got.Code).To(Equal(0), got.ErrOut)
+		Expect(got.Out).To(ContainSubstring("CronJob.batch/" + other + "/report"))
+	})
+
 	It("write nothing in a dry run, and name the right that is missing", func() {
 		Expect(run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--dry-run").Out).To(ContainSubstring("dry run"))
 		got := run("viewer", "", "wake", "cj/report", "-n", ns, "--for", "2h")

@@ -3,12 +3,14 @@ package tortoise
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,12 +95,45 @@ func tuned(g Gomega, namespace string) string {
 	return fmt.Sprintf("%s %s limit %s", st.Containers[0].CPU.Recommended.String(), memory.String(), limit.String())
 }
 
+// resizers says of each pod of web who has changed it in place, and in which form of it.
+func resizers(namespace string) func(Gomega) map[string]string {
+	return func(g Gomega) map[string]string {
+		all := map[string]string{}
+		for name, p := range podsOf(namespace)(g) {
+			for _, f := range p.ManagedFields {
+				if f.Subresource == "resize" {
+					all[name] = fmt.Sprintf("%s %d", f.Manager, p.Generation)
+				}
+			}
+		}
+		return all
+	}
+}
+
+// waits lists what the Tortoise says that its targets wait for.
+func waits(namespace string) func(Gomega) []string {
+	return func(g Gomega) (all []string) {
+		var t v1alpha1.Tortoise
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "tuned"}, &t)).To(Succeed())
+		for _, w := range t.Status.Waiting {
+			all = append(all, w.Message)
+		}
+		return all
+	}
+}
+
 var _ = Describe("A Tortoise that changes pods in place", func() {
-	// steady has a manager tune web by four days of history; a policy is there already.
-	begin := func(apply v1alpha1.VerticalApply) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
+	// begin has a manager tune web by four days of history; a policy is there already.
+	begin := func(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
 		GinkgoHelper()
 		ns = web()
-		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
+		kubelet(ns, held)
+		Eventually(func(g Gomega) {
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(own, 5))
+			for _, p := range podsOf(ns)(g) {
+				g.Expect(p.Status.ObservedGeneration == p.Generation || held(p)).To(BeTrue())
+			}
+		}).Should(Succeed())
 		remember(ns, learnt(ns))
 		clock = clocktesting.NewFakeClock(noon.Add(time.Minute))
 		t = newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(apply))
@@ -117,7 +152,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 	}
 
 	It("changes those that run, leaves the template alone, and gives back what the template asks for when it is deleted", func() {
-		ns, clock, t := begin(v1alpha1.ApplyInPlace)
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		first := uids(ns)(Default)
 		m := env.Start(optionsAt(clock))
@@ -146,19 +181,8 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		inPlaceOn(ns)
 
 		By("writing no pod twice")
-		versions := func(g Gomega) map[string]string {
-			all := map[string]string{}
-			for name, p := range podsOf(ns)(g) {
-				for _, f := range p.ManagedFields {
-					if f.Subresource == "resize" {
-						all[name] = f.Manager + f.Time.String()
-					}
-				}
-			}
-			return all
-		}
-		wrote := versions(Default)
-		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(wrote))
+		wrote := resizers(ns)(Default)
+		Consistently(resizers(ns)).WithTimeout(3 * time.Second).Should(Equal(wrote))
 
 		By("deleting it while no manager runs")
 		Expect(m.Stop()).To(Succeed())
@@ -172,7 +196,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 	})
 
 	It("tells what nodes say, and rolls nothing out for it", func() {
-		ns, clock, _ := begin(v1alpha1.ApplyInPlace)
+		ns, clock, _ := begin(v1alpha1.ApplyInPlace, nobody)
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		inPlaceOn(ns)
@@ -191,7 +215,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 	})
 
 	It("changes the template where a node cannot, and stays with that", func() {
-		ns, clock, _ := begin(v1alpha1.ApplyInPlaceOrRollOut)
+		ns, clock, _ := begin(v1alpha1.ApplyInPlaceOrRollOut, nobody)
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		inPlaceOn(ns)
@@ -220,7 +244,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 	})
 
 	It("gives pods back with mode Off, and where it selects them no more", func() {
-		ns, clock, t := begin(v1alpha1.ApplyInPlace)
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		inPlaceOn(ns)
@@ -239,8 +263,121 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Eventually(back).Should(Succeed())
 		edit(func(s *v1alpha1.TortoiseSpec) { s.Mode = v1alpha1.TortoiseAuto })
 		inPlaceOn(ns)
-		edit(func(s *v1alpha1.TortoiseSpec) { s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}} })
+		edit(func(s *v1alpha1.TortoiseSpec) {
+			s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
+		})
 		Eventually(back).Should(Succeed())
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("names pods whose nodes do not support it, and changes the template where that is asked for", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(corev1.Pod) bool { return true })
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()), HaveField("Waiting", BeZero()),
+			HaveField("Message", ContainSubstring("its node does not support changes in place"))))
+		Eventually(waits(ns)).Should(ContainElement(And(ContainSubstring("cannot be changed in place"), ContainSubstring("its node does not support"))))
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
+		Eventually(func() error {
+			if err := env.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+				return err
+			}
+			t.Spec.Vertical.Apply = v1alpha1.ApplyInPlaceOrRollOut
+			return env.Client.Update(ctx, t)
+		}).Should(Succeed())
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), len(podsOf(ns)(g)))) }).Should(Succeed())
+		Expect(requests(ns, "web")(Default)).NotTo(HaveKeyWithValue("memory", "1Gi"))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("names pods that the API server refuses to change, changes all others, and goes without them", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		small := shrink(ns)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) {
+			held, pods := 0, podsOf(ns)(g)
+			for _, p := range pods {
+				if p.Spec.NodeName == small {
+					held++
+				}
+			}
+			g.Expect(held).To(BeNumerically(">", 0))
+			g.Expect(asked(ns)(g)).To(And(HaveKeyWithValue(own, held), HaveKeyWithValue(tuned(g, ns), len(pods)-held)))
+			g.Expect(resized(ns)(g)).To(And(HaveField("Infeasible", BeEquivalentTo(held)), HaveField("Resized", BeEquivalentTo(len(pods)-held))))
+			g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring("the API server refuses the change")))
+		}).Should(Succeed())
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("knows what nodes have still to carry out, also after a restart", func() {
+		var released atomic.Bool
+		ns, clock, _ := begin(v1alpha1.ApplyInPlace, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inProgress := func(g Gomega) {
+			pods := len(podsOf(ns)(g))
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), pods))
+			got := resized(ns)(g)
+			got.Message = ""
+			g.Expect(got).To(Equal(v1alpha1.ResizedPods{Total: int32(pods), InProgress: int32(pods)}))
+			g.Expect(recommendation(ns, "web")(g).Containers[0].Memory.Applied).To(BeFalse())
+		}
+		Eventually(inProgress).Should(Succeed())
+		wrote := resizers(ns)(Default)
+		Expect(m.Stop()).To(Succeed())
+		m = env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
+		Eventually(inProgress).Should(Succeed())
+		for name, by := range resizers(ns)(Default) {
+			if _, old := wrote[name]; old {
+				Expect(by).To(Equal(wrote[name]))
+			}
+		}
+		released.Store(true)
+		inPlaceOn(ns)
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("waits for a freeze that denies Scale, changing and giving back, and for no other", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		freeze := func(name string, deny v1alpha1.Action) *v1alpha1.ChangeFreeze {
+			GinkgoHelper()
+			f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+			f.Spec.StartTime, f.Spec.EndTime, f.Spec.Deny = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(24*time.Hour)), []v1alpha1.Action{deny}
+			Expect(env.Client.Create(ctx, f)).To(Succeed())
+			DeferCleanup(func() { suite.Remove(ctx, env, f) })
+			return f
+		}
+		freeze("releases", v1alpha1.ActionRollOut)
+		sizes := freeze("sizes", v1alpha1.ActionScale)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("ChangeFreeze/" + ns + "/sizes")))
+		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
+		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
+		inPlaceOn(ns)
+
+		By("deleting it during the next one")
+		sizes = freeze("more-sizes", v1alpha1.ActionScale)
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(sizes), sizes)).To(Succeed())
+			g.Expect(sizes.Status.ObservedGeneration).To(Equal(sizes.Generation))
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
+			g.Expect(readyOf(ns)(g).Message).To(ContainSubstring("ChangeFreeze/" + ns + "/more-sizes"))
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
 		Expect(m.Stop()).To(Succeed())
 	})
 })

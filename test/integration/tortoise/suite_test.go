@@ -116,7 +116,7 @@ func web() (namespace string) {
 	return ns
 }
 
-// newTortoise makes one over all Deployments of a namespace. It changes templates.
+// newTortoise makes one over all Deployments of a namespace.
 func newTortoise(namespace string, mode v1alpha1.TortoiseMode, edit ...func(*v1alpha1.TortoiseSpec)) *v1alpha1.Tortoise {
 	GinkgoHelper()
 	t := tortoiseOf(namespace, mode)
@@ -131,7 +131,7 @@ func newTortoise(namespace string, mode v1alpha1.TortoiseMode, edit ...func(*v1a
 func tortoiseOf(namespace string, mode v1alpha1.TortoiseMode) *v1alpha1.Tortoise {
 	t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tuned"}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
-	t.Spec.Mode, t.Spec.Vertical.Apply = mode, v1alpha1.ApplyRollOut
+	t.Spec.Mode = mode
 	return t
 }
 

@@ -206,8 +206,23 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 		Entry("memory by replicas", func(s *v1alpha1.TortoiseSpec) {
 			s.Resources = []v1alpha1.TunedResources{{Container: "main", Memory: "Horizontal"}}
 		}, "spec.resources[0].memory"),
+		Entry("an autoscaler for targets that are not named", func(s *v1alpha1.TortoiseSpec) {
+			making("", v1alpha1.KeepAutoscaler)(s)
+			s.Target.Names = nil
+		}, "autoscaler needs a target of one kind and one name"),
+		Entry("an autoscaler without a maximum", func(s *v1alpha1.TortoiseSpec) {
+			making("", v1alpha1.KeepAutoscaler)(s)
+			s.Replicas.Max = nil
+		}, "autoscaler needs replicas.max"),
+		Entry("an autoscaler that is not to be made", func(s *v1alpha1.TortoiseSpec) {
+			making("", v1alpha1.KeepAutoscaler)(s)
+			s.Autoscaler.Create = false
+		}, "leave autoscaler out"),
+		Entry("a share of targets that is none", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "some" }, "spec.guard.maxDisruption"),
+		Entry("none of the targets", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "0%" }, "must be from 1% to 100%"),
 		Entry("a change that there is not", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "Evict" }, "spec.vertical.apply"),
-		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Prometheus" }, "spec.history.source"),
+		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "VerticalPodAutoscaler" }, "spec.history.source"),
+		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" }, "history.window is for the source Prometheus"),
 	)
 
 	It("is named in its status where only the cluster can tell", func() {

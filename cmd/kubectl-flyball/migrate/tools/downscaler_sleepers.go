@@ -22,6 +22,9 @@ func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
 			continue
 		}
 		if !known[o.GroupKind().String()] {
+			if o.Get("metadata.ownerReferences.#(controller==true)").Exists() {
+				continue // its controller has copied the annotation, as Deployments do to ReplicaSets
+			}
 			out.Leave(o, "its original is %s: no adapter of the library does to its kind what the tool did, so wake it by hand", text)
 			continue
 		}
@@ -29,7 +32,7 @@ func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
 		s := migrate.Sleeper{Object: o, Marks: []string{annotationPointer(downscalerPrefix + "original-replicas")}}
 		originals, ok := downscalerOriginals(o, text, replicas)
 		if !ok {
-			s.ByHand = []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand", text)}
+			s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away", text)}
 		}
 		s.Originals = originals
 		out.Sleepers = append(out.Sleepers, s)

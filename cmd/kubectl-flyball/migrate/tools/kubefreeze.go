@@ -211,7 +211,7 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 			case ok && text == "true" && !suspended:
 				s.ByHand = append(s.ByHand, "the tool has resumed what its owner had suspended: look whether it is to be suspended")
 			case ok && text != "true" && text != "false":
-				s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended", text))
+				s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
 			}
 			out.Sleepers = append(out.Sleepers, s)
 		}

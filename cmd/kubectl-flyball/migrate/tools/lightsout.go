@@ -152,7 +152,7 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 				if n, ok := count(text); ok {
 					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: number(n), Set: "0"}}
 				} else {
-					s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %q and no count: set the replicas by hand", text))
+					s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
 				}
 			}
 			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
@@ -160,7 +160,7 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 				s.Originals = append(s.Originals, migrate.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
 			case "", "user": // its owner had suspended it
 			default:
-				s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended", text))
+				s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
 			}
 			out.Sleepers = append(out.Sleepers, s)
 		}

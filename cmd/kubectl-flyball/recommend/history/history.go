@@ -16,23 +16,20 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 // Names of what a sample has, as columns of CSV, keys of JSON lines, and names of queries.
 const (
 	Time      = "time"
 	Container = "container"
-	// CPU is the mean usage of the ready pods in cores: 0.25 or 250m.
-	CPU = "cpu"
-	// Memory is the largest usage of a pod in bytes: 268435456 or 256Mi.
-	Memory = "memory"
-	// Replicas are the ready pods.
-	Replicas = "replicas"
-	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
-	Throttled = "throttled"
-	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at which they happened.
-	OOMKills    = "oom_kills"
-	MemoryLimit = "memory_limit"
+	CPU       = recorded.CPU
+	Memory    = recorded.Memory
+	Replicas  = recorded.Replicas
+	Throttled = recorded.Throttled
+	// OOMKills needs MemoryLimit beside it.
+	OOMKills    = recorded.OOMKills
+	MemoryLimit = recorded.MemoryLimit
 )
 
 // Fields are all names of a sample, in the order in which documents show them.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/common/model"
 
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
@@ -72,54 +71,5 @@ func TestAmounts(t *testing.T) {
 		if n, err := amount(text); err != nil || math.Abs(n-want) > 1e-9 {
 			t.Errorf("%q is %v, %v, want %v", text, n, err, want)
 		}
-	}
-}
-
-// TestAnswersAreJoined by instant and container; a value that is no number, and an instant without replicas, are left out.
-func TestAnswersAreJoined(t *testing.T) {
-	a := answers{}
-	series := func(name, container string, values ...float64) {
-		s := &model.SampleStream{Metric: model.Metric{Container: model.LabelValue(container)}}
-		for i, v := range values {
-			s.Values = append(s.Values, model.SamplePair{Timestamp: model.TimeFromUnix(noon.Unix() + int64(60*i)), Value: model.SampleValue(v)})
-		}
-		if err := a.take(name, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	series(CPU, "app", 0.1, math.NaN(), 0.3, 0.4)
-	series(Memory, "app", 100, 200, 300, 400)
-	series(Throttled, "app", 1.5, math.NaN())
-	series(OOMKills, "app", 0, 0.98)
-	series(MemoryLimit, "app", 500, 500)
-	series(Replicas, "", 2, 2, 3)
-	want := []usage.Sample{
-		{At: noon, Container: "app", CPU: 100, Memory: 100, Replicas: 2, Throttled: 1, MemoryLimit: 500},
-		{At: noon.Add(time.Minute), Container: "app", CPU: -1, Memory: 200, Replicas: 2, OOMKills: 1, MemoryLimit: 500},
-		{At: noon.Add(2 * time.Minute), Container: "app", CPU: 300, Memory: 300, Replicas: 3},
-	}
-	if diff := cmp.Diff(want, a.samples()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestQueries(t *testing.T) {
-	p := Prometheus{Namespace: "shop", Pods: PodsOf("StatefulSet", "db"), Step: 90 * time.Second, Address: "http://me:secret@prometheus:9090"}
-	for name, query := range DefaultQueries {
-		if err := CheckQuery(name); err != nil {
-			t.Error(err)
-		}
-		if got := p.fill(query); strings.Contains(got, "$") || !strings.Contains(got, `namespace="shop"`) || !strings.Contains(got, `pod=~"db-[0-9]+"`) {
-			t.Errorf("the query of %s is %s", name, got)
-		}
-	}
-	if got := PodsOf("Cluster", "my.db"); got != "my[.]db-.+" {
-		t.Errorf("the pods of my.db are %s", got)
-	}
-	if got := p.fill(stepPlaceholder); got != "1m30s" {
-		t.Errorf("the step is %s", got)
-	}
-	if got := p.host(); got != "prometheus:9090" {
-		t.Errorf("the address is shown as %s", got)
 	}
 }

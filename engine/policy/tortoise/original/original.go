@@ -63,6 +63,12 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 	}
 }
 
+// Learnt gives the instants of the first and of the newest sample; zero: there was none.
+func (t *Tuner) Learnt() (first, newest time.Time) { return t.first, t.newest }
+
+// Forget forgets all samples. Slots are of decisions, and stay.
+func (t *Tuner) Forget() { t.vpa, t.first, t.newest = vpa.Recommender{}, time.Time{}, time.Time{} }
+
 const (
 	// thousand is how many thousandths of a byte the formulas count for one.
 	thousand = 1000

@@ -159,6 +159,15 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 	}
 }
 
+// Learnt gives the instants of the first and of the newest sample; zero: there was none.
+func (t *Tuner) Learnt() (first, newest time.Time) { return t.Usage.First(), t.Usage.Newest() }
+
+// Forget forgets all samples. What follows from them is found anew.
+func (t *Tuner) Forget() {
+	t.Usage, t.model, t.fitted, t.followed, t.shares = &usage.Target{}, nil, 0, 0, nil
+	t.State.Nowcast, t.State.Chosen = forecast.Nowcast{}, time.Time{}
+}
+
 // peaks reads the series of the scaled container.
 type peaks struct{ *usage.Series }
 

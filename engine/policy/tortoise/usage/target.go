@@ -142,6 +142,14 @@ func HourOfWeek(at time.Time) int { return (int(at.Weekday())+6)%7*24 + at.Hour(
 // Span is how long there have been samples.
 func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
 
+// First is the instant of the first sample; zero where there is none.
+func (t *Target) First() time.Time {
+	if t.first == 0 {
+		return time.Time{}
+	}
+	return time.Unix(t.first, 0).UTC()
+}
+
 // Newest is the instant of the newest sample; zero where there is none.
 func (t *Target) Newest() time.Time {
 	if t.last == 0 {

@@ -1,0 +1,26 @@
+package source
+
+import (
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/world"
+)
+
+// A freeze that cannot be read refuses nothing, in the cluster and here: who asks is told of it, or would think that there is none.
+func TestPoliciesThatCannotBeReadAreNoted(t *testing.T) {
+	freeze := &v1alpha1.ChangeFreeze{}
+	freeze.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ChangeFreeze"))
+	freeze.Namespace, freeze.Name, freeze.Spec.TimeZone = "shop", "sale", "Europe/Atlantis"
+	w := &World{Lists: world.Lists{Policies: []policy.Object{freeze}}}
+	for range 2 {
+		if _, err := w.Memory(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "ChangeFreeze/shop/sale cannot be read, so it does nothing new and refuses nothing: ") || !strings.Contains(w.Notes[0], "Europe/Atlantis") {
+		t.Errorf("the notes are %q", w.Notes)
+	}
+}

@@ -1,0 +1,82 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Recorder is a server that keeps a history of what pods use.
+type Recorder interface {
+	// Read gives what the pods of some namespaces use at an instant.
+	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error)
+	// History gives what is recorded of the pods of one target, oldest first.
+	History(ctx context.Context, r recorded.Range) ([]policy.Sample, error)
+	// Host is its address, without credentials.
+	Host() string
+}
+
+// measured is what all pods use, by the two sources; nil: one was not asked, or has not answered.
+type measured struct {
+	metrics, recorded map[types.NamespacedName]usage.Pod
+}
+
+// of gives what a policy learns from. What a server that keeps a history does not say is taken from the metrics API.
+func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
+	if p.Tuner().Source().Recorded && m.recorded != nil {
+		return m.recorded
+	}
+	return m.metrics
+}
+
+// measure asks the sources that are in use, and takes down what is wrong with them. It is false where the context has ended.
+func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
+	namespaces, live := map[string]bool{}, false
+	for ref, p := range tuned {
+		if p.Tuner().Source().Recorded {
+			namespaces[ref.Namespace] = true
+		} else {
+			live = true
+		}
+	}
+	var noRecords, noMetrics error
+	if len(namespaces) > 0 {
+		m.recorded, noRecords = l.readRecorded(ctx, slices.Sorted(maps.Keys(namespaces)))
+	}
+	if live || m.recorded == nil {
+		m.metrics, noMetrics = l.meter.Read(ctx)
+	}
+	if ctx.Err() != nil {
+		return m, false
+	}
+	if noMetrics != nil {
+		watching = noMetrics.Error()
+	} else if watching == "" {
+		watching = l.members.Trouble()
+	}
+	lost := ""
+	if noRecords != nil {
+		lost = noRecords.Error() + "; the metrics API is read meanwhile"
+	}
+	l.tell(l.book.setTrouble(watching, lost))
+	return m, true
+}
+
+func (l *Loop) readRecorded(ctx context.Context, namespaces []string) (map[types.NamespacedName]usage.Pod, error) {
+	if l.opts.Recorder == nil {
+		return nil, errNoRecorder
+	}
+	return l.opts.Recorder.Read(ctx, namespaces, l.opts.Clock.Now())
+}
+
+var errNoRecorder = errors.New("spec.history.source is Prometheus, and the manager was started with none (--prometheus)")

@@ -1,0 +1,194 @@
+package recorded
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"flyball.dev/flyball/engine/policy"
+)
+
+// Range says which history is asked for.
+type Range struct {
+	// Namespace, and Pods, a regular expression of the names of the target's pods.
+	Namespace, Pods string
+	// From and To are the instants of the first and the last sample, Step is between two samples.
+	From, To time.Time
+	Step     time.Duration
+	// Progress is told after how many of how many parts it is; Note what the server warns of. Nil: nobody wants to know.
+	Progress func(part, parts int)
+	Note     func(string)
+}
+
+const (
+	// longestPart is how much is asked for at once, and mostPoints how many points a series: servers refuse more than 11,000. What is too
+	// much for the server is asked for in halves, down to shortestPart.
+	longestPart  = 7 * 24 * time.Hour
+	shortestPart = time.Hour
+	mostPoints   = 10_000
+)
+
+// Nothing says that a server knows nothing of what there has to be.
+type Nothing struct {
+	// What names the server and the query.
+	What Error
+	// Pods says that nothing at all is known of the pods.
+	Pods bool
+}
+
+// Error implements error.
+func (n *Nothing) Error() string { return n.What.Error() }
+
+// History asks for what was recorded of the pods of one target, oldest first. Its error is a *Nothing where the server has nothing.
+func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) {
+	if r.Progress == nil {
+		r.Progress = func(int, int) {}
+	}
+	var all []policy.Sample
+	points := map[string]int{}
+	part := min(longestPart, mostPoints*r.Step)
+	parts := max(int((r.To.Sub(r.From)+part-1)/part), 1)
+	for i := range parts {
+		r.Progress(i, parts)
+		from := r.From.Add(time.Duration(i) * part)
+		to := r.To
+		if i < parts-1 {
+			to = from.Add(part - r.Step)
+		}
+		found := answers{}
+		for _, name := range ofHistory {
+			n, err := s.ask(ctx, name, r, from, to, found)
+			if err != nil {
+				return nil, err
+			}
+			points[name] += n
+			if n == 0 && name == CPU {
+				break // there were no pods
+			}
+		}
+		all = append(all, found.samples()...)
+	}
+	r.Progress(parts, parts)
+	for _, name := range mustAnswer {
+		if points[name] == 0 {
+			return nil, &Nothing{Pods: name == CPU, What: Error{Host: s.Host(), Name: name, Query: fill(s.query(name), r),
+				Text: fmt.Sprintf("it has nothing for %s between %s and %s", name, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))}}
+		}
+	}
+	return all, nil
+}
+
+// ask puts one query for a part, and says how many points came.
+func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Time, found answers) (points int, err error) {
+	query := fill(s.query(name), r)
+	limit, cancel := s.once(ctx)
+	defer cancel()
+	value, warnings, infos, err := s.api.QueryRange(limit, query, promapi.Range{Start: from, End: to, Step: r.Step})
+	if span := to.Sub(from); err != nil && divisible(err) && ctx.Err() == nil && span > max(shortestPart, 2*r.Step) {
+		half := from.Add((span / 2).Truncate(r.Step))
+		before, err := s.ask(ctx, name, r, from, half, found)
+		if err != nil {
+			return 0, err
+		}
+		after, err := s.ask(ctx, name, r, half.Add(r.Step), to, found)
+		return before + after, err
+	}
+	if err != nil {
+		return 0, s.failed(name, query, err)
+	}
+	if r.Note != nil {
+		for _, text := range slices.Concat(warnings, promapi.Warnings(infos)) {
+			r.Note(fmt.Sprintf("Prometheus says of %s: %s", name, text))
+		}
+	}
+	matrix, err := matrixOf(value)
+	if err != nil {
+		return 0, s.failed(name, query, err)
+	}
+	for _, series := range matrix {
+		if err := found.take(name, series); err != nil {
+			return 0, s.failed(name, query, err)
+		}
+		points += len(series.Values)
+	}
+	return points, nil
+}
+
+// moment is one container at one instant.
+type moment struct {
+	at        model.Time
+	container string
+}
+
+// values are those of a moment, by the place of their query; NaN is not known.
+type values [6]float64
+
+// answers are the values that came. The container of replicas is empty: they are those of all.
+type answers map[moment]*values
+
+const containerLabel = "container"
+
+func (a answers) take(name string, series *model.SampleStream) error {
+	container := string(series.Metric[containerLabel])
+	if container == "" && name != Replicas {
+		return fmt.Errorf("a series has no label %q: %s", containerLabel, series.Metric)
+	}
+	if name == Replicas {
+		container = ""
+	}
+	place := slices.Index(ofHistory, name)
+	for _, v := range series.Values {
+		if math.IsNaN(float64(v.Value)) || math.IsInf(float64(v.Value), 0) {
+			continue
+		}
+		at := moment{v.Timestamp, container}
+		if a[at] == nil {
+			unknown := math.NaN()
+			a[at] = &values{unknown, unknown, unknown, unknown, unknown, unknown}
+		}
+		if !math.IsNaN(a[at][place]) {
+			return fmt.Errorf("there are two series of container %q: the query must give one a container", container)
+		}
+		a[at][place] = float64(v.Value)
+	}
+	return nil
+}
+
+// of gives a value, and another one where it is not known.
+func (v *values) of(name string, unknown float64) float64 {
+	if x := v[slices.Index(ofHistory, name)]; !math.IsNaN(x) {
+		return x
+	}
+	return unknown
+}
+
+// samples joins the answers. Where replicas are not known nothing can be said.
+func (a answers) samples() []policy.Sample {
+	var all []policy.Sample
+	for at, v := range a {
+		ready := a[moment{at.at, ""}]
+		if at.container == "" || ready == nil {
+			continue
+		}
+		s := policy.Sample{
+			At: at.at.Time().UTC(), Container: at.container, CPU: -1, Memory: v.of(Memory, -1), Replicas: int(math.Round(ready.of(Replicas, 0))),
+			Throttled: min(max(v.of(Throttled, 0), 0), 1),
+		}
+		if cores := v.of(CPU, -1); cores >= 0 {
+			s.CPU = cores * 1000
+		}
+		if limit := v.of(MemoryLimit, 0); limit > 0 {
+			s.MemoryLimit = limit
+			s.OOMKills = int(math.Round(v.of(OOMKills, 0)))
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(x, y policy.Sample) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Container, y.Container)) })
+	return all
+}

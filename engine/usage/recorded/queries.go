@@ -1,0 +1,121 @@
+package recorded
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Names of queries. Those of a history give one series a container, by the label container; Replicas gives one series. Those that begin
+// with Now give one value a container of a pod, by the labels namespace, pod and container.
+const (
+	// CPU is the mean usage of the ready pods in cores.
+	CPU = "cpu"
+	// Memory is the largest usage of a pod in bytes.
+	Memory = "memory"
+	// Replicas are the ready pods.
+	Replicas = "replicas"
+	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
+	Throttled = "throttled"
+	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at which they happened.
+	OOMKills    = "oom_kills"
+	MemoryLimit = "memory_limit"
+	// NowCPU and NowMemory are what a container uses now, in cores and bytes. NowTime is when that was measured, in seconds since 1970, one
+	// value a pod.
+	NowCPU    = "now_cpu"
+	NowMemory = "now_memory"
+	NowTime   = "now_time"
+)
+
+// ofHistory are the queries of a history, in the order in which they are put, and mustAnswer those without which there is nothing to
+// learn.
+var (
+	ofHistory  = []string{CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
+	mustAnswer = []string{CPU, Memory, Replicas}
+)
+
+// Placeholders of queries.
+const (
+	namespacePlaceholder  = "$namespace"
+	namespacesPlaceholder = "$namespaces"
+	podsPlaceholder       = "$pods"
+	stepPlaceholder       = "$step"
+)
+
+// DefaultQueries are for the metrics of cadvisor (the kubelet) and of kube-state-metrics. In those of a history $namespace and $pods are the
+// namespace and a regular expression of the names of the pods, and $step is the time between two samples. In the others $namespaces is a
+// regular expression.
+var DefaultQueries = map[string]string{
+	CPU:      `avg by (container) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))`,
+	Memory:   `max by (container) (container_memory_working_set_bytes{namespace="$namespace",pod=~"$pods",container!="",container!="POD"})`,
+	Replicas: `sum(kube_pod_status_ready{namespace="$namespace",pod=~"$pods",condition="true"})`,
+	Throttled: `sum by (container) (rate(container_cpu_cfs_throttled_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))` +
+		` / (sum by (container) (rate(container_cpu_cfs_throttled_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))` +
+		` + sum by (container) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m])))`,
+	OOMKills: `sum by (container) (clamp_min(kube_pod_container_status_restarts_total{namespace="$namespace",pod=~"$pods"}` +
+		` - kube_pod_container_status_restarts_total{namespace="$namespace",pod=~"$pods"} offset $step, 0)` +
+		` * on (namespace, pod, container) group_left () (kube_pod_container_status_last_terminated_reason{namespace="$namespace",pod=~"$pods",reason="OOMKilled"} == 1))`,
+	MemoryLimit: `max by (container) (kube_pod_container_resource_limits{namespace="$namespace",pod=~"$pods",resource="memory"})`,
+	NowCPU:      `sum by (namespace, pod, container) (rate(container_cpu_usage_seconds_total{namespace=~"$namespaces",container!="",container!="POD"}[5m]))`,
+	NowMemory:   `max by (namespace, pod, container) (container_memory_working_set_bytes{namespace=~"$namespaces",container!="",container!="POD"})`,
+	NowTime:     `max by (namespace, pod) (timestamp(container_memory_working_set_bytes{namespace=~"$namespaces",container!="",container!="POD"}))`,
+}
+
+// CheckQuery says whether there may be a query of a name.
+func CheckQuery(name string) error {
+	if _, ok := DefaultQueries[name]; ok {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(DefaultQueries))
+	return fmt.Errorf("there is no query %q%s: they are %s", name, spelling.Hint(name, names), strings.Join(names, ", "))
+}
+
+// ParseQueries reads queries that are put in place of the default ones, each as NAME=PROMQL.
+func ParseQueries(texts []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, text := range texts {
+		name, query, ok := strings.Cut(text, "=")
+		if !ok || strings.TrimSpace(query) == "" {
+			return nil, fmt.Errorf("%q is no NAME=PROMQL", text)
+		}
+		if err := CheckQuery(name); err != nil {
+			return nil, err
+		}
+		all[name] = query
+	}
+	return all, nil
+}
+
+// PodsOf gives a regular expression of the names that controllers give the pods of an object.
+func PodsOf(kind, name string) string {
+	name = strings.ReplaceAll(name, ".", "[.]")
+	switch kind {
+	case "Deployment", "Rollout":
+		return name + "-[a-z0-9]+-[a-z0-9]{5}"
+	case "StatefulSet":
+		return name + "-[0-9]+"
+	case "DaemonSet", "ReplicaSet":
+		return name + "-[a-z0-9]{5}"
+	}
+	return name + "-.+"
+}
+
+// Filled gives the default query of a history for the pods of one target.
+func Filled(name string, of Range) string { return fill(DefaultQueries[name], of) }
+
+func fill(query string, of Range) string {
+	return strings.NewReplacer(namespacePlaceholder, of.Namespace, podsPlaceholder, of.Pods, stepPlaceholder, model.Duration(of.Step).String()).Replace(query)
+}
+
+// query gives the query of a name.
+func (s *Server) query(name string) string {
+	if text, ok := s.opts.Queries[name]; ok {
+		return text
+	}
+	return DefaultQueries[name]
+}

@@ -1,0 +1,159 @@
+// Package recorded reads from a Prometheus server what pods used: before anybody looked (History), and now (Read). Every answer is limited
+// in size and in time. Its errors name the server without its credentials, and the query.
+package recorded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+// Options say which server is asked, and how.
+type Options struct {
+	// Address is the URL of the server, with user and password if it wants them.
+	Address string
+	// TokenFile has a bearer token, and is read anew for each request; empty: none.
+	TokenFile string
+	// Queries by name, in place of DefaultQueries.
+	Queries map[string]string
+	// Timeout is how long one answer may take. Default: 30 s.
+	Timeout time.Duration
+	// MaxBytes is how long an answer may be. Default: 64 MiB.
+	MaxBytes int64
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	defaultMaxBytes = 64 << 20
+)
+
+// Server is a Prometheus server.
+type Server struct {
+	opts Options
+	at   *url.URL
+	api  promapi.API
+}
+
+// New makes a Server. It asks nothing yet.
+func New(o Options) (*Server, error) {
+	at, err := url.Parse(o.Address)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, errors.New("the address of Prometheus is no URL such as http://prometheus.monitoring:9090") // what it is may have a password
+	}
+	for name := range o.Queries {
+		if err := CheckQuery(name); err != nil {
+			return nil, err
+		}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	s := &Server{opts: o, at: at}
+	client, err := api.NewClient(api.Config{Address: o.Address, RoundTripper: s})
+	if err != nil {
+		return nil, fmt.Errorf("read the address of Prometheus: %w", err)
+	}
+	s.api = promapi.NewAPI(client)
+	return s, nil
+}
+
+// Host is the address without user and password.
+func (s *Server) Host() string { return s.at.Host }
+
+// RoundTrip implements http.RoundTripper: it sends the token to this server alone, whatever it redirects to, and cuts answers that are too
+// long.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.opts.TokenFile != "" && r.URL.Host == s.at.Host {
+		token, err := os.ReadFile(s.opts.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the token: %w", err)
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	answer, err := api.DefaultRoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = &limited{ReadCloser: answer.Body, left: s.opts.MaxBytes}
+	return answer, nil
+}
+
+var errTooLong = errors.New("the answer is too long")
+
+// limited is an answer that ends with an error where it is too long.
+type limited struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
+
+// failed says what went wrong, with the words of the server where it said some. It is a text: what a connection that fails means for the
+// cluster does not hold for this server. The address is not in it but for the host.
+func (s *Server) failed(name, query string, err error) error {
+	var at *promapi.Error
+	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {
+		err = fmt.Errorf("%w (%s)", err, strings.TrimSpace(at.Detail))
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return &Error{Host: s.Host(), Name: name, Query: query, Text: err.Error()}
+}
+
+// Error is what Prometheus answered, or that it did not.
+type Error struct{ Host, Name, Query, Text string }
+
+// Error implements error.
+func (e *Error) Error() string {
+	return fmt.Sprintf("ask Prometheus at %s for %s with %s: %s", e.Host, e.Name, e.Query, e.Text)
+}
+
+// divisible says whether half of a range may be answered where the whole was not: the answer was too long, or took too long or too much
+// of the server.
+func divisible(err error) bool {
+	var at *promapi.Error
+	return errors.Is(err, errTooLong) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &at) && (at.Type == promapi.ErrExec || at.Type == promapi.ErrTimeout)
+}
+
+// once bounds one request in time.
+func (s *Server) once(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.opts.Timeout)
+}
+
+// matrixOf and vectorOf say what an answer has to be.
+func matrixOf(v model.Value) (model.Matrix, error) {
+	if m, ok := v.(model.Matrix); ok {
+		return m, nil
+	}
+	return nil, fmt.Errorf("the answer is a %s, and no series over time", v.Type())
+}
+
+func vectorOf(v model.Value) (model.Vector, error) {
+	if m, ok := v.(model.Vector); ok {
+		return m, nil
+	}
+	return nil, fmt.Errorf("the answer is a %s, and no values of an instant", v.Type())
+}
