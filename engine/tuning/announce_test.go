@@ -23,19 +23,17 @@ func TestWhatIsInPlace(t *testing.T) {
 		Autoscaler: &v1alpha1.RecommendedAutoscaler{Name: "web", Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3, Applied: true},
 			Max: v1alpha1.RecommendedNumber{Own: ptr.To(int32(20)), Recommended: 30}},
 	}
-	want := map[string]string{"app cpu": "500m", "app memory": "1Gi", "minimum": "3", "maximum": "20"}
-	if diff := cmp.Diff(want, valuesOf(st)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requestsOf(st)); diff != "" {
 		t.Error(diff)
 	}
-	st.Autoscaler.Name = "" // nothing governs it
-	if got := valuesOf(st); got["minimum"] != "" {
-		t.Errorf("of no autoscaler it has %v", got)
+	if diff := cmp.Diff(map[string]string{"minimum": "3", "maximum": "20"}, numbersInPlace(st.Autoscaler)); diff != "" {
+		t.Error(diff)
 	}
 }
 
 // TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
 func TestChangesAreToldTogether(t *testing.T) {
-	var a announced
+	var a told
 	for _, step := range []struct {
 		after  time.Duration
 		values map[string]string
