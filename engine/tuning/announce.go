@@ -39,7 +39,7 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 	if st.Phase == "Emergency" {
 		kind = corev1.EventTypeWarning
 	}
-	l.opts.Events.Eventf(p.Object, l.reference(ref), kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase,
+	l.opts.Events.Eventf(p.Object, l.reference(ref), kind, "PhaseChanged", "Enter"+st.Phase, "%s: from %s to %s: %s", ref, x.phase, st.Phase,
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
@@ -59,7 +59,7 @@ func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []stri
 	l.opts.Events.Eventf(p.Object, l.reference(changed), corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", changed, strings.Join(news, ", "))
 }
 
-// reference is what an event is related to. Without it the recorder of client-go takes events of one reason on one policy for
+// reference is what an event is related to. Without it the recorder of client-go takes events of one reason and action on one policy for
 // repetitions, whatever object they tell of, and keeps the first note only.
 func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	related := &corev1.ObjectReference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
