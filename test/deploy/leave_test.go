@@ -29,7 +29,7 @@ func (s *stage) uninstall() {
 	s.replicas(0)
 	var said lines
 	hook := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
 	defer cancel()
 	go func() {
 		pod, err := s.hookPod(ctx, "uninstall")
@@ -43,7 +43,7 @@ func (s *stage) uninstall() {
 		}
 		hook <- err
 	}()
-	_, err := here.tool(ctx, "helm", "uninstall", release, "--namespace", namespace, "--timeout", "1m")
+	_, err := here.tool(ctx, "helm", "uninstall", release, "--namespace", namespace, "--timeout", "2m")
 	if hookErr := <-hook; err != nil || hookErr != nil {
 		s.Fatalf("uninstall: %v\nthe hook: %v\n%s", err, hookErr, said.String())
 	}

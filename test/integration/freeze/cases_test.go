@@ -233,7 +233,8 @@ spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target:
 		begin()
 		for _, name := range []string{"one", "two"} {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
-			Expect(alice.Create(ctx, pod)).To(Succeed())
+			// A namespace gets the account of its pods a moment after it was made.
+			Eventually(func() error { return alice.Create(ctx, pod) }).Should(Succeed())
 			if name == "one" {
 				Expect(alice.Delete(ctx, pod)).To(Succeed())
 				continue
