@@ -109,7 +109,7 @@ var _ = Describe("A writer that keeps resetting what a policy enforces", func() 
 		Eventually(func(g Gomega) metav1.Condition { // what was too slow for the clock is made up for
 			clock.Step(5 * time.Second)
 			return conditionOf(ns, "nights", v1alpha1.ConditionContested)(g)
-		}).Should(And(beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("rival-operator"))))
+		}).WithPolling(200 * time.Millisecond).Should(And(beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("rival-operator"))))
 		before := corrections(seen)
 		for minute := range 4 {
 			step(time.Minute)

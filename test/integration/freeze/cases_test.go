@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 )
 
 const everything = "Create, Delete, RollOut, Scale"
@@ -181,7 +182,7 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(env.Client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}))
-		}).WithTimeout(time.Minute).Should(BeTrue())
+		}).WithTimeout(2 * harness.Patience).Should(BeTrue()) // its controller looks again after half of what pods have to end
 	})
 
 	It("lets the autoscaler's controller scale, and no person, nor edit its minimum", func() {
