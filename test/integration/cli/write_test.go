@@ -51,6 +51,8 @@ var _ = Describe("Verbs that write", func() {
 
 	It("wait for what a namespace and a schedule wake", func() {
 		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
+			Expect(run("alice:people", "", "wake", place, "-n", ns, "--for", "1h").Code).To(Equal(0), place)
+			Eventually(asleep).Should(Equal("false"), place) // so that nothing but the pods is waited for
 			got := run("alice:people", "", "wake", place, "-n", ns, "--for", "1h", "--wait", "--timeout", "2s")
 			Expect(got.Code).To(Equal(1), place)
 			Expect(got.ErrOut).To(ContainSubstring("deployment/web is kept awake but not ready after 2s"), "no controller makes its pods here")
