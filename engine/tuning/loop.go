@@ -144,6 +144,7 @@ func (l *Loop) round(ctx context.Context) {
 		if err := l.members.DropContainers(ctx); err != nil {
 			l.opts.Log.Error(err, "pods are watched anew")
 		}
+		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 		return
 	}
 	m, ok := l.measure(ctx, tuned)
@@ -221,7 +222,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	}
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
-		x.since = time.Time{} // asleep, or nobody looks: silence says nothing
+		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
 		l.book.phase(p.ID, x)
 		return
 	}

@@ -34,7 +34,7 @@ scrape_configs:
 - job_name: flyball
   static_configs:
   - targets: [%q]
-    labels: {namespace: flyball-system, pod: flyball-0, service: flyball-metrics, endpoint: metrics}
+    labels: {namespace: flyball-system, pod: flyball-0, container: manager, service: flyball-metrics, endpoint: metrics}
 `, filepath.Join(root, "deploy", "alerts", "flyball.yaml"), target)
 	p := launchPrometheus(t, cluster, config)
 	eventually(t, func() error {
