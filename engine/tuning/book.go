@@ -23,9 +23,11 @@ type book struct {
 	mu sync.Mutex
 	// trouble says why nothing is measured, lost why what is recorded cannot be read; empty: all is well.
 	trouble, lost string
-	notes         map[workload.Ref]Note
-	sums          map[workload.Policy]*policy.TunedSummary
-	told          map[workload.Policy]string
+	// readable says of each source that is asked whether it answers.
+	readable map[string]bool
+	notes    map[workload.Ref]Note
+	sums     map[workload.Policy]*policy.TunedSummary
+	told     map[workload.Policy]string
 	// targets counts those that each policy tunes.
 	targets map[workload.Policy]int
 }
@@ -47,7 +49,7 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	for _, p := range tuned {
 		b.targets[p.ID]++
 	}
-	b.sums = map[workload.Policy]*policy.TunedSummary{}
+	b.sums, b.readable = map[workload.Policy]*policy.TunedSummary{}, nil
 	for p := range s.Policies {
 		if p.Tuner() != nil {
 			b.sums[p.ID] = &policy.TunedSummary{Phases: map[string]int{}}
@@ -72,6 +74,13 @@ func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 		news = append(news, id)
 	}
 	return news
+}
+
+// setReadable remembers which sources answer.
+func (b *book) setReadable(sources map[string]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readable = sources
 }
 
 // note remembers what is wrong with a target, and says whether that is news.

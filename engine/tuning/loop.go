@@ -153,6 +153,7 @@ func (l *Loop) round(ctx context.Context) {
 	trouble := l.follow(ctx, needed)
 	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
+		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 		return
 	}
 	m, ok := l.measure(ctx, tuned, trouble)
@@ -245,7 +246,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	}
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
-		x.since = time.Time{} // asleep, or nobody looks: silence says nothing
+		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
 		l.book.phase(p.ID, x)
 		return
 	}

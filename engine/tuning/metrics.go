@@ -12,8 +12,8 @@ import (
 
 // Metrics are those of what is tuned.
 type Metrics struct {
-	request, bound, phase, loss, saved, rollouts *prometheus.GaugeVec
-	ready                                        *prometheus.HistogramVec
+	request, bound, phase, loss, saved, rollouts, blind, readable *prometheus.GaugeVec
+	ready                                                         *prometheus.HistogramVec
 	// timed are the policies of which starts were counted.
 	timed map[workload.Policy]bool
 }
@@ -23,10 +23,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	target := []string{"kind", "namespace", "name"}
+	// Not namespace or container: those are what scraping adds, of the manager.
+	target := []string{"kind", "target_namespace", "name"}
 	m := &Metrics{
 		request: gauge("flyball_tuned_request", "Requests of tuned targets, in cores or bytes: those of the owner, those proposed, and those applied.",
-			append(target, "container", "resource", "of")...),
+			append(target, "component", "resource", "of")...),
 		bound: gauge("flyball_tuned_autoscaler", "Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: those of the owner, those proposed, and those applied.",
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
@@ -35,10 +36,12 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),
-		timed: map[workload.Policy]bool{},
-		saved: gauge("flyball_tuned_saved", "What targets of a policy request less by what is proposed, in cores or bytes.", "policy_kind", "policy", "resource"),
+		timed:    map[workload.Policy]bool{},
+		saved:    gauge("flyball_tuned_saved", "What targets of a policy request less by what is proposed, in cores or bytes.", "policy_kind", "policy", "resource"),
+		blind:    gauge("flyball_tuned_autoscaler_blind", "1 while the autoscaler of a target says that it cannot read its metrics, else 0.", target...),
+		readable: gauge("flyball_usage_readable", "1 while what pods use is read from a source, 0 while it cannot be; absent while nobody asks it.", "source"),
 	}
-	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.ready} {
+	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable, m.ready} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -57,7 +60,7 @@ func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 // publish makes all series anew: those of targets and policies that have gone go with them. rollouts counts the targets of a policy that roll
 // out, that wait, and that are late.
 func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts func(workload.Policy) (running, waiting, late int)) {
-	for _, v := range []*prometheus.GaugeVec{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts} {
+	for _, v := range []*prometheus.GaugeVec{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable} {
 		v.Reset()
 	}
 	b.mu.Lock()
@@ -78,13 +81,24 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 		m.saved.WithLabelValues(id.Kind, id.Label(), "cpu").Set(float64(s.Saved.MilliCPU) / 1000)
 		m.saved.WithLabelValues(id.Kind, id.Label(), "memory").Set(float64(s.Saved.MemoryBytes))
 	}
+	for source, ok := range b.readable {
+		m.readable.WithLabelValues(source).Set(number(ok))
+	}
 	b.mu.Unlock()
 	for ref, x := range subjects {
-		m.publishTarget(ref, &x.found.Report)
+		m.publishTarget(ref, x)
 	}
 }
 
-func (m *Metrics) publishTarget(ref workload.Ref, st *v1alpha1.RecommendationStatus) {
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
+	st := &x.found.Report
 	target := []string{ref.GroupKind.String(), ref.Namespace, ref.Name}
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -105,6 +119,7 @@ func (m *Metrics) publishTarget(ref workload.Ref, st *v1alpha1.RecommendationSta
 		}
 	}
 	if a := st.Autoscaler; a != nil && a.Name != "" {
+		m.blind.WithLabelValues(target...).Set(number(x.blind))
 		for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
 			if n == nil {
 				continue

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/usage/recorded"
@@ -50,8 +51,10 @@ func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy
 		}
 	}
 	var noRecords, noMetrics error
+	readable := map[string]bool{}
 	if len(namespaces) > 0 {
 		m.recorded, noRecords = l.readRecorded(ctx, slices.Sorted(maps.Keys(namespaces)))
+		readable[string(v1alpha1.HistoryPrometheus)] = noRecords == nil
 	}
 	if live || m.recorded == nil {
 		m.metrics, noMetrics = l.meter.Read(ctx)
@@ -64,6 +67,10 @@ func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy
 	} else if watching == "" {
 		watching = l.members.Trouble()
 	}
+	if live || m.recorded == nil {
+		readable[string(v1alpha1.HistoryMetrics)] = watching == ""
+	}
+	l.book.setReadable(readable)
 	lost := ""
 	if noRecords != nil {
 		lost = noRecords.Error() + "; the metrics API is read meanwhile"

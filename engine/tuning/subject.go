@@ -34,7 +34,9 @@ type subject struct {
 	// born is since when starts of pods are counted, in seconds since 1970, and starts has the pods that were.
 	born   int64
 	starts map[string]bool
-	found  policy.Found
+	// blind: its autoscaler cannot read its metrics.
+	blind bool
+	found policy.Found
 	// pods is what has become of the pods that are changed in place.
 	pods fleet.Resizing
 	// kept is when the last checkpoint was written.
@@ -112,13 +114,14 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		}
 	}
 	seen.Started = x.started(f)
+	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
 		if gk == nil || governor == nil || governor.Deleting {
 			continue
 		}
 		is := gk.Adapter.Observe(governor)
-		seen.Stuck = is.Blind
+		seen.Stuck, x.blind = is.Blind, is.Blind
 		seen.Governor = &policy.SeenGovernor{Ref: g, Bounds: is.Bounds, Utilisation: is.Utilisation}
 		break
 	}

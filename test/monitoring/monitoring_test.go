@@ -41,7 +41,7 @@ type scene struct {
 }
 
 func TestMonitoring(t *testing.T) {
-	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelAPI, With: []string{"prometheus", "promtool"}, Log: os.Stderr})
+	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelMetrics, With: []string{"prometheus", "promtool"}, Log: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +54,7 @@ func TestMonitoring(t *testing.T) {
 	defer s.start()()
 	s.play()
 	t.Run("the dashboard has data", s.dashboard)
+	t.Run("what is tuned is as on the objects", s.tuned)
 	t.Run("savings are exact", s.savings)
 	t.Run("the alerts have data", s.alerts)
 	t.Run("each alert fires where it should", s.alertsFire)
@@ -80,7 +81,7 @@ func (s *scene) start() (stop func()) {
 	go func() {
 		done <- app.Run(ctx, s.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"), app.Options{
 			MetricsAddress: metrics, HealthAddress: "0", Namespace: harness.Namespace, Workers: 16, QPS: -1, ShutdownTimeout: harness.Patience,
-			Log: log, Clock: s.clock, Webhook: app.WebhookOptions{
+			Log: log, Clock: s.clock, UsageResolution: time.Second, Webhook: app.WebhookOptions{
 				Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball"},
 		})
 	}()
@@ -111,11 +112,14 @@ func (s *scene) play() {
 	api.Namespace, api.Name = "depot", "api"
 	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api, client.DryRunAll) })
 	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api) })
-	s.must(s.env.Patch(s.Context(), api, `{"spec":{"template":{"metadata":{"annotations":{"fix":"1"}}}}}`))
+	eventually(s.T, func() error { // once the exception is known too
+		return s.env.Patch(s.Context(), api, `{"spec":{"template":{"metadata":{"annotations":{"fix":"1"}}}}}`)
+	})
 	// An edge is one only for who has seen what was before.
 	s.prometheus.is(s.T, `flyball_targets{policy="shop/nights",state="awake"}`, 1)
 	s.clock.SetTime(time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC))
 	s.replicas(0)
+	s.tune()
 }
 
 func (s *scene) replicas(want int32) {
@@ -161,12 +165,12 @@ func (s *scene) dashboard(t *testing.T) {
 			t.Run(p.Title, func(t *testing.T) { s.prometheus.hasData(t, variables.Replace(target.Expr)) })
 		}
 	}
-	for _, row := range []string{"Sleeping", "Savings", "Freezes", "Health"} {
+	for _, row := range []string{"Sleeping", "Savings", "Tuning", "Freezes", "Health"} {
 		if !rows[row] {
 			t.Errorf("there is no row %s", row)
 		}
 	}
-	if queries < 30 {
+	if queries < 50 {
 		t.Errorf("found only %d queries", queries)
 	}
 	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
@@ -289,22 +293,24 @@ func (s *scene) alertsFire(t *testing.T) {
 
 // seriesGo deletes the policies. What names one of them is not reported any more.
 func (s *scene) seriesGo(t *testing.T) {
-	text, err := os.ReadFile("scene.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.clock.SetTime(time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)) // the freeze is over and guards itself no more
-	all, err := harness.Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, obj := range all {
-		if obj.GroupVersionKind().Group == "flyball.dev" {
-			eventually(t, func() error { return client.IgnoreNotFound(s.env.Client.Delete(t.Context(), obj)) })
+	for _, file := range []string{"scene.yaml", "tuning.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := harness.Objects(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range all {
+			if obj.GroupVersionKind().Group == "flyball.dev" {
+				eventually(t, func() error { return client.IgnoreNotFound(s.env.Client.Delete(t.Context(), obj)) })
+			}
 		}
 	}
 	eventually(t, func() error {
-		left, err := s.prometheus.query(t.Context(), `{policy!="",job="flyball"}`)
+		left, err := s.prometheus.query(t.Context(), `{__name__=~"flyball_.*",policy!=""} or flyball_usage_readable or {__name__=~"flyball_tuned_.*"}`)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d series of policies are left", len(left))
 		}

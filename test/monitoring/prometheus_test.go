@@ -28,13 +28,13 @@ type prometheus struct {
 func startPrometheus(t *testing.T, cluster *local.Cluster, root, target string) *prometheus {
 	t.Helper()
 	config := fmt.Sprintf(`
-global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
 - job_name: flyball
   static_configs:
   - targets: [%q]
-    labels: {namespace: flyball-system, pod: flyball-0, service: flyball-metrics, endpoint: metrics}
+    labels: {namespace: flyball-system, pod: flyball-0, container: manager, service: flyball-metrics, endpoint: metrics}
 `, filepath.Join(root, "deploy", "alerts", "flyball.yaml"), target)
 	p := launchPrometheus(t, cluster, config)
 	eventually(t, func() error {

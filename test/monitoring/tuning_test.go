@@ -1,0 +1,88 @@
+package monitoring
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/test/harness"
+)
+
+const tunedDays = 4
+
+// tune applies what is tuned. The Deployment with the autoscaler has been learnt of before: four days of a daily load.
+func (s *scene) tune() {
+	text, err := os.ReadFile("tuning.yaml")
+	s.must(err)
+	all, err := harness.Objects(text)
+	s.must(err)
+	for _, obj := range all {
+		if obj.GetName() == "tuned" {
+			s.remember(obj)
+		}
+		s.must(s.env.Client.Create(s.Context(), obj))
+	}
+}
+
+// remember has the manager find what a Tortoise that is not there yet has learnt.
+func (s *scene) remember(policy *unstructured.Unstructured) {
+	var t v1alpha1.Tortoise
+	s.must(runtime.DefaultUnstructuredConverter.FromUnstructured(policy.Object, &t))
+	var look appsv1.Deployment
+	s.must(s.env.Client.Get(s.Context(), client.ObjectKey{Namespace: "studio", Name: "look"}, &look))
+	s.must(s.env.Client.Create(s.Context(), &v1alpha1.UsageCheckpoint{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "studio", Name: "deployment.apps-look"},
+		Spec: v1alpha1.UsageCheckpointSpec{
+			Target: v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: "look"}, Policy: "Tortoise/studio/tuned",
+			TargetUID: string(look.UID), Data: base64.StdEncoding.EncodeToString(s.learnt(&t)),
+		},
+	}))
+}
+
+// learnt is what a Tortoise has learnt by now.
+func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
+	compiled, errs := tortoise.Compile(t, tortoise.Context{})
+	if len(errs) > 0 {
+		s.Fatal(errs)
+	}
+	mind, err := compiled.Tuner().NewMind(nil)
+	s.must(err)
+	now := s.clock.Now()
+	for at := now.Add(-tunedDays * 24 * time.Hour); at.Before(now); at = at.Add(2 * time.Minute) {
+		day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / (24 * 60)
+		mind.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
+	}
+	return mind.Keep()
+}
+
+// tuned compares what Prometheus has with the objects.
+func (s *scene) tuned(t *testing.T) {
+	var r v1alpha1.Recommendation
+	if err := s.env.Client.Get(t.Context(), client.ObjectKey{Namespace: "studio", Name: "deployment.apps-look"}, &r); err != nil {
+		t.Fatal(err)
+	}
+	is := func(expression string, want float64) { t.Helper(); s.prometheus.is(t, expression, want) }
+	const look = `kind="Deployment.apps",target_namespace="studio",name="look"`
+	memory, bounds := r.Status.Containers[0].Memory, r.Status.Autoscaler
+	is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of="owner"}`, look), 1<<30)
+	for _, of := range []string{"proposed", "applied"} {
+		is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of=%q}`, look, of), memory.Recommended.AsApproximateFloat64())
+		is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="min",of=%q}`, look, of), float64(bounds.Min.Recommended))
+	}
+	is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="utilisation",of="owner"}`, look), 50)
+	is(`flyball_tuned_targets{policy="studio/held",phase="Emergency"}`, 1)
+	is(`flyball_usage_readable{source="Metrics"}`, 1)
+	is(`count(flyball_usage_readable)`, 1) // nobody asks another source
+}
