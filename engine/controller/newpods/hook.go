@@ -118,18 +118,18 @@ func (c *Cleanup) NeedLeaderElection() bool { return true }
 
 // Start removes the configuration, and tries until that is through or the context ends.
 func (c *Cleanup) Start(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		_, err := c.Hook.Keep(ctx, nil)
-		if err == nil || ctx.Err() != nil {
-			return nil
+		if err == nil {
+			break
 		}
 		c.Log.Info("cannot remove a webhook configuration, trying again", "name", registration.PodsConfigurationName, "reason", err.Error())
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(hookCheck):
 		}
 	}
+	return nil
 }
 
 // NewNote counts what becomes of pods, for a registry. Make it once a process.

@@ -57,23 +57,23 @@ func roll(ns, turn string) {
 	}).Should(Succeed())
 }
 
-// resizedInPlace are the pods of web that somebody has changed in place.
-func resizedInPlace(ns string) func(Gomega) []string {
-	return func(g Gomega) (names []string) {
-		for name, p := range podsOf(ns)(g) {
-			for _, f := range p.ManagedFields {
-				if f.Subresource == "resize" {
-					names = append(names, name)
-				}
-			}
-		}
-		return names
+// unhook removes what a manager has told API servers, which refuse policies while nobody answers.
+func unhook() {
+	GinkgoHelper()
+	for _, name := range []string{"flyball", "flyball-freeze"} {
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		c.Name = name
+		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, c))).To(Succeed())
 	}
+	pods := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	pods.Name = "flyball-pods"
+	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, pods))).To(Succeed())
 }
 
 var _ = Describe("A Tortoise whose pods are created", func() {
 	It("has them start with what is recommended and leaves what runs alone, until the policy goes", func() {
 		ns, other := web(), web()
+		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
 		remember(ns, learnt(ns))
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyOnCreate), func(s *v1alpha1.TortoiseSpec) {
@@ -82,6 +82,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
 		o := withPods(clock)
+		DeferCleanup(unhook)
 		m := env.Start(o)
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 
@@ -94,7 +95,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		By("creating pods")
 		roll(ns, "one")
 		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(podsOf(ns)(g))})) }).Should(Succeed())
-		Expect(resizedInPlace(ns)(Default)).To(BeEmpty())
+		Expect(resizers(ns)(Default)).To(BeEmpty())
 		for _, p := range podsOf(ns)(Default) {
 			Expect(p.Annotations).To(HaveKeyWithValue("flyball.dev/tuned-by", "Tortoise/"+ns+"/tuned"))
 			Expect(p.Spec.Containers[0].Env).To(ConsistOf(HaveField("Name", "GOMAXPROCS"), HaveField("Name", "GOMEMLIMIT")))
@@ -133,10 +134,12 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 
 	It("has pods start so as well that it changes in place, and keeps to that in a freeze that denies Scale", func() {
 		ns := web()
+		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
 		remember(ns, learnt(ns))
 		newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
 		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+		DeferCleanup(unhook)
 		m := env.Start(withPods(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(podsOf(ns)(g))})) }).Should(Succeed())
@@ -159,7 +162,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 		told := recommendation(ns, "web")(Default).NewPods
 		Expect(told).NotTo(BeNil())
 		roll(ns, "frozen")
-		Expect(resizedInPlace(ns)(Default)).To(BeEmpty())
+		Expect(resizers(ns)(Default)).To(BeEmpty())
 		for _, p := range podsOf(ns)(Default) {
 			Expect(p.Annotations).To(HaveKey("flyball.dev/tuned-by"))
 			Expect(p.Spec.Containers[0].Resources.Requests.Memory().Value()).To(Equal(told.Containers[0].Memory.Value()))
