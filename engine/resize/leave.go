@@ -47,7 +47,7 @@ func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, 
 	if err != nil {
 		return err
 	}
-	changes := inplace.GiveBack(pods, s.original, server, l.refusals(group, pods))
+	changes := inplace.GiveBack(pods, s.original, server, l.refusals(group))
 	if len(changes) == 0 {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
 		return 0, err.Error()
 	}
 	pods := l.members.ResizedPods(group)
-	return len(inplace.GiveBack(pods, s.original, server, l.refusals(group, pods))), ""
+	return len(inplace.GiveBack(pods, s.original, server, l.refusals(group))), ""
 }
 
 // groups lists the objects in a namespace, or in all of them, that own pods directly that Flyball has changed in place.

@@ -280,7 +280,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.setNote(ref, n)
 		return err
 	}
-	plan := inplace.For(f, want, server, l.refusals(ref, f.Pods))
+	plan := inplace.For(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
@@ -299,7 +299,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	done, refused, err := l.writeAll(ctx, ref, n.Policy, plan.Changes)
 	if refused > 0 {
-		n.Resizing = inplace.For(f, want, server, l.refusals(ref, f.Pods)).Resizing
+		n.Resizing = inplace.For(f, want, server, l.refusals(ref)).Resizing
 		l.queue.AddAfter(ref, calm) // who has waited for those
 	}
 	n.Waiting -= done

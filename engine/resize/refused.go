@@ -1,13 +1,13 @@
 package resize
 
 import (
+	"maps"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/inplace"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -28,15 +28,15 @@ type refusal struct {
 // What the API server says of a node that cannot carry a change out. Such an answer is Forbidden, as is that of a webhook or of a quota, which are
 // not about the node; where it names a cause, it is one of causes, and one about features of nodes names none.
 var (
-	causes           = []metav1.CauseType{"NodeCapacity", "UnsupportedPlatform"}
-	missingInFeature = "which are not available on node"
+	causes         = []metav1.CauseType{"NodeCapacity", "UnsupportedPlatform"}
+	missingFeature = "which are not available on node"
 )
 
 // whyNever says why a change will not be carried out on the node where the pod is; empty: the error is another one.
 func whyNever(err error) string {
 	never := apierrors.IsInvalid(err)
 	if apierrors.IsForbidden(err) {
-		never = strings.Contains(err.Error(), missingInFeature)
+		never = strings.Contains(err.Error(), missingFeature)
 		for _, cause := range causes {
 			never = never || apierrors.HasStatusCause(err, cause)
 		}
@@ -47,10 +47,16 @@ func whyNever(err error) string {
 	return "the API server refuses the change: " + workload.OneLine(err.Error(), longestRefusal)
 }
 
-// refuse takes down that a change was refused for good.
+// refuse takes down that a change was refused for good, and forgets what was long ago.
 func (l *Loop) refuse(ref workload.Ref, c inplace.Change, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for of, all := range l.refused {
+		maps.DeleteFunc(all, func(_ string, r refusal) bool { return l.watch.Since(r.at) >= refusedRetry })
+		if len(all) == 0 {
+			delete(l.refused, of)
+		}
+	}
 	if l.refused[ref] == nil {
 		l.refused[ref] = map[string]refusal{}
 	}
@@ -58,23 +64,15 @@ func (l *Loop) refuse(ref workload.Ref, c inplace.Change, why string) {
 	l.queue.AddAfter(ref, refusedRetry)
 }
 
-// refusals gives what was refused of some pods, and forgets what is of other ones or long ago. The pods are all that are asked about by that name.
-func (l *Loop) refusals(ref workload.Ref, pods []*fleet.Pod) inplace.Refusals {
+// refusals gives what was refused of the pods of a target, or of what owns pods that are given back.
+func (l *Loop) refusals(ref workload.Ref) inplace.Refusals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.refused[ref]
-	if len(all) == 0 {
-		return nil
-	}
-	still := make(map[string]refusal, len(all))
 	given := inplace.Refusals{}
-	for _, pod := range pods {
-		if r, found := all[pod.UID]; found && l.watch.Since(r.at) < refusedRetry {
-			still[pod.UID], given[pod.UID] = r, r.Refusal
+	for uid, r := range l.refused[ref] {
+		if l.watch.Since(r.at) < refusedRetry {
+			given[uid] = r.Refusal
 		}
-	}
-	if l.refused[ref] = still; len(still) == 0 {
-		delete(l.refused, ref)
 	}
 	return given
 }
