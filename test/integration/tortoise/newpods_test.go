@@ -137,7 +137,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
 		remember(ns, learnt(ns))
-		newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
 		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
 		DeferCleanup(unhook)
 		m := env.Start(withPods(clock))
@@ -158,7 +158,6 @@ kind: ChangeFreeze
 metadata: {namespace: %s, name: still}
 spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05T00:00:00Z, endTime: 2037-01-20T00:00:00Z, deny: [Scale]}
 `, ns))).To(Succeed())
-		DeferCleanup(func() { suite.Remove(ctx, env, freeze) })
 		told := recommendation(ns, "web")(Default).NewPods
 		Expect(told).NotTo(BeNil())
 		roll(ns, "frozen")
@@ -167,6 +166,8 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 			Expect(p.Annotations).To(HaveKey("flyball.dev/tuned-by"))
 			Expect(p.Spec.Containers[0].Resources.Requests.Memory().Value()).To(Equal(told.Containers[0].Memory.Value()))
 		}
+		suite.Remove(ctx, env, freeze)
+		suite.Remove(ctx, env, t)
 		Expect(m.Stop()).To(Succeed())
 	})
 })
