@@ -137,7 +137,8 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 	snapshot := s.world.Snapshot()
 	for _, o := range v.Opinions {
 		if p := snapshot.Find(o.Policy.ID); p != nil {
-			s.recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, "LedgerEntryDropped", "Decide", "%s", message)
+			// Related to the object: events that differ in the note alone are taken for repetitions.
+			s.recorder.Eventf(p.Object, on, corev1.EventTypeWarning, "LedgerEntryDropped", "Decide", "%s", message)
 		}
 	}
 }
