@@ -23,9 +23,12 @@ type book struct {
 	mu sync.Mutex
 	// trouble says why nothing is measured, lost why what is recorded cannot be read; empty: all is well.
 	trouble, lost string
-	notes         map[workload.Ref]Note
-	sums          map[workload.Policy]*policy.TunedSummary
-	told          map[workload.Policy]string
+	// unread says why VerticalPodAutoscalers cannot be read; empty: they can. Unserved says that the cluster does not have the kind.
+	unread   string
+	unserved bool
+	notes    map[workload.Ref]Note
+	sums     map[workload.Policy]*policy.TunedSummary
+	told     map[workload.Policy]string
 	// targets counts those that each policy tunes.
 	targets map[workload.Policy]int
 }
@@ -68,6 +71,20 @@ func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 		return nil
 	}
 	b.trouble, b.lost = why, lost
+	for id := range b.sums {
+		news = append(news, id)
+	}
+	return news
+}
+
+// setVerticals remembers what is wrong with VerticalPodAutoscalers, and gives the policies to be told of it if that is news.
+func (b *book) setVerticals(unread string, unserved bool) (news []workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unread == unread && b.unserved == unserved {
+		return nil
+	}
+	b.unread, b.unserved = unread, unserved
 	for id := range b.sums {
 		news = append(news, id)
 	}
@@ -153,6 +170,10 @@ func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 		return noPrometheus, l.book.lost
 	case l.book.trouble != "":
 		return noMetrics, l.book.trouble
+	case l.book.unread != "":
+		return noVerticals, l.book.unread
+	case p.Tuner().Source().Vertical && l.book.unserved:
+		return noVerticals, "spec.history.source is VerticalPodAutoscaler, and the cluster does not have that kind (autoscaling.k8s.io/v1)"
 	}
 	return "", ""
 }
@@ -162,4 +183,6 @@ const (
 	noMetrics = "NoMetrics"
 	// noPrometheus: the server that keeps a history cannot be read.
 	noPrometheus = "NoPrometheus"
+	// noVerticals: VerticalPodAutoscalers cannot be read, or the cluster does not have them and the policy needs them.
+	noVerticals = "NoVerticalPodAutoscalers"
 )
