@@ -128,3 +128,24 @@ func TestAVerticalThatActs(t *testing.T) {
 		t.Errorf("with mode Off: %q, %s", f.Trouble, f.Report.Containers[0].Memory.Recommended.String())
 	}
 }
+
+// TestRightsOfMakingAVertical: to create and delete them, in every mode, and none to read them.
+func TestRightsOfMakingAVertical(t *testing.T) {
+	of := func(spec string) (verbs string) {
+		for _, r := range tortoise.Kinds()[0].RightsOf(read(t, spec)) {
+			if r.Kind.Kind == "VerticalPodAutoscaler" && r.Kind.Group == "autoscaling.k8s.io" && r.Field == "spec.history.create" {
+				verbs += r.Verb + " "
+			}
+		}
+		return verbs
+	}
+	for spec, want := range map[string]string{
+		`{history: {source: VerticalPodAutoscaler, create: true}}`:             "create delete ",
+		`{mode: Auto, history: {source: VerticalPodAutoscaler, create: true}}`: "create delete ",
+		`{mode: Auto, history: {source: VerticalPodAutoscaler}}`:               "",
+	} {
+		if got := of(spec); got != want {
+			t.Errorf("%s takes the rights to %q, want %q", spec, got, want)
+		}
+	}
+}
