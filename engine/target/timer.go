@@ -83,6 +83,10 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 		if wait >= 0 {
 			timer = w.clock.NewTimer(min(wait, longestWait))
 			due = timer.C()
+			if w.isDue() { // the clock went on before it had the timer
+				timer.Stop()
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -110,6 +114,13 @@ func (w *timer) fireDue(fire func([]key)) time.Duration {
 		}
 		fire(due)
 	}
+}
+
+// isDue says whether something is due.
+func (w *timer) isDue() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.items) > 0 && !w.items[0].at.After(w.clock.Now())
 }
 
 // take removes what is due from the heap. Where nothing is, it gives the time until the next, negative if there is none.

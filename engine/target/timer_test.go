@@ -170,3 +170,35 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 		t.Fatal("the instant has come and nothing fires")
 	}
 }
+
+// hastyClock goes on just before it makes its first timer.
+type hastyClock struct {
+	*clocktesting.FakeClock
+	step time.Duration
+	once sync.Once
+}
+
+func (c *hastyClock) NewTimer(d time.Duration) clock.Timer {
+	c.once.Do(func() { c.Step(c.step) })
+	return c.FakeClock.NewTimer(d)
+}
+
+func TestTimerFiresWhatComesDueBeforeItWaits(t *testing.T) {
+	clock := &hastyClock{FakeClock: clocktesting.NewFakeClock(noon), step: 2 * time.Second}
+	w := newTimer(clock)
+	w.Set(keyOf(1), noon.Add(time.Second))
+	fired := make(chan key, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx, func(due []key) { fired <- due[0] })
+	}()
+	select {
+	case <-fired:
+	case <-time.After(time.Minute):
+		t.Error("what came due between the look at the clock and its timer is never fired")
+	}
+	stop()
+	<-done
+}

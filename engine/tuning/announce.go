@@ -9,14 +9,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// announced is what events have told of a target.
-type announced struct {
+// announced is what events have told of a target, and of its autoscaler. They are apart, because they are written one after the other:
+// what is told of one must not silence the other.
+type announced struct{ target, autoscaler told }
+
+// told is what events have told of one object.
+type told struct {
 	// values are the numbers in place as last told, by what they are of; nil: nothing is known of before. At is when that was.
 	values map[string]string
 	at     time.Time
@@ -34,20 +39,38 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 	if st.Phase == "Emergency" {
 		kind = corev1.EventTypeWarning
 	}
-	l.opts.Events.Eventf(p.Object, nil, kind, "PhaseChanged", "Tune", "%s: from %s to %s: %s", ref, x.phase, st.Phase,
+	l.opts.Events.Eventf(p.Object, l.reference(ref), kind, "PhaseChanged", "Enter"+st.Phase, "%s: from %s to %s: %s", ref, x.phase, st.Phase,
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
 // announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
-	news := x.announced.next(valuesOf(st), now)
-	if len(news) > 0 && l.opts.Events != nil {
-		l.opts.Events.Eventf(p.Object, nil, corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", ref, strings.Join(news, ", "))
+	l.announceChange(ref, p, x.announced.target.next(requestsOf(st), now))
+	if a := st.Autoscaler; a != nil && a.Name != "" {
+		governor := workload.Ref{GroupKind: schema.ParseGroupKind(a.Kind), Namespace: ref.Namespace, Name: a.Name}
+		l.announceChange(governor, p, x.announced.autoscaler.next(numbersInPlace(a), now))
 	}
 }
 
+func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []string) {
+	if len(news) == 0 || l.opts.Events == nil {
+		return
+	}
+	l.opts.Events.Eventf(p.Object, l.reference(changed), corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", changed, strings.Join(news, ", "))
+}
+
+// reference is what an event is related to. Without it the recorder of client-go takes events of one reason and action on one policy for
+// repetitions, whatever object they tell of, and keeps the first note only.
+func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
+	related := &corev1.ObjectReference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {
+		related.APIVersion = k.Resource.GroupVersion().String()
+	}
+	return related
+}
+
 // next gives what is to be told, if it is time, and takes it for told.
-func (a *announced) next(values map[string]string, now time.Time) (news []string) {
+func (a *told) next(values map[string]string, now time.Time) (news []string) {
 	if len(values) == 0 {
 		return nil
 	}
@@ -70,8 +93,8 @@ func (a *announced) next(values map[string]string, now time.Time) (news []string
 	return news
 }
 
-// valuesOf gives the numbers that are in place: those recommended where they are applied, else those of the owner.
-func valuesOf(st v1alpha1.RecommendationStatus) map[string]string {
+// requestsOf gives the requests that are in place: those recommended where they are applied, else those of the owner.
+func requestsOf(st v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -85,15 +108,19 @@ func valuesOf(st v1alpha1.RecommendationStatus) map[string]string {
 			}
 		}
 	}
-	if a := st.Autoscaler; a != nil && a.Name != "" {
-		for name, n := range map[string]*v1alpha1.RecommendedNumber{"minimum": &a.Min, "maximum": &a.Max, "utilisation": a.Utilisation} {
-			switch {
-			case n == nil:
-			case n.Applied:
-				values[name] = strconv.Itoa(int(n.Recommended))
-			case n.Own != nil:
-				values[name] = strconv.Itoa(int(*n.Own))
-			}
+	return values
+}
+
+// numbersInPlace gives the numbers of an autoscaler that are in place, in the same way.
+func numbersInPlace(a *v1alpha1.RecommendedAutoscaler) map[string]string {
+	values := map[string]string{}
+	for name, n := range map[string]*v1alpha1.RecommendedNumber{"minimum": &a.Min, "maximum": &a.Max, "utilisation": a.Utilisation} {
+		switch {
+		case n == nil:
+		case n.Applied:
+			values[name] = strconv.Itoa(int(n.Recommended))
+		case n.Own != nil:
+			values[name] = strconv.Itoa(int(*n.Own))
 		}
 	}
 	return values

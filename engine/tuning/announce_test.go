@@ -1,14 +1,21 @@
 package tuning
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // TestWhatIsInPlace: what is recommended where it is applied, else what the owner has.
@@ -23,19 +30,17 @@ func TestWhatIsInPlace(t *testing.T) {
 		Autoscaler: &v1alpha1.RecommendedAutoscaler{Name: "web", Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3, Applied: true},
 			Max: v1alpha1.RecommendedNumber{Own: ptr.To(int32(20)), Recommended: 30}},
 	}
-	want := map[string]string{"app cpu": "500m", "app memory": "1Gi", "minimum": "3", "maximum": "20"}
-	if diff := cmp.Diff(want, valuesOf(st)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requestsOf(st)); diff != "" {
 		t.Error(diff)
 	}
-	st.Autoscaler.Name = "" // nothing governs it
-	if got := valuesOf(st); got["minimum"] != "" {
-		t.Errorf("of no autoscaler it has %v", got)
+	if diff := cmp.Diff(map[string]string{"minimum": "3", "maximum": "20"}, numbersInPlace(st.Autoscaler)); diff != "" {
+		t.Error(diff)
 	}
 }
 
 // TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
 func TestChangesAreToldTogether(t *testing.T) {
-	var a announced
+	var a told
 	for _, step := range []struct {
 		after  time.Duration
 		values map[string]string
@@ -57,4 +62,36 @@ func TestChangesAreToldTogether(t *testing.T) {
 			t.Errorf("after %s: %s", step.after, diff)
 		}
 	}
+}
+
+// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of.
+func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
+	events := &heard{}
+	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	st := v1alpha1.RecommendationStatus{
+		Containers: []v1alpha1.RecommendedContainer{{Name: "app", Memory: &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse("1Gi")), Recommended: resource.MustParse("300Mi")}}},
+		Autoscaler: &v1alpha1.RecommendedAutoscaler{Kind: "HorizontalPodAutoscaler.autoscaling", Name: "web",
+			Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}},
+	}
+	var x subject
+	for step, apply := range []func(){func() {}, func() { st.Containers[0].Memory.Applied = true }, func() { st.Autoscaler.Min.Applied = true }} {
+		apply()
+		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
+	}
+	want := []string{
+		"Deployment web: Deployment.apps/shop/web: app memory 1Gi -> 300Mi",
+		"HorizontalPodAutoscaler web: HorizontalPodAutoscaler.autoscaling/shop/web: minimum 5 -> 3",
+	}
+	if diff := cmp.Diff(want, events.notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// heard records events with what they are related to.
+type heard struct{ notes []string }
+
+func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...any) {
+	of := related.(*corev1.ObjectReference)
+	h.notes = append(h.notes, of.Kind+" "+of.Name+": "+fmt.Sprintf(note, args...))
 }

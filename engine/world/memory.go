@@ -79,7 +79,7 @@ func NewMemory(in Lists) (*Memory, error) {
 			tx.SetCalendar(c)
 		}
 		for _, a := range in.Adapters {
-			tx.SetAdapter(a, false)
+			tx.SetAdapter(a, MayBeServed)
 		}
 		for _, obj := range in.Policies {
 			if failed = m.addPolicy(tx, obj); failed != nil {

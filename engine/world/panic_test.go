@@ -76,8 +76,8 @@ func TestCalendarsAndAdaptersThatPanicStopNoOther(t *testing.T) {
 		if errs := tx.SetCalendar(calendar(good)); len(errs) > 0 {
 			t.Errorf("the other one: %v", errs)
 		}
-		tx.SetAdapter(adapter(bad, "Oven"), false)
-		tx.SetAdapter(adapter(good, "Stove"), false)
+		tx.SetAdapter(adapter(bad, "Oven"), world.MayBeServed)
+		tx.SetAdapter(adapter(good, "Stove"), world.MayBeServed)
 		tx.SetPolicy(kind, uses("bad", bad))
 		tx.SetPolicy(kind, uses("good", good))
 	})

@@ -49,13 +49,26 @@ type Adapter struct {
 	Compiled *adapter.Adapter
 	// Sleeps is true where objects of the kind can be put to sleep.
 	Sleeps bool
-	// Absent says that the API server is known not to serve the kind.
-	Absent bool
+	// Serving is what is known of whether the API server serves the kind.
+	Serving Serving
 	// Deleting says that the object is about to go.
 	Deleting bool
 	// revision tells forms of the object apart.
 	revision string
 }
+
+// Serving is what is known of whether the API server serves the kind of an adapter.
+type Serving uint8
+
+// What is known.
+const (
+	// MayBeServed: it serves the kind, or nothing is known yet.
+	MayBeServed Serving = iota
+	// OtherVersions: it serves the kind in versions that the adapter does not list, and in none that it lists.
+	OtherVersions
+	// NotServed: it serves the kind in no version.
+	NotServed
+)
 
 func emptySnapshot() *Snapshot {
 	return &Snapshot{

@@ -280,14 +280,14 @@ func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s
 // SetNamespaces says where namespaces are found.
 func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 
-// SetAdapter takes over an Adapter object, new or changed; absent says that its kind is known not to be served. Policies that
-// could not be read are compiled again: which kinds there are may be what was missing.
-func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, absent bool) {
+// SetAdapter takes over an Adapter object, new or changed; serving says what is known of its kind. Policies that could not be
+// read are compiled again: which kinds there are may be what was missing.
+func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	resource := schema.ParseGroupResource(a.Name)
-	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Absent: absent,
+	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Serving: serving,
 		Deleting: !a.DeletionTimestamp.IsZero(), revision: revisionOf(a.UID, a.Generation)}
 	if old := tx.next.adapters[resource]; old != nil {
-		if old.revision == next.revision && old.Absent == absent && old.Deleting == next.Deleting {
+		if old.revision == next.revision && old.Serving == serving && old.Deleting == next.Deleting {
 			return
 		}
 		next.Compiled = old.Compiled

@@ -291,7 +291,7 @@ func TestFreezesOutliveAMissingKind(t *testing.T) {
 				tx.SetPolicy(kind(freeze.ClusterKind), obj)
 				return
 			}
-			tx.SetAdapter(&v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com", Generation: int64(version)}}, false)
+			tx.SetAdapter(&v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com", Generation: int64(version)}}, world.MayBeServed)
 		})
 		if got := w.Set().Rule(id) != nil; got != want {
 			t.Errorf("%s: the freeze counts: %t, want %t", what, got, want)

@@ -74,6 +74,7 @@ func (s *stage) installAgain() (said string, err error) {
 			default:
 			}
 			s.redirect()
+			s.entitled()
 			manager := deployment(s.T, s.live("Deployment")).Spec.Template.Spec
 			s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)}, brings(manager)...)
 			err = errors.Join(err, hooks.Adopt(ctx, here.as("flyball-adopt"), brings(pod.Spec), output.add), finish(ctx, pod))

@@ -71,6 +71,7 @@ func (s *stage) install() {
 	// An older version, of which the values know less: the upgrade below brings it here.
 	must(s.T, "helm", append([]string{"install", release, olderChart(s.T), "--create-namespace"}, s.args...)...)
 	s.redirect()
+	s.entitled()
 	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port), Evaluate: app.EvaluateOptions{Enabled: true}})
 }
 

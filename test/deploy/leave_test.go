@@ -22,6 +22,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/deploy/hooks"
+	"flyball.dev/flyball/test/harness"
 )
 
 // uninstall runs what the hook's pod would run, with the rights of its account, and lets Helm go on then.
@@ -29,7 +30,7 @@ func (s *stage) uninstall() {
 	s.replicas(0)
 	var said lines
 	hook := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
 	defer cancel()
 	go func() {
 		pod, err := s.hookPod(ctx, "uninstall")
@@ -43,7 +44,7 @@ func (s *stage) uninstall() {
 		}
 		hook <- err
 	}()
-	_, err := here.tool(ctx, "helm", "uninstall", release, "--namespace", namespace, "--timeout", "1m")
+	_, err := here.tool(ctx, "helm", "uninstall", release, "--namespace", namespace, "--timeout", "2m")
 	if hookErr := <-hook; err != nil || hookErr != nil {
 		s.Fatalf("uninstall: %v\nthe hook: %v\n%s", err, hookErr, said.String())
 	}
@@ -101,12 +102,13 @@ func (s *stage) onlyPoliciesLeft() {
 // the command of the documents.
 func (s *stage) policiesCanGo() {
 	gone := func(name string) {
-		eventually(s.T, func() error {
+		// The controller of namespaces looks again after half of the time that pods have to end.
+		s.must(harness.Poll(s.ctx, 2*harness.Patience, func() error {
 			if err := here.client.Get(s.ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("the namespace %s is left: %w", name, err)
 			}
 			return nil
-		})
+		}))
 	}
 	s.must(here.client.Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	gone("shop")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -23,6 +26,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 )
 
 // evening is half an hour into the night of the test's schedule.
@@ -100,6 +104,52 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters 
 			}
 		})
 	}
+}
+
+// entitled waits until the manager's account has the rights of every role that its own gathers. A controller writes them together, and
+// the API server hears of that later; the manager of a real installation may be forbidden something until then.
+func (s *stage) entitled() {
+	var roles rbacv1.ClusterRoleList
+	s.must(here.client.List(s.ctx, &roles, client.MatchingLabels{"flyball.dev/aggregate-to-manager": "true"}))
+	if len(roles.Items) == 0 {
+		s.Error("the release has no role that its own gathers")
+	}
+	for _, role := range roles.Items {
+		s.awaitRights("", role.Rules)
+	}
+	var own rbacv1.Role
+	s.must(here.client.Get(s.ctx, client.ObjectKey{Namespace: namespace, Name: "flyball"}, &own))
+	s.awaitRights(namespace, own.Rules)
+}
+
+// awaitRights waits until the manager's account has rights in a namespace or, without, in all of them.
+func (s *stage) awaitRights(namespace string, rules []rbacv1.PolicyRule) {
+	for _, r := range rules {
+		for _, verb := range r.Verbs {
+			attributes := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: r.APIGroups[0]}
+			attributes.Resource, attributes.Subresource, _ = strings.Cut(r.Resources[0], "/")
+			if len(r.ResourceNames) > 0 {
+				attributes.Name = r.ResourceNames[0]
+			}
+			if err := harness.Poll(s.ctx, harness.Patience, func() error { return s.allowed(attributes) }); err != nil {
+				s.Error(err)
+			}
+		}
+	}
+}
+
+// allowed has no error if the manager's account may do something.
+func (s *stage) allowed(what authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + namespace + ":flyball", ResourceAttributes: &what,
+	}}
+	if err := here.client.Create(s.ctx, review); err != nil {
+		return err
+	}
+	if !review.Status.Allowed {
+		return fmt.Errorf("the manager may not %s %s.%s", what.Verb, what.Resource, what.Group)
+	}
+	return nil
 }
 
 func (s *stage) adapters() []v1alpha1.Adapter {

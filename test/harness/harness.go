@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
@@ -166,8 +167,30 @@ func (e *Env) AwaitCRDs(ctx context.Context) error {
 				return fmt.Errorf("the CRD %s is not established", crd.GetName())
 			}
 		}
-		return nil
+		return e.served(ctx, list.Items)
 	})
+}
+
+// served has no error once the API server finds and answers every version of some CRDs. It does so a moment after it has said that
+// they are established.
+func (e *Env) served(ctx context.Context, crds []unstructured.Unstructured) error {
+	for _, crd := range crds {
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			if version["served"] != true {
+				continue
+			}
+			objects := &metav1.PartialObjectMetadataList{}
+			objects.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: fmt.Sprint(version["name"]), Kind: kind + "List"})
+			if err := e.Client.List(ctx, objects, client.Limit(1)); err != nil {
+				return fmt.Errorf("the CRD %s is not served: %w", crd.GetName(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // InstallAdapters installs the shipped adapters of the given names; none means all.

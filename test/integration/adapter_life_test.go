@@ -67,6 +67,7 @@ var _ = Describe("An adapter", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Status", metav1.ConditionFalse))
 		Eventually(targets(ns, "nights")).Should(HaveField("Total", BeEquivalentTo(0)))
 
+		Eventually(func() error { return k.Gone(ctx, env) }).Should(Succeed())
 		Expect(k.Install(ctx, env)).To(Succeed())
 		press(k, ns, "daily", 5)
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
@@ -145,6 +146,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 var _ = Describe("An adapter for whose kind Flyball lacks rights", func() {
 	It("prints the rule that is missing, ready to paste, and works once it is granted", func() {
 		Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, "flyball-clerk"))).To(Succeed())
+		awaitClerk("flyball-clerk")
 		m := env.Start(harness.Options{
 			Clock: suite.NewClock(monday.Add(9 * time.Hour)), Config: env.Cluster.Impersonate("flyball-clerk"), Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })

@@ -64,6 +64,7 @@ var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func(
 		role := strings.Replace(fmt.Sprintf(clerk, clerkName), "[jobs, cronjobs]", "[jobs]", 1)
 		Expect(role).To(ContainSubstring("resources: [jobs]"))
 		Expect(env.Apply(ctx, []byte(role))).To(Succeed())
+		awaitClerk(clerkName)
 		DeferCleanup(func() { // an adapter that cannot look at its kind holds back policies that may have used it
 			Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, clerkName))).To(Succeed())
 		})

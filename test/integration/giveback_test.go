@@ -177,7 +177,7 @@ var _ = Describe("A ledger that somebody has spoilt", func() {
 		clock.SetTime(monday.Add(21 * time.Hour))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionAsleep)).Should(beCondition(metav1.ConditionFalse, "Awake"))
 		Consistently(resourceVersion(ns, "web")).Should(Equal(version))
-		Expect(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(beCondition(metav1.ConditionFalse, "TargetsFailed"))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionFalse, "TargetsFailed"))
 
 		annotate(ns, "web", v1alpha1.AnnotationLedger, good)
 		restored(ns, 3)

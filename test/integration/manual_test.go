@@ -106,8 +106,10 @@ var _ = Describe("A writer that keeps resetting what a policy enforces", func() 
 			}
 		}
 		step(2 * time.Minute)
-		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(And(
-			beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("rival-operator"))))
+		Eventually(func(g Gomega) metav1.Condition { // what was too slow for the clock is made up for
+			clock.Step(5 * time.Second)
+			return conditionOf(ns, "nights", v1alpha1.ConditionContested)(g)
+		}).WithPolling(200 * time.Millisecond).Should(And(beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("rival-operator"))))
 		before := corrections(seen)
 		for minute := range 4 {
 			step(time.Minute)

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // grant gives a user rights on the objects of a kind, and takes those away that it had by the same name before.
@@ -24,11 +25,14 @@ func grant(user string, k customkind.Kind, verbs ...string) {
 		{APIGroups: []string{k.Group}, Resources: []string{"presses"}, Verbs: verbs}}}
 	if env.Client.Get(ctx, client.ObjectKeyFromObject(role), &rbacv1.ClusterRole{}) == nil {
 		Expect(env.Client.Update(ctx, role)).To(Succeed())
-		return
+	} else {
+		create(role, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
 	}
-	create(role, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
+	for _, verb := range everything {
+		suite.AwaitRight(ctx, env, user, verb, k.Group, "presses", slices.Contains(verbs, verb))
+	}
 }
 
 var everything = []string{"get", "list", "watch", "patch"}
@@ -37,10 +41,17 @@ var everything = []string{"get", "list", "watch", "patch"}
 func clerkAtNight(user string) *night {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, user))).To(Succeed())
+	awaitClerk(user)
 	n := &night{config: env.Cluster.Impersonate(user)}
 	n.start()
 	DeferCleanup(n.stop)
 	return n
+}
+
+// awaitClerk waits until the API server knows of the rights of a user who is a clerk.
+func awaitClerk(user string) {
+	GinkgoHelper()
+	suite.AwaitRight(ctx, env, user, "watch", "", "namespaces", true)
 }
 
 // seriesOf reads the value of a metric that has labels of some values; -1: there is none.

@@ -129,6 +129,14 @@ func targetsOf(namespace, name string) func(Gomega) v1alpha1.TargetCounts {
 	}
 }
 
+// known waits until the manager knows so many targets in a namespace that is awake: objects and policies come by watches of their own.
+func known(namespace string, n int) {
+	GinkgoHelper()
+	probe := nightly(namespace, "probe")
+	Eventually(targetsOf(namespace, "probe")).Should(Equal(v1alpha1.TargetCounts{Total: int32(n), Awake: int32(n)}))
+	remove(probe)
+}
+
 // versionOf reads an object's resourceVersion.
 func versionOf(obj client.Object) func(Gomega) string {
 	return func(g Gomega) string { return stored(g, obj).GetResourceVersion() }

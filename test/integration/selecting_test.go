@@ -20,7 +20,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		nightlyOn(ns, "name", v1alpha1.TargetSelector{Names: []string{"wbe"}})
 		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"),
 			HaveField("Message", "names: there is no object wbe; did you mean web?")))
-		Expect(conditionOf(ns, "name", v1alpha1.ConditionReady)(Default)).To(And(beCondition(metav1.ConditionTrue, "AsExpected"),
+		Eventually(conditionOf(ns, "name", v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "AsExpected"),
 			HaveField("Message", "no target is selected; names: there is no object wbe; did you mean web?")))
 		nightlyOn(ns, "kind", v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deploymnt"}}})
 		Eventually(selecting(ns, "kind")).Should(And(beCondition(metav1.ConditionFalse, "KindUnknown"),

@@ -77,10 +77,12 @@ var _ = DescribeTable("A spec that slips past admission is named in status and n
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 
 		bad := object(kind, namespace, name, spec)
-		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
-		bad.SetResourceVersion(good.GetResourceVersion())
-		bad.SetFinalizers(good.GetFinalizers())
-		Expect(env.Client.Update(ctx, bad)).To(Succeed())
+		Eventually(func(g Gomega) { // the manager writes its status at the same time
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
+			bad.SetResourceVersion(good.GetResourceVersion())
+			bad.SetFinalizers(good.GetFinalizers())
+			g.Expect(env.Client.Update(ctx, bad)).To(Succeed())
+		}).Should(Succeed())
 		ready := func(g Gomega) metav1.Condition {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(good), good)).To(Succeed())
 			return readyOf(g, good)

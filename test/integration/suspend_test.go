@@ -31,6 +31,7 @@ var _ = Describe("A suspended schedule", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
+		known(ns, 1)
 		s := nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.Suspend = true })
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(suspended)
 		Expect(targetsOf(ns, "nights")(Default)).To(HaveField("Total", BeNumerically(">=", 1)), "what has still to be looked at counts")

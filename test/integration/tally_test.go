@@ -43,6 +43,7 @@ var _ = Describe("One tally", func() {
 		m := startManagerAt(clock)
 		ns := newNamespace()
 		create(deployment(ns, "web", 3), deployment(ns, "manual", 2))
+		known(ns, 2)
 		nightly(ns, "nights")
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(HaveField("Message", "2 targets are as they should be"))
 		Eventually(notes(ns, "nights", "Awake")).Should(ConsistOf(HaveSuffix("; 2 targets: 2 awake")))

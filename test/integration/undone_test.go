@@ -120,6 +120,7 @@ var _ = Describe("A write that goes through and changes nothing, the ledger take
 		for i := range 11 {
 			clock.Step(time.Minute)
 			Eventually(count).Should(Equal(begun + 3 + i + 1))
+			seen() // the pause begins when the manager has the answer
 		}
 		others()
 		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(3))

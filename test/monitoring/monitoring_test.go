@@ -111,7 +111,9 @@ func (s *scene) play() {
 	api.Namespace, api.Name = "depot", "api"
 	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api, client.DryRunAll) })
 	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api) })
-	s.must(s.env.Patch(s.Context(), api, `{"spec":{"template":{"metadata":{"annotations":{"fix":"1"}}}}}`))
+	eventually(s.T, func() error { // once the exception is known too
+		return s.env.Patch(s.Context(), api, `{"spec":{"template":{"metadata":{"annotations":{"fix":"1"}}}}}`)
+	})
 	// An edge is one only for who has seen what was before.
 	s.prometheus.is(s.T, `flyball_targets{policy="shop/nights",state="awake"}`, 1)
 	s.clock.SetTime(time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC))

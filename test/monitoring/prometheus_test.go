@@ -26,7 +26,7 @@ type prometheus struct {
 func startPrometheus(t *testing.T, cluster *local.Cluster, root, target string) *prometheus {
 	t.Helper()
 	config := fmt.Sprintf(`
-global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
 - job_name: flyball

@@ -200,7 +200,7 @@ func (f *Feed) takeOver() {
 			if a == nil {
 				tx.RemoveAdapter(name)
 			} else {
-				tx.SetAdapter(a, isAbsent(a))
+				tx.SetAdapter(a, servingOf(a))
 			}
 		}
 		for id, obj := range p.policies {
@@ -218,8 +218,16 @@ func (f *Feed) takeOver() {
 	}
 }
 
-// isAbsent says whether the kind of an adapter is known not to be served in any version.
-func isAbsent(a *v1alpha1.Adapter) bool {
+// servingOf is what the status of an adapter knows of whether its kind is served.
+func servingOf(a *v1alpha1.Adapter) world.Serving {
 	served := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionServed)
-	return served != nil && served.Status == metav1.ConditionFalse && inspect.Absence(served.Reason).IsGone()
+	switch {
+	case served == nil || served.Status != metav1.ConditionFalse:
+		return world.MayBeServed
+	case inspect.Absence(served.Reason).IsGone():
+		return world.NotServed
+	case inspect.Absence(served.Reason) == inspect.VersionNotServed:
+		return world.OtherVersions
+	}
+	return world.MayBeServed
 }

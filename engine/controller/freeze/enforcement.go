@@ -248,13 +248,15 @@ func unjudged(s *world.Snapshot, p *world.Policy) string {
 	adapters := s.Adapters()
 	for _, resource := range slices.SortedFunc(maps.Keys(adapters), compareResources) {
 		a := adapters[resource]
-		if a.Absent || len(listed) > 0 && !slices.Contains(listed, a.GroupKind) {
+		if a.Serving == world.NotServed || len(listed) > 0 && !slices.Contains(listed, a.GroupKind) {
 			continue
 		}
 		found[a.GroupKind] = true
 		switch {
 		case a.Deleting:
 			return fmt.Sprintf("the adapter %s is being deleted; changes of %s are not judged once it is gone", resource, a.GroupKind)
+		case a.Serving == world.OtherVersions:
+			return fmt.Sprintf("the API server serves %s in none of the versions that the adapter %s lists, so that its changes are not judged", a.GroupKind, resource)
 		case a.Compiled == nil:
 			return fmt.Sprintf("the adapter %s cannot be read, so that changes of %s are not judged", resource, a.GroupKind)
 		}
@@ -274,7 +276,7 @@ func unjudged(s *world.Snapshot, p *world.Policy) string {
 func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool) string {
 	listed := p.Extras.(policy.Judge).JudgedKinds()
 	for resource, a := range w.Snapshot().Adapters() {
-		if slices.Contains(listed, a.GroupKind) && !a.Absent && !sent[resource] && !outside(w, p, a.GroupKind) {
+		if slices.Contains(listed, a.GroupKind) && a.Serving != world.NotServed && !sent[resource] && !outside(w, p, a.GroupKind) {
 			return fmt.Sprintf("the API server does not send changes of %s to the webhook", a.GroupKind)
 		}
 	}

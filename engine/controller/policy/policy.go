@@ -196,7 +196,7 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.P
 	for i := range list.Items {
 		a := &list.Items[i]
 		known := snapshot.Adapters()[schema.ParseGroupResource(a.Name)]
-		if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || known != nil && known.Absent {
+		if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || known != nil && known.Serving == world.NotServed {
 			continue
 		}
 		k := snapshot.InUse(kindOf(a))

@@ -9,12 +9,15 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -89,6 +92,14 @@ var _ = Describe("The command line, the evaluate API and the webhook", func() {
 			}
 		})
 		clock.SetTime(noon.Add(time.Minute))
+		// What is not known to the manager yet, or to the API server, makes another verdict than the objects that the command line reads.
+		for kind, names := range map[string][]string{
+			"ChangeFreeze": {"sale", "audit", "hint"}, "MaintenanceWindow": {"afternoons"}, "FreezeException": {"hotfix", "oncall"},
+		} {
+			for _, name := range names {
+				Eventually(readiness(kind, ns, name)).Should(Equal("True"), "%s/%s", kind, name)
+			}
+		}
 		frozen := object("apps/v1", "Deployment", ns, "frozen")
 		Eventually(func() error {
 			return client.NewDryRunClient(as("alice")).Delete(ctx, frozen.DeepCopy())
@@ -161,6 +172,23 @@ func agree(verdict error, got outcome, format string, args ...any) int {
 	Expect(answers.Answers[0].Message).To(Equal(message), what)
 	Expect(got.Code).To(Equal(1), what)
 	return 1
+}
+
+// readiness is the status of the condition Ready of a policy; empty: nobody has looked at it yet.
+func readiness(kind, ns, name string) func(Gomega) string {
+	return func(g Gomega) string {
+		obj := object("flyball.dev/v1alpha1", kind, ns, name)
+		g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+		var status v1alpha1.PolicyStatus
+		found, _, err := unstructured.NestedMap(obj.Object, "status")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(found, &status)).To(Succeed())
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.ObservedGeneration != obj.GetGeneration() {
+			return ""
+		}
+		return string(ready.Status)
+	}
 }
 
 func manifest(apiVersion, kind, ns, name, spec string) string {

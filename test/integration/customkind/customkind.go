@@ -94,11 +94,24 @@ func (k Kind) Install(ctx context.Context, env *harness.Env) error {
 
 // Remove deletes the CustomResourceDefinition, and with it every object of the kind. One that is gone is no error.
 func (k Kind) Remove(ctx context.Context, env *harness.Env) error {
+	return client.IgnoreNotFound(env.Client.Delete(ctx, k.definition()))
+}
+
+// Gone has no error once the CustomResourceDefinition is not there, so that it may be installed again.
+func (k Kind) Gone(ctx context.Context, env *harness.Env) error {
+	crd := k.definition()
+	if err := env.Client.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return fmt.Errorf("the CRD %s is still there", k.Name())
+}
+
+func (k Kind) definition() *unstructured.Unstructured {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
 	crd.SetName(k.Name())
-	return client.IgnoreNotFound(env.Client.Delete(ctx, crd))
+	return crd
 }
 
 // Adapter is an adapter whose only count is at the path given; it is not created.

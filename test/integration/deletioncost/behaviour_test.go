@@ -188,6 +188,8 @@ var _ = Describe("Costs that Flyball has set", func() {
 		Eventually(func(g Gomega) {
 			told = statusOf(g, policy)
 			g.Expect(told.WritesLastHour).To(BeNumerically(">=", len(before)))
+			g.Expect(told.WritesLastHour).To(BeEquivalentTo(writesOf(g, running, policy)["applied"]), "the last write is told of")
+			g.Expect(told.Targets.Pending).To(BeZero())
 		}).Should(Succeed())
 		versions := func(g Gomega) map[string]string {
 			found := map[string]string{}

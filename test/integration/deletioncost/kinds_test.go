@@ -208,5 +208,6 @@ func newPodOn(owner *unstructured.Unstructured, namespace, app string, i int, no
 	if owner != nil {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 	}
-	Expect(env.Client.Create(ctx, pod)).To(Succeed())
+	// A namespace gets the account of its pods a moment after it was made.
+	Eventually(func() error { return env.Client.Create(ctx, pod) }).Should(Succeed())
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 )
 
 const everything = "Create, Delete, RollOut, Scale"
@@ -181,7 +182,7 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(env.Client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}))
-		}).WithTimeout(time.Minute).Should(BeTrue())
+		}).WithTimeout(2 * harness.Patience).Should(BeTrue()) // its controller looks again after half of what pods have to end
 	})
 
 	It("lets the autoscaler's controller scale, and no person, nor edit its minimum", func() {
@@ -233,7 +234,8 @@ spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target:
 		begin()
 		for _, name := range []string{"one", "two"} {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
-			Expect(alice.Create(ctx, pod)).To(Succeed())
+			// A namespace gets the account of its pods a moment after it was made.
+			Eventually(func() error { return alice.Create(ctx, pod) }).Should(Succeed())
 			if name == "one" {
 				Expect(alice.Delete(ctx, pod)).To(Succeed())
 				continue

@@ -115,14 +115,37 @@ func (e *enforcing) breaks(why string, do func(), undo ...func()) {
 	Eventually(e.ready).Should(works)
 }
 
+// ovens are a kind with two versions.
+const ovens = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ovens.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Oven, listKind: OvenList, plural: ovens, singular: oven}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {idle: {type: boolean}}}}}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {idle: {type: boolean}}}}}}}
+`
+
 var _ = Describe("A freeze", func() {
 	It("is ready only while it is seen that changes are judged", func() {
 		e := startEnforcing()
+		Expect(e.env.Apply(ctx, []byte(ovens))).To(Succeed())
+		Expect(e.env.AwaitCRDs(ctx)).To(Succeed())
+		Expect(e.env.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: Adapter
+metadata: {name: ovens.example.com}
+spec: {target: {group: example.com, kind: Oven, versions: [v1]}, suspend: [{set: [{path: .spec.idle, value: true}]}]}
+`))).To(Succeed())
+		Expect(e.env.AwaitAdapters(ctx, "ovens.example.com")).To(Succeed())
 		Expect(e.env.Apply(ctx, []byte(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze
 metadata: {name: inventory}
-spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}, startTime: 2026-03-02T11:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
+spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, kind: Oven}], namespaces: [shop]}, startTime: 2026-03-02T11:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `))).To(Succeed())
 		DeferCleanup(func() {
 			Expect(e.env.Client.Delete(ctx, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "inventory"}})).To(Succeed())
@@ -134,6 +157,18 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}, s
 				Expect(e.env.Client.Patch(ctx, e.configuration(), client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
 			}
 		}
+		By("a kind is served in no version that its adapter lists")
+		serveV1 := func(served string) func() {
+			crd := &unstructured.Unstructured{}
+			crd.SetAPIVersion("apiextensions.k8s.io/v1")
+			crd.SetKind("CustomResourceDefinition")
+			crd.SetName("ovens.example.com")
+			return func() {
+				body := `[{"op":"replace","path":"/spec/versions/0/served","value":` + served + `}]`
+				Expect(e.env.Client.Patch(ctx, crd, client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
+			}
+		}
+		e.breaks("serves Oven.example.com in none of the versions that the adapter ovens.example.com lists", serveV1("false"), serveV1("true"))
 		By("somebody removes the configuration")
 		e.breaks("is missing, so that changes pass", func() {
 			e.kept.Store(true)

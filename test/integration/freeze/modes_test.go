@@ -65,6 +65,12 @@ var _ = Describe("Enforcement", func() {
 	})
 
 	It("Deny counts what it refuses, tells of it on the policy and on the object, and counts no dry run", func() {
+		// While its controller writes, the API server may ask twice about one change: of what it has cached, and of what is stored.
+		Eventually(func(g Gomega) int64 {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
+			n, _, _ := unstructured.NestedInt64(web.Object, "status", "availableReplicas")
+			return n
+		}).Should(BeEquivalentTo(1))
 		freezing(ns, "inventory", "Scale, RollOut")
 		alice := as("alice")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
@@ -109,6 +115,7 @@ spec: {startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Sc
 			g.Expect(err).NotTo(HaveOccurred(), out)
 			g.Expect(out).To(ContainSubstring("Warning: ChangeFreeze/" + ns + "/only-warn asks not to Scale Deployment.apps/" + ns + "/web now: sale"))
 			g.Expect(out).NotTo(ContainSubstring("only-audit"))
+			g.Expect(statusOf(ns, "only-audit")(g).Denied).NotTo(BeNil(), "the manager may see the one before the other")
 		}).Should(Succeed())
 		for _, name := range []string{"only-warn", "only-audit"} {
 			Eventually(statusOf(ns, name)).Should(HaveField("Denied", HaveValue(HaveField("Scale", BeNumerically(">=", 1)))))
@@ -125,6 +132,8 @@ var _ = Describe("The status of a freeze", func() {
 		Eventually(read).Should(And(HaveField("State", "Scheduled"), HaveField("Active", false), HaveField("NextFreezeTime.UTC()", noon), HaveField("NextOpenTime", BeNil())))
 		clock.SetTime(noon)
 		Eventually(read).Should(And(HaveField("State", "Frozen"), HaveField("Active", true), HaveField("NextOpenTime.UTC()", noon.Add(24*time.Hour)), HaveField("NextFreezeTime", BeNil())))
+		Eventually(read).Should(HaveField("Conditions", ContainElement(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", "AsExpected")))),
+			"once it is seen that changes are judged")
 		version := func() string {
 			var f v1alpha1.ChangeFreeze
 			Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "inventory"}, &f)).To(Succeed())

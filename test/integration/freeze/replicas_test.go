@@ -88,7 +88,7 @@ func (d *deploymentOfManagers) start(args ...string) *replica {
 	p, err := d.env.StartProcess(d.binary, append([]string{
 		"--leader-elect=true", "--health-probe-bind-address=" + health,
 		"--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port),
-		fmt.Sprintf("--webhook-service-port=%d", d.service.Port()), "--webhook-owner=flyball", "--webhook-drain=5s",
+		fmt.Sprintf("--webhook-service-port=%d", d.service.Port()), "--webhook-owner=flyball", "--webhook-drain=10s",
 	}, args...)...)
 	Expect(err).NotTo(HaveOccurred())
 	r := &replica{process: p, address: address(port)}

@@ -51,16 +51,23 @@ var _ = Describe("Who writes a status in a freeze", func() {
 		eventuallyRefused(try)
 
 		var a v1alpha1.Adapter
+		report := func(change func(*[]metav1.Condition)) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) { // the manager writes it too
+				g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "deployments.apps"}, &a)).To(Succeed())
+				change(&a.Status.Conditions)
+				g.Expect(env.Client.Status().Update(ctx, &a)).To(Succeed())
+			}).Should(Succeed())
+		}
 		Expect(env.Client.Get(ctx, client.ObjectKey{Name: "deployments.apps"}, &a)).To(Succeed())
 		before := a.DeepCopy()
 		DeferCleanup(func() {
-			Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(&a), &a)).To(Succeed())
-			a.Status.Conditions = before.Status.Conditions
-			Expect(env.Client.Status().Update(ctx, &a)).To(Succeed())
+			report(func(all *[]metav1.Condition) { *all = before.Status.Conditions })
 			Expect(env.AwaitAdapters(ctx, "deployments.apps")).To(Succeed())
 		})
-		meta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionServed, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "forged"})
-		Expect(env.Client.Status().Update(ctx, &a)).To(Succeed())
+		report(func(all *[]metav1.Condition) {
+			meta.SetStatusCondition(all, metav1.Condition{Type: v1alpha1.ConditionServed, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "forged"})
+		})
 
 		// Another freeze has the configuration made anew, from all that is known.
 		other := newNamespace()

@@ -58,6 +58,7 @@ var _ = BeforeSuite(func() {
 	clock = clocktesting.NewFakeClock(noon)
 	manager = startManager(suite.FreePort(), "flyball")
 	Expect(env.AwaitAdapters(ctx, inUse...)).To(Succeed())
+	suite.AwaitWebhook(ctx, env)
 })
 
 // rights lets developers write workloads and freeze policies, and gives no virtual verb to anybody.

@@ -203,10 +203,11 @@ func comeOver(tool, ns string) {
 	}
 }
 
+// readiness is the status of the condition Ready; empty while targets have still to be looked at.
 func readiness(obj *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(current(obj).Object, "status", "conditions")
 	for _, c := range conditions {
-		if m := c.(map[string]any); m["type"] == v1alpha1.ConditionReady {
+		if m := c.(map[string]any); m["type"] == v1alpha1.ConditionReady && m["reason"] != "Progressing" {
 			return m["status"].(string)
 		}
 	}

@@ -54,6 +54,7 @@ var _ = BeforeSuite(func() {
 	port := suite.FreePort()
 	suite.Start(ctx, env, harness.Options{Clock: clock, Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}, inUse...)
+	suite.AwaitWebhook(ctx, env)
 })
 
 var _ = BeforeEach(func() { clock.SetTime(noon) })

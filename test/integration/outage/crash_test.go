@@ -43,7 +43,10 @@ var _ = Describe("A manager that is killed", func() {
 				f.turn(asleep)
 			}
 			done := f.changed(asleep, able)()
-			reached := done + 1 + dice.IntN(able-done)
+			reached := able
+			if left := able - done; left > 0 { // else the manager was faster than this process
+				reached = done + 1 + dice.IntN(left)
+			}
 			By(fmt.Sprintf("round %d: asleep %t, %d of %d done, killed at %d", round+1, asleep, done, able, reached))
 			Eventually(f.changed(asleep, able)).WithPolling(2 * time.Millisecond).Should(BeNumerically(">=", reached))
 			p.Kill()
@@ -72,11 +75,11 @@ func (f *fleet) changed(asleep bool, able int) func() int {
 
 var _ = Describe("A manager that is told to stop", func() {
 	It("finishes the writes in flight, begins no others, and ends without an error", func() {
-		const size = 100
+		const size = 200
 		f := newFleet("sigterm", size)
 		able := size - int(f.zeros())
-		// Slow enough for the signal to come in the middle.
-		p := start("--kube-api-qps=30", "--kube-api-burst=30")
+		// Slow enough for the signal to come in the middle, also where this process does not run for some seconds.
+		p := start("--kube-api-qps=10", "--kube-api-burst=10")
 		f.turn(true)
 		Eventually(f.changed(true, able)).WithPolling(5 * time.Millisecond).Should(BeNumerically(">=", 10))
 		Expect(p.Terminate()).To(Succeed())
@@ -108,7 +111,7 @@ var _ = Describe("Two managers", func() {
 		first.Kill()
 		f.turn(true)
 		// A lease lasts 15 s.
-		Eventually(f.allAsleep).WithTimeout(40 * time.Second).Should(Succeed())
+		Eventually(f.allAsleep).Should(Succeed())
 
 		start("--leader-elect=true")
 		Expect(second.Terminate()).To(Succeed())

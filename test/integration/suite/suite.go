@@ -13,10 +13,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/witness"
 	"flyball.dev/flyball/test/local"
@@ -98,6 +100,28 @@ func Remove(ctx context.Context, env *harness.Env, obj client.Object) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
 	Eventually(func() error { return Vanished(ctx, env, obj) }).Should(Succeed())
+}
+
+// AwaitRight waits until the API server lets a user do something with a resource, or does not any more: it hears of a role a moment
+// after that was stored.
+func AwaitRight(ctx context.Context, env *harness.Env, user, verb, group, resource string, allowed bool) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, Groups: []string{"system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
+		}}
+		g.Expect(env.Client.Create(ctx, review)).To(Succeed())
+		return review.Status.Allowed
+	}).Should(Equal(allowed), "%s %s.%s by %s", verb, resource, group, user)
+}
+
+// AwaitWebhook waits until the API server has policies judged by a manager's webhook.
+func AwaitWebhook(ctx context.Context, env *harness.Env) {
+	GinkgoHelper()
+	bad := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}}
+	bad.Spec.Upscale, bad.Spec.Downscale, bad.Spec.TimeZone = "0 8 * * *", "0 20 * * *", "Nowhere/Land"
+	Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring("spec.timeZone")))
 }
 
 // FreePort is a port of loopback that nobody else gets before this process ends.

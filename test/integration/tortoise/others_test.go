@@ -60,7 +60,9 @@ var _ = Describe("A Tortoise beside other policies", func() {
 			return spec
 		}
 		Eventually(func(g Gomega) { g.Expect(tunedTo(g).MaxReplicas).To(BeEquivalentTo(20)) }).Should(Succeed())
-		Eventually(notes(ns, "Tuned")).Should(ContainElement(And(ContainSubstring("main memory 1Gi -> "), ContainSubstring("utilisation 50 -> "))))
+		Eventually(notes(ns, "Tuned")).Should(ContainElements( // two objects, written one after the other
+			And(HavePrefix("Deployment.apps/"+ns+"/web: "), ContainSubstring("main memory 1Gi -> ")),
+			And(HavePrefix("HorizontalPodAutoscaler.autoscaling/"+ns+"/web: "), ContainSubstring("utilisation 50 -> "))))
 
 		trigger := &v1alpha1.Trigger{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "peak"}}
 		trigger.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}}

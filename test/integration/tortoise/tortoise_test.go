@@ -113,13 +113,17 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 			g.Expect(st.Autoscaler.MinByHour).To(HaveLen(24))
 			g.Expect(contains(st.Reasons, "min: ")).To(BeTrue())
 		}).Should(Succeed())
-		st := recommendation(ns, "web")(Default)
-		Expect(requests(ns, "web")(Default)).To(And(
-			HaveKeyWithValue("cpu", st.Containers[0].CPU.Recommended.String()), HaveKeyWithValue("memory", st.Containers[0].Memory.Recommended.String())))
+		var st v1alpha1.RecommendationStatus
+		Eventually(func(g Gomega) {
+			st = recommendation(ns, "web")(g)
+			g.Expect(requests(ns, "web")(g)).To(And(
+				HaveKeyWithValue("cpu", st.Containers[0].CPU.Recommended.String()), HaveKeyWithValue("memory", st.Containers[0].Memory.Recommended.String())))
+			spec := hpa(ns)(g)
+			g.Expect(spec.MinReplicas).To(HaveValue(Equal(st.Autoscaler.Min.Recommended)))
+			g.Expect(spec.Metrics[0].Resource.Target.AverageUtilization).To(HaveValue(Equal(st.Autoscaler.Utilisation.Recommended)))
+			g.Expect(spec.MaxReplicas).To(BeEquivalentTo(20))
+		}).Should(Succeed())
 		Expect(st.Containers[0].Memory.Recommended.Cmp(resource.MustParse("1Gi"))).To(Equal(-1))
-		Expect(hpa(ns)(Default).MinReplicas).To(HaveValue(Equal(st.Autoscaler.Min.Recommended)))
-		Expect(hpa(ns)(Default).Metrics[0].Resource.Target.AverageUtilization).To(HaveValue(Equal(st.Autoscaler.Utilisation.Recommended)))
-		Expect(hpa(ns)(Default).MaxReplicas).To(BeEquivalentTo(20))
 		// The limit follows by the ratio of its owner.
 		limit, memory := resource.MustParse(requests(ns, "web")(Default)["limit"]), st.Containers[0].Memory.Recommended
 		Expect(limit.Value()).To(Equal(2 * memory.Value()))

@@ -140,7 +140,9 @@ var _ = Describe("A Trigger and a Schedule on a Deployment and its autoscaler", 
 	It("wake below a maximum of that moment", func() {
 		clock := start(21)
 		ns := newNamespace()
-		create(deployment(ns, 9), autoscaler(ns, 1, 10), nights(ns), trigger(ns, autoscalers, daily("morning", 0, "07:00", "11:00", values(1, 4))))
+		t := trigger(ns, autoscalers, daily("morning", 0, "07:00", "11:00", values(1, 4)))
+		create(deployment(ns, 9), autoscaler(ns, 1, 10), nights(ns), t)
+		Eventually(shown(t)).Should(Equal([2]string{"Idle", ""}))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(0))
 		clock.SetTime(hour(24 + 8))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(4))
@@ -179,7 +181,9 @@ var _ = Describe("A Trigger and a Schedule on a Deployment and its autoscaler", 
 		ns := newNamespace()
 		hpa := autoscaler(ns, 0, 10)
 		hpa.Spec.Metrics = externalMetric()
-		create(deployment(ns, 3), hpa, trigger(ns, autoscalers, daily("morning", 9, "07:00", "11:00", values(5, 20))), nights(ns))
+		t := trigger(ns, autoscalers, daily("morning", 9, "07:00", "11:00", values(5, 20)))
+		create(deployment(ns, 3), hpa, t, nights(ns))
+		Eventually(shown(t)).Should(Equal([2]string{"Idle", ""}))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(0))
 		Eventually(func(g Gomega) {
 			g.Expect(ledger(hpa)(g)).NotTo(BeEmpty())

@@ -23,7 +23,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		create(incident)
 		Eventually(replicas(ns)).Should(BeEquivalentTo(30))
 		Eventually(appliedReplicas(incident)).Should(Equal([]int64{30}))
-		Expect(appliedReplicas(peaks)(Default)).To(BeEmpty())
+		Eventually(appliedReplicas(peaks)).Should(BeEmpty())
 		scale(ns, 20)
 		Consistently(replicas(ns)).Should(BeEquivalentTo(20), "the autoscaler has control")
 		By("it is taken away again")

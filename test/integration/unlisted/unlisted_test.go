@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -39,7 +38,7 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		get := func(path string) func() string {
 			return func() string {
-				ask := http.Client{Timeout: 5 * time.Second}
+				ask := http.Client{Timeout: harness.Patience}
 				answer, err := ask.Get("http://" + address + path)
 				if err != nil {
 					return err.Error()

@@ -50,7 +50,7 @@ var kinds = map[string]string{
 	"Deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %[1]s, name: %[2]s}, spec: {replicas: 3, selector: {matchLabels: {app: %[2]s}}, template: ` + pod + `}}`,
 	"StatefulSet": `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: %[1]s, name: %[2]s}, spec: {replicas: 2, serviceName: a, selector: {matchLabels: {app: %[2]s}}, template: ` + pod + `}}`,
 	"DaemonSet":   `{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: %[1]s, name: %[2]s}, spec: {selector: {matchLabels: {app: %[2]s}}, template: ` + pod + `}}`,
-	"CronJob":     `{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %[1]s, name: %[2]s}, spec: {schedule: "0 4 * * *", jobTemplate: {spec: {template: ` + pod + `}}}}`,
+	"CronJob":     `{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %[1]s, name: %[2]s}, spec: {schedule: "0 4 29 2 *", jobTemplate: {spec: {template: ` + pod + `}}}}`,
 }
 
 // workload makes an object of one of the kinds, without creating it.

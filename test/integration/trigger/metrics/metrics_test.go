@@ -186,7 +186,7 @@ var _ = Describe("The autoscaler's controller", func() {
 		clock.SetTime(hour(9))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(5))
 		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
-		Expect(f.counts()).To(Equal([]int32{1, 4, 5}))
+		Eventually(f.counts).Should(Equal([]int32{1, 4, 5}))
 		clock.SetTime(hour(10))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(1))
 	})
@@ -226,7 +226,7 @@ spec:
 		clock.SetTime(hour(10))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(5))
 		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
-		Expect(f.counts()).To(Equal([]int32{0, 5}))
+		Eventually(f.counts).Should(Equal([]int32{0, 5}))
 	})
 
 	It("scales by a template's autoscaler, which goes with its Trigger", func() {
