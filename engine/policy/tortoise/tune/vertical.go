@@ -21,7 +21,7 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU})
 		}
 		for _, s := range sizes {
-			t.follow(spec, o, v, s, o.Now.Sub(last) >= spec.Cooldown)
+			t.follow(spec, v, s, o.Now.Sub(last) >= spec.Cooldown)
 		}
 		if r != before {
 			to.Requests[name] = r
@@ -40,7 +40,7 @@ type sized struct {
 }
 
 // follow takes a step towards what is recommended.
-func (t *Tuner) follow(spec Spec, o Observed, v Vertical, s sized, rested bool) {
+func (t *Tuner) follow(spec Spec, v Vertical, s sized, rested bool) {
 	if s.target <= 0 {
 		t.say(s.of, "it stays: no VerticalPodAutoscaler recommends anything for it")
 		return
