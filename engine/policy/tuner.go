@@ -32,6 +32,9 @@ type Source struct {
 	// the metrics API.
 	Recorded bool
 	Window   time.Duration
+	// Vertical says that requests come from the VerticalPodAutoscalers of targets, and MakesVertical that one is to be made for a target that
+	// has none.
+	Vertical, MakesVertical bool
 }
 
 // Recaller is a Mind that takes over what was recorded before it began to look.
@@ -84,6 +87,8 @@ type Seen struct {
 	Stuck bool
 	// Governor is what governs the target; nil: nothing does.
 	Governor *SeenGovernor
+	// Verticals are the VerticalPodAutoscalers of the target, by name.
+	Verticals []SeenVertical
 }
 
 // SeenGovernor is an autoscaler as its owner has it.

@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	Resolution time.Duration
 	// Recorder has what pods used before; nil: there is none.
 	Recorder Recorder
+	// Verticals are read with each measurement; nil: nobody looks for them.
+	Verticals Verticals
 	// Events takes events.
 	Events events.EventRecorder
 	Log    logr.Logger
@@ -85,6 +88,9 @@ type Loop struct {
 	recallers chan struct{}
 	// swept is true once what an earlier manager left behind has been looked for.
 	swept bool
+	// verticals are the VerticalPodAutoscalers as they were read last; nil: they were not. Tidy says that none of those is left that were made.
+	verticals *vertical.All
+	tidy      bool
 }
 
 // New makes a Loop, which works once it runs.
@@ -141,6 +147,10 @@ func (l *Loop) round(ctx context.Context) {
 	l.sweep(ctx, snapshot, tuned)
 	if len(tuned) == 0 && !hasTuner(snapshot) {
 		l.leave(ctx, snapshot, tuned)
+		if !l.tidy {
+			l.readVerticals(ctx)
+			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
+		}
 		if err := l.members.DropContainers(ctx); err != nil {
 			l.opts.Log.Error(err, "pods are watched anew")
 		}
@@ -155,6 +165,8 @@ func (l *Loop) round(ctx context.Context) {
 		l.tend(ctx, snapshot, ref, p, m.of(p))
 	}
 	l.leave(ctx, snapshot, tuned)
+	l.tidyVerticals(ctx, snapshot, tuned)
+	l.tidy = false
 	l.keepDue(ctx)
 	l.tell(l.book.end())
 	l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
@@ -220,6 +232,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		l.note(ref, p.ID, err.Error())
 		return
 	}
+	x.unmade = l.makeVertical(ctx, s, ref, p, x)
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
 		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
