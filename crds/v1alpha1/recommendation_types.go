@@ -57,6 +57,31 @@ type RecommendedContainer struct {
 	Memory *RecommendedRequest `json:"memory,omitempty"`
 }
 
+// ResizedPods counts pods whose requests are changed in place.
+type ResizedPods struct {
+	// Total is how many pods there are.
+	Total int32 `json:"total"`
+	// Resized pods have what is recommended.
+	// +optional
+	Resized int32 `json:"resized,omitempty"`
+	// Waiting pods have still to be changed.
+	// +optional
+	Waiting int32 `json:"waiting,omitempty"`
+	// InProgress pods are being changed by their node.
+	// +optional
+	InProgress int32 `json:"inProgress,omitempty"`
+	// Deferred pods have to wait for room on their node.
+	// +optional
+	Deferred int32 `json:"deferred,omitempty"`
+	// Infeasible pods cannot be changed in place.
+	// +optional
+	Infeasible int32 `json:"infeasible,omitempty"`
+	// Message says of the first pod that is not through why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
 // RecommendedNumber is one number of an autoscaler.
 type RecommendedNumber struct {
 	// Own is what the owner of the autoscaler asks for; absent where that is nothing.
@@ -133,6 +158,9 @@ type RecommendationStatus struct {
 	// Autoscaler has bounds and target utilisation. Without an autoscaler they are what one would be given, and nothing is applied.
 	// +optional
 	Autoscaler *RecommendedAutoscaler `json:"autoscaler,omitempty"`
+	// Pods is what has become of the pods that are changed in place; absent where requests change in the template.
+	// +optional
+	Pods *ResizedPods `json:"pods,omitempty"`
 	// Demand is what the numbers are for.
 	// +optional
 	Demand *RecommendedDemand `json:"demand,omitempty"`

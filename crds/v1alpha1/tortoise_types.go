@@ -142,13 +142,28 @@ type TunedHistory struct {
 	Window Duration `json:"window,omitempty"`
 }
 
+// VerticalApply says how requests change.
+// +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut
+type VerticalApply string
+
+// How requests change.
+const (
+	// ApplyInPlace changes the pods that run, by their resize subresource. The template stays as its owner has it.
+	ApplyInPlace VerticalApply = "InPlace"
+	// ApplyInPlaceOrRollOut does so, and changes the template where that is not possible for a pod.
+	ApplyInPlaceOrRollOut VerticalApply = "InPlaceOrRollOut"
+	// ApplyRollOut changes the template, so that every change is a roll-out.
+	ApplyRollOut VerticalApply = "RollOut"
+)
+
 // TunedVertical says how requests change.
 type TunedVertical struct {
-	// Apply is RollOut: requests change in the pod template, so that every change of them is a roll-out.
+	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
+	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. Kinds whose requests are not in a pod template, such as a
+	// database cluster, have them changed in the object, whatever this says.
 	// +optional
 	// +kubebuilder:default=RollOut
-	// +kubebuilder:validation:Enum=RollOut
-	Apply string `json:"apply,omitempty"`
+	Apply VerticalApply `json:"apply,omitempty"`
 	// Cooldown is the least time between two changes of requests, up or down. What is short of memory does not wait. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h"
@@ -287,6 +302,9 @@ type TortoiseStatus struct {
 	// more is taken off.
 	// +optional
 	Saved *Quantities `json:"saved,omitempty"`
+	// Pods counts the pods whose requests are changed in place.
+	// +optional
+	Pods *ResizedPods `json:"pods,omitempty"`
 	// NextChangeTime is when the next change of a request is due that is known of.
 	// +optional
 	// +kubebuilder:validation:Type=string

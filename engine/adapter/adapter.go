@@ -54,9 +54,11 @@ type Adapter struct {
 	// lifecycle holds of the objects whose creation and deletion are changes. Its slots are in no projection.
 	lifecycle    []predicate
 	subresources []string
-	uses         []Use
-	projection   *projection
-	interner     *workload.Interner
+	// sizesPods is true where requests are those of containers in the pod template.
+	sizesPods  bool
+	uses       []Use
+	projection *projection
+	interner   *workload.Interner
 }
 
 func (a *Adapter) hasAmount(kind workload.AmountKind) bool {
@@ -169,6 +171,10 @@ func (a *Adapter) Pods() v1alpha1.Pods { return a.pods }
 
 // CanGovern says whether objects of the kind own the replicas of other objects.
 func (a *Adapter) CanGovern() bool { return a.governs != nil }
+
+// SizesPods says whether requests of objects of the kind are those of the containers in their pod template, so that their pods can be
+// changed in place as well.
+func (a *Adapter) SizesPods() bool { return a.sizesPods }
 
 // ProjectionID changes exactly when an Object made by Project would look different: a watch restarts on it.
 func (a *Adapter) ProjectionID() string { return a.projection.id }

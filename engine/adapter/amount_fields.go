@@ -158,6 +158,7 @@ func requested(all []amountField, f *amountField) int64 {
 
 // addAmounts adds requests with the limits that follow them, and utilisations.
 func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[int64]) {
+	amounts = ofObjects(amounts)
 	if len(amounts) == 0 {
 		return
 	}
@@ -184,6 +185,19 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 	if fault != "" {
 		w.keepEntries(fault, func(at location) bool { return v.amountAt(at) != nil })
 	}
+}
+
+// ofObjects leaves out the amounts that are for pods and not for the object.
+func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.Amount]workload.Claim[int64] {
+	isOfPods := func(key workload.Amount) bool { return key.Kind == workload.AmountInPlace }
+	for key := range amounts {
+		if isOfPods(key) {
+			amounts = maps.Clone(amounts)
+			maps.DeleteFunc(amounts, func(key workload.Amount, _ workload.Claim[int64]) bool { return isOfPods(key) })
+			break
+		}
+	}
+	return amounts
 }
 
 // wantAmount is the want of a value on one amount.
@@ -233,6 +247,29 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 		}
 	}
 	w.add(n)
+}
+
+// InPlace gives, of amounts for pods, what each container is to request and to be limited to where the owner has some allocations: limits
+// follow requests. Zero is as it is.
+func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {
+	all := map[string]workload.Allocation{}
+	for _, a := range own {
+		to := workload.Allocation{Component: a.Component}
+		for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
+			claim, asked := amounts[workload.Amount{Kind: workload.AmountInPlace, Component: a.Component, Resource: of}]
+			if !asked {
+				continue
+			}
+			to.Requests.Set(of, claim.Value)
+			if limit := a.Limits.Of(of); limit > 0 {
+				to.Limits.Set(of, inRatio(claim.Value, a.Requests.Of(of), limit))
+			}
+		}
+		if to.Requests != (workload.Requests{}) {
+			all[a.Component] = to
+		}
+	}
+	return all
 }
 
 // inRatio is the limit for a request that stands to it as the owner's limit stands to the owner's request, rounded up.

@@ -89,6 +89,7 @@ func (c *compiler) containerAmounts(pods *v1alpha1.Pods) {
 	}) {
 		return // the adapter writes there for another reason
 	}
+	c.a.sizesPods = true
 	for _, each := range lists {
 		for _, part := range []struct {
 			field  string

@@ -69,6 +69,8 @@ type Judgement struct {
 type Judge struct {
 	Freezes Freezes
 	Objects Objects
+	// Served finds how the API server serves a kind that has no adapter; nil: such owners of pods lead nowhere.
+	Served func(schema.GroupKind) (schema.GroupVersionResource, bool)
 	// Rights answers who may override; nil: nobody is asked and namespaces are not guarded.
 	Rights AccessReviewer
 	Clock  clock.PassiveClock
@@ -127,8 +129,20 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 	if err != nil {
 		return gate.Answer{}, Judgement{Request: req, Err: err}
 	}
+	owners, err := j.ownersOf(ctx, r)
+	if err != nil {
+		return gate.Answer{}, Judgement{Request: req, Err: err}
+	}
+	if len(owners) > 0 {
+		req.Actions = 0 // it is a change of what the pod belongs to
+	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
-	if done.Verdict.Allowed {
+	if len(owners) > 0 {
+		req.Actions = workload.ChangeScale
+		if err := j.addScaling(ctx, owners, set, &done.Verdict, req); err != nil {
+			return gate.Answer{}, Judgement{Request: req, Err: err}
+		}
+	} else if done.Verdict.Allowed {
 		if err := j.addGoverned(ctx, r, set, &done.Verdict, req); err != nil {
 			return gate.Answer{}, Judgement{Request: req, Err: err}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -77,14 +78,14 @@ type book struct {
 	lost    map[workload.Ref]time.Time
 	notes   map[workload.Ref]Note
 	stats   map[workload.Policy]map[workload.Ref]stats
-	budgets map[workload.Policy]*budget
+	budgets map[workload.Policy]*workers.Budget
 	hours   map[workload.Policy]*hour
 }
 
 func newBook() *book {
 	return &book{
 		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{}, stats: map[workload.Policy]map[workload.Ref]stats{},
-		budgets: map[workload.Policy]*budget{}, hours: map[workload.Policy]*hour{},
+		budgets: map[workload.Policy]*workers.Budget{}, hours: map[workload.Policy]*hour{},
 	}
 }
 

@@ -1,31 +1,13 @@
 package cost
 
 import (
-	"sync"
-	"time"
-
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// burst is for how many seconds of writes a budget saves up.
-const burst = 5
-
-// longestWait is how long a target waits for the budget at most: then it asks again.
-const longestWait = time.Minute
-
-// budget is how many writes a policy may make.
-type budget struct {
-	mu sync.Mutex
-	// rate is how many writes come in a second, saved how many have been saved up until counted.
-	rate, saved float64
-	counted     time.Time
-	// next is when the last of those that wait may try again.
-	next time.Time
-}
-
 // budget gives the budget of a policy, by its latest form.
-func (b *book) budget(id workload.Policy, o policy.PodOrderer) *budget {
+func (b *book) budget(id workload.Policy, o policy.PodOrderer) *workers.Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pods := 0
@@ -35,40 +17,9 @@ func (b *book) budget(id workload.Policy, o policy.PodOrderer) *budget {
 	rate := o.WritesPerSecond(pods)
 	known := b.budgets[id]
 	if known == nil {
-		known = &budget{saved: burst * rate}
+		known = workers.NewBudget(rate)
 		b.budgets[id] = known
 	}
-	known.mu.Lock()
-	known.rate = rate
-	known.mu.Unlock()
+	known.SetRate(rate)
 	return known
-}
-
-// take takes one write out of the budget, or says how long to wait for it. Those that wait try one after the other, as fast as writes come.
-func (b *budget) take(now time.Time) (wait time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.counted.IsZero() && now.After(b.counted) {
-		b.saved += b.rate * now.Sub(b.counted).Seconds()
-	}
-	b.counted = now
-	b.saved = min(b.saved, max(1, burst*b.rate))
-	if b.saved >= 1 {
-		b.saved--
-		return 0
-	}
-	if first := now.Add(time.Duration((1 - b.saved) / b.rate * float64(time.Second))); b.next.Before(first) {
-		b.next = first
-	} else {
-		b.next = b.next.Add(time.Duration(float64(time.Second) / b.rate))
-	}
-	b.next = earlier(b.next, now.Add(longestWait))
-	return b.next.Sub(now)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

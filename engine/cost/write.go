@@ -29,7 +29,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 			n.Undone++
 			continue
 		}
-		if wait := budget.take(now); wait > 0 {
+		if wait := budget.Take(now); wait > 0 {
 			n.Waiting = "the write budget holds up " + workload.Count(len(changes)-i, "pod")
 			l.queue.AddAfter(ref, wait)
 			break

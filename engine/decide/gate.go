@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -46,6 +47,11 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	case actions != 0:
 		what = "creates or deletes objects"
 	}
+	return d.judged(k, obj, actions, before, after, what)
+}
+
+// judged asks whether some freeze refuses actions on an object that is like that before and after. what says in words what is done.
+func (d decider) judged(k *Kind, obj *workload.Object, actions workload.Change, before, after *freeze.Facts, what string) Gate {
 	set := d.w.Freezes()
 	if set == nil {
 		return Gate{Kind: GateFreeze, Reason: what + ", and the freezes have not been read yet"}
@@ -93,4 +99,11 @@ func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.P
 		all[tokens[2]] = gjson.Parse(e.To).String()
 	}
 	return workload.NewPairs(all)
+}
+
+// ScaleGate says whether a freeze denies that a target is scaled: what Flyball does to its pods in place waits for that, as anybody's change of
+// them does.
+func ScaleGate(w World, k *Kind, obj *workload.Object, now time.Time) Gate {
+	is := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
+	return decider{w: w, now: now}.judged(k, obj, workload.ChangeScale, is, is, "changes pods in place")
 }

@@ -113,6 +113,26 @@ func TestRequestsWaitForFreezes(t *testing.T) {
 	}
 }
 
+// TestChangesInPlaceWaitForScale: a change of pods in place writes nothing to the object, and only a freeze that denies Scale holds it up.
+func TestChangesInPlaceWaitForScale(t *testing.T) {
+	advice := found(noon)
+	advice.InPlace = true
+	for deny, want := range map[v1alpha1.Action]decide.GateKind{"Scale": decide.GateFreeze, "RollOut": decide.GateOpen} {
+		freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
+		freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(time.Hour))
+		freeze.Spec.Deny = []v1alpha1.Action{deny}
+		m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto), freeze}, requesting(4), scalingAt("50", 4, 9))
+		m.Advise(web, advice)
+		v := decide.Target(m, web, noon, nil)
+		if v.Result.Patch != nil || len(v.Plan.Amounts) == 0 {
+			t.Errorf("%s: %d amounts, and a patch is %t", deny, len(v.Plan.Amounts), v.Result.Patch != nil)
+		}
+		if gate := decide.ScaleGate(m, v.Kind, v.Object, noon); gate.Kind != want || want == decide.GateFreeze && !gate.Until.Equal(noon.Add(time.Hour)) {
+			t.Errorf("%s denied: the pods wait for %+v", deny, gate)
+		}
+	}
+}
+
 // TestAmountsOfGovernorsAreKept: whoever tunes Deployments looks at what their autoscalers have, and nobody else does.
 func TestAmountsOfGovernorsAreKept(t *testing.T) {
 	with := memory(t, []policy.Object{tuning(v1alpha1.TortoiseOff)}, worldtest.Deployment("web", 1, ""))

@@ -58,15 +58,75 @@ type Pod struct {
 	Cost int32
 	// Writer names who has set the cost, by field manager; empty: nobody has.
 	Writer string
-	// Containers are those of the pod, where somebody asks for them.
+	// Containers are those of the pod, where somebody asks for them, with what has become of the last change of their resources in place.
 	Containers []Container
+	Resize     Resize
+}
+
+// Add adds the pods of another target.
+func (r *Resizing) Add(other Resizing) {
+	r.Pods += other.Pods
+	r.Resized += other.Resized
+	r.InProgress += other.InProgress
+	r.Deferred += other.Deferred
+	r.Infeasible += other.Infeasible
+	r.Waiting += other.Waiting
+	if r.Message == "" {
+		r.Message = other.Message
+	}
+}
+
+// Resize is what has become of the last change in place of what the containers of a pod request.
+type Resize struct {
+	// By is the field manager that has changed it; empty: nobody has.
+	By string
+	// State is what the node says of it, and Message why.
+	State   ResizeState
+	Message string
+	// Unsupported is true where the node does not say what running containers have: it changes no pod in place.
+	Unsupported bool
+}
+
+// ResizeState is how far a change in place has come.
+type ResizeState uint8
+
+// States of changes in place.
+const (
+	// ResizeDone: the node says nothing more of it.
+	ResizeDone ResizeState = iota
+	// ResizeInProgress: the node carries it out, or has not looked at it yet.
+	ResizeInProgress
+	// ResizeFailing: the node cannot carry it out now, and goes on trying.
+	ResizeFailing
+	// ResizeDeferred: the node has no room now, and tries again.
+	ResizeDeferred
+	// ResizeInfeasible: the node will never carry it out.
+	ResizeInfeasible
+)
+
+// Resizing is what has become of the pods of a target that are to be changed in place.
+type Resizing struct {
+	// Pods is how many there are, and Resized how many have what they are to have. InProgress, Deferred and Infeasible are for the node to
+	// carry out, or not; Waiting have still to be changed.
+	Pods, Resized, InProgress, Deferred, Infeasible, Waiting int
+	// Message says why the first of them is not through; empty: nothing stands in the way.
+	Message string
+}
+
+// Resources is what a container requests and is limited to: CPU in thousandths of a core, memory in bytes; zero: nothing, or no limit.
+type Resources struct {
+	CPU, Memory, CPULimit, MemoryLimit int64
 }
 
 // Container is a container of a pod that runs as long as the pod.
 type Container struct {
 	Name string
-	// MemoryLimit is in bytes; zero: none.
-	MemoryLimit int64
+	// Resources are those that the spec of the pod asks for.
+	Resources
+	// RestartsForCPU and RestartsForMemory say that a change of the one or the other in place restarts it.
+	RestartsForCPU, RestartsForMemory bool
+	// Sidecar is true for an init container that runs beside the others.
+	Sidecar bool
 	// Restarts counts restarts. KilledAt is when it was killed last for lack of memory, in seconds since 1970; zero: never.
 	Restarts, KilledAt int64
 }

@@ -40,7 +40,7 @@ func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.O
 	known := m.known
 	m.mu.Unlock()
 	if known && len(refs) > 0 {
-		m.listener.MembersChanged(refs)
+		m.tellChanged(refs)
 	}
 }
 
@@ -61,7 +61,8 @@ func movedIn(old, pod *workload.Object) bool {
 
 // matters says whether two forms of a pod are different for planning.
 func matters(old, pod *workload.Object) bool {
-	return old.Deleting != pod.Deleting || !slices.Equal(old.Fields, pod.Fields)
+	return old.Deleting != pod.Deleting || !slices.Equal(old.Fields, pod.Fields) ||
+		!slices.EqualFunc(old.Elements, pod.Elements, func(a, b workload.Element) bool { return a.Name == b.Name && a.Raw == b.Raw })
 }
 
 // moveCrowd takes a pod to its node.
@@ -104,6 +105,6 @@ func (m *Members) nodeChanged(old, node *workload.Object) {
 	}
 	m.mu.Unlock()
 	if len(refs) > 0 {
-		m.listener.MembersChanged(refs)
+		m.tellChanged(refs)
 	}
 }

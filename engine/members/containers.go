@@ -2,6 +2,7 @@ package members
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -10,56 +11,191 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+// Flags of a packed container.
+const (
+	isSidecar = 1 << iota
+	restartsForCPU
+	restartsForMemory
+)
+
 // containers gives the containers of a pod, and those of its init containers that run beside them, as elements: the name, and the rest packed.
+// What has become of a change in place is one more element, without a name, where there was any.
 func (p pods) containers(values []gjson.Result) []workload.Element {
 	var all []workload.Element
-	add := func(c gjson.Result, statuses gjson.Result) {
+	add := func(c gjson.Result, statuses gjson.Result, flags int64) {
 		name := c.Get("name").Str
-		var limit int64
-		if q, err := resource.ParseQuantity(c.Get("resources.limits.memory").String()); err == nil {
-			limit = q.Value()
+		flags |= restartFlags(c.Get("resizePolicy"))
+		restarts, killed := restartsOf(name, statuses)
+		packed := []byte{}
+		for _, n := range []int64{
+			milliAt(c, "requests.cpu"), bytesAt(c, "requests.memory"), milliAt(c, "limits.cpu"), bytesAt(c, "limits.memory"), flags, restarts, killed,
+		} {
+			packed = binary.AppendVarint(packed, n)
 		}
-		restarts, killed := int64(0), int64(0)
-		statuses.ForEach(func(_, s gjson.Result) bool {
-			if s.Get("name").Str != name {
-				return true
-			}
-			restarts = s.Get("restartCount").Int()
-			for _, state := range []string{"lastState", "state"} {
-				if end := s.Get(state + ".terminated"); end.Get("reason").Str == "OOMKilled" {
-					killed = max(killed, instant(end.Get("finishedAt")))
-				}
-			}
-			return false
-		})
-		packed := string(binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(nil, limit), restarts), killed))
+		text := string(packed)
 		if restarts == 0 && killed == 0 {
-			packed = p.interner.String(packed) // most pods of a target have the same
+			text = p.interner.String(text) // most pods of a target have the same
 		}
-		all = append(all, workload.Element{Name: p.interner.String(name), Field: workload.Field{Raw: packed}})
+		all = append(all, workload.Element{Name: p.interner.String(name), Field: workload.Field{Raw: text}})
 	}
-	values[atContainers].ForEach(func(_, c gjson.Result) bool { add(c, values[atStatuses]); return true })
+	values[atContainers].ForEach(func(_, c gjson.Result) bool { add(c, values[atStatuses], 0); return true })
 	values[atInitContainers].ForEach(func(_, c gjson.Result) bool {
 		if c.Get("restartPolicy").Str == "Always" {
-			add(c, values[atInitStatuses])
+			add(c, values[atInitStatuses], isSidecar)
 		}
 		return true
 	})
+	r := resizeOf(values[atConditions], values[atManaged], p.own)
+	if r.State == fleet.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
+		r.State, r.Message = fleet.ResizeInProgress, "its node has not looked at the change yet"
+	}
+	if r.Unsupported = !supportsResize(values[atStatuses]); r != (fleet.Resize{}) {
+		text := packResize(r)
+		if r.Message == "" {
+			text = p.interner.String(text)
+		}
+		all = append(all, workload.Element{Field: workload.Field{Raw: text}})
+	}
 	return all
 }
 
-func unpackContainers(elements []workload.Element) []fleet.Container {
-	if len(elements) == 0 {
-		return nil
+// milliAt and bytesAt give an amount of a container's resources; zero where there is none, or none that can be read.
+func milliAt(c gjson.Result, of string) int64 {
+	q, err := resource.ParseQuantity(c.Get("resources." + of).String())
+	if err != nil {
+		return 0
 	}
-	all := make([]fleet.Container, len(elements))
-	for i, e := range elements {
-		all[i].Name = e.Name
-		b := []byte(e.Raw)
-		for _, to := range []*int64{&all[i].MemoryLimit, &all[i].Restarts, &all[i].KilledAt} {
+	return q.MilliValue()
+}
+
+func bytesAt(c gjson.Result, of string) int64 {
+	q, err := resource.ParseQuantity(c.Get("resources." + of).String())
+	if err != nil {
+		return 0
+	}
+	return q.Value()
+}
+
+// restartFlags says which changes in place restart a container.
+func restartFlags(policies gjson.Result) (flags int64) {
+	policies.ForEach(func(_, p gjson.Result) bool {
+		if p.Get("restartPolicy").Str == "RestartContainer" {
+			switch p.Get("resourceName").Str {
+			case "cpu":
+				flags |= restartsForCPU
+			case "memory":
+				flags |= restartsForMemory
+			}
+		}
+		return true
+	})
+	return flags
+}
+
+// restartsOf counts the restarts of a container, and says when it was killed last for lack of memory, in seconds since 1970; zero: never.
+func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
+	statuses.ForEach(func(_, s gjson.Result) bool {
+		if s.Get("name").Str != name {
+			return true
+		}
+		restarts = s.Get("restartCount").Int()
+		for _, state := range []string{"lastState", "state"} {
+			if end := s.Get(state + ".terminated"); end.Get("reason").Str == "OOMKilled" {
+				killed = max(killed, instant(end.Get("finishedAt")))
+			}
+		}
+		return false
+	})
+	return restarts, killed
+}
+
+// longestResize is how many bytes are kept of why a change in place is not through.
+const longestResize = 256
+
+// resizeOf says what has become of the last change in place of a pod, and who has made it. Where several have, it is another one than Flyball.
+func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
+	conditions.ForEach(func(_, c gjson.Result) bool {
+		if c.Get("status").Str != "True" {
+			return true
+		}
+		state, reason := fleet.ResizeDone, c.Get("reason").Str
+		switch kind := c.Get("type").Str; {
+		case kind == "PodResizePending" && reason == "Infeasible":
+			state = fleet.ResizeInfeasible
+		case kind == "PodResizePending":
+			state = fleet.ResizeDeferred
+		case kind == "PodResizeInProgress" && reason == "Error":
+			state = fleet.ResizeFailing
+		case kind == "PodResizeInProgress":
+			state = fleet.ResizeInProgress
+		}
+		if state > r.State {
+			r.State, r.Message = state, workload.OneLine(c.Get("message").Str, longestResize)
+			if r.Message == "" && reason != "" {
+				r.Message = "its node says " + workload.OneLine(reason, longestResize)
+			}
+		}
+		return true
+	})
+	managed.ForEach(func(_, entry gjson.Result) bool {
+		if entry.Get("subresource").Str != "resize" || !entry.Get("fieldsV1.f:spec").Exists() {
+			return true
+		}
+		if name := entry.Get("manager").Str; r.By == "" || r.By == own {
+			r.By = strings.ReplaceAll(name, "\n", " ")
+		}
+		return true
+	})
+	return r
+}
+
+// supportsResize says whether the node of a pod changes pods in place: its first running container tells what it has. Before one runs, nobody
+// knows, and the API server takes the change.
+func supportsResize(statuses gjson.Result) bool {
+	supports := true
+	statuses.ForEach(func(_, s gjson.Result) bool {
+		running := s.Get("state.running").Exists()
+		if running {
+			supports = s.Get("resources").Exists()
+		}
+		return !running
+	})
+	return supports
+}
+
+// unsupported is the flag beside the state of a packed change in place.
+const unsupported = 8
+
+func packResize(r fleet.Resize) string {
+	head := rune('0' + r.State)
+	if r.Unsupported {
+		head += unsupported
+	}
+	return string(head) + r.By + "\n" + r.Message
+}
+
+func unpackResize(text string) (r fleet.Resize) {
+	head := text[0] - '0'
+	r.State, r.Unsupported = fleet.ResizeState(head%unsupported), head >= unsupported
+	r.By, r.Message, _ = strings.Cut(text[1:], "\n")
+	return r
+}
+
+// unpackContainers gives the containers of a projected pod, and what has become of the last change of them in place.
+func unpackContainers(elements []workload.Element) (all []fleet.Container, r fleet.Resize) {
+	for _, e := range elements {
+		if e.Name == "" {
+			r = unpackResize(e.Raw)
+			continue
+		}
+		c := fleet.Container{Name: e.Name}
+		flags, b := int64(0), []byte(e.Raw)
+		for _, to := range []*int64{&c.CPU, &c.Memory, &c.CPULimit, &c.MemoryLimit, &flags, &c.Restarts, &c.KilledAt} {
 			v, n := binary.Varint(b)
 			*to, b = v, b[max(n, 0):]
 		}
+		c.Sidecar, c.RestartsForCPU, c.RestartsForMemory = flags&isSidecar > 0, flags&restartsForCPU > 0, flags&restartsForMemory > 0
+		all = append(all, c)
 	}
-	return all
+	return all, r
 }

@@ -49,9 +49,9 @@ type Options struct {
 
 // Members keeps the pods of the cluster by owner and by node.
 type Members struct {
-	opts     Options
-	listener Listener
-	identity identity
+	opts      Options
+	listeners []Listener
+	identity  identity
 
 	// needing lets one at a time change what is needed.
 	needing sync.Mutex
@@ -95,8 +95,14 @@ func New(opts Options) *Members {
 	return m
 }
 
-// Follow says who hears of changes. It must be called before Need.
-func (m *Members) Follow(l Listener) { m.listener = l }
+// Follow adds who hears of changes. It must be called before Need.
+func (m *Members) Follow(l Listener) { m.listeners = append(m.listeners, l) }
+
+func (m *Members) tellChanged(refs []workload.Ref) {
+	for _, l := range m.listeners {
+		l.MembersChanged(refs)
+	}
+}
 
 func (m *Members) forget() {
 	m.owners, m.byNode, m.known = map[schema.GroupKind]*ownerKind{}, map[string]*crowd{}, false
@@ -175,7 +181,7 @@ func podOf(obj *workload.Object) *fleet.Pod {
 		Cost: fleet.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
 	}
 	p.Revision = p.Group + textAt(obj, podRevision)
-	p.Containers = unpackContainers(obj.Elements)
+	p.Containers, p.Resize = unpackContainers(obj.Elements)
 	return p
 }
 
@@ -219,12 +225,18 @@ func (c *crowd) movable() int {
 }
 
 // Costed lists the objects that own a pod whose cost Flyball has set, however far above it.
-func (m *Members) Costed() []workload.Ref {
+func (m *Members) Costed() []workload.Ref { return m.ownersOf(m.isCosted) }
+
+// Resized lists the objects that own a pod that Flyball has changed in place, however far above it.
+func (m *Members) Resized() []workload.Ref { return m.ownersOf(m.isResized) }
+
+// ownersOf lists the objects that own a pod of some sort, however far above it.
+func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := map[workload.Ref]bool{}
 	for _, b := range m.tree.branches {
-		if slices.ContainsFunc(b.pods, m.isCosted) {
+		if slices.ContainsFunc(b.pods, is) {
 			for _, ref := range b.above() {
 				seen[ref] = true
 			}
@@ -239,13 +251,19 @@ func (m *Members) Costed() []workload.Ref {
 
 // CostedPods gives the pods that an object owns directly and whose cost Flyball has set, without their nodes. Those that have finished are
 // among them.
-func (m *Members) CostedPods(ref workload.Ref) []*fleet.Pod {
+func (m *Members) CostedPods(ref workload.Ref) []*fleet.Pod { return m.podsOf(ref, m.isCosted) }
+
+// ResizedPods gives the active pods that an object owns directly and that Flyball has changed in place, without their nodes.
+func (m *Members) ResizedPods(ref workload.Ref) []*fleet.Pod { return m.podsOf(ref, m.isResized) }
+
+// podsOf gives the pods of some sort that an object owns directly, without their nodes.
+func (m *Members) podsOf(ref workload.Ref, is func(*workload.Object) bool) []*fleet.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var pods []*fleet.Pod
 	if b := m.tree.branches[ref]; b != nil {
 		for _, obj := range b.pods {
-			if m.isCosted(obj) {
+			if is(obj) {
 				pods = append(pods, podOf(obj))
 			}
 		}
@@ -255,6 +273,16 @@ func (m *Members) CostedPods(ref workload.Ref) []*fleet.Pod {
 
 func (m *Members) isCosted(pod *workload.Object) bool {
 	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
+}
+
+// isResized says whether Flyball has changed a pod in place that lives.
+func (m *Members) isResized(pod *workload.Object) bool {
+	n := len(pod.Elements)
+	if n == 0 || pod.Elements[n-1].Name != "" || !isCounted(pod) {
+		return false
+	}
+	_, r := unpackContainers(pod.Elements[n-1:])
+	return r.By == m.opts.Own
 }
 
 // Groups lists the objects below a target that own pods directly, itself among them.

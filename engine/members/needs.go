@@ -163,6 +163,8 @@ func (m *Members) check() {
 	m.known, m.settled = known, settled
 	m.mu.Unlock()
 	if tell {
-		m.listener.MembersSettled()
+		for _, l := range m.listeners {
+			l.MembersSettled()
+		}
 	}
 }

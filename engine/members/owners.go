@@ -158,7 +158,7 @@ func (m *Members) Look(ref workload.Ref) {
 	}
 	m.mu.Unlock()
 	if len(refs) > 0 {
-		m.listener.MembersChanged(refs)
+		m.tellChanged(refs)
 	}
 }
 
@@ -186,6 +186,6 @@ func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
 	known := m.known
 	m.mu.Unlock()
 	if known && len(refs) > 0 {
-		m.listener.MembersChanged(refs)
+		m.tellChanged(refs)
 	}
 }

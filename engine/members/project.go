@@ -117,13 +117,15 @@ const (
 	atContainers
 	atInitContainers
 	atInitStatuses
+	atGeneration
+	atObserved
 )
 
 func newPods(id identity, own string, wide bool) pods {
 	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
 		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
-		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses")
+		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation", ".status.observedGeneration")
 	}
 	return pods{id, pathsOf(more...), own, wide}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -89,6 +90,16 @@ type Seen struct {
 	Governor *SeenGovernor
 	// Verticals are the VerticalPodAutoscalers of the target, by name.
 	Verticals []SeenVertical
+	// Pods is what is known of changes of its pods in place.
+	Pods SeenPods
+}
+
+// SeenPods is what is known of changes in place.
+type SeenPods struct {
+	// Able is true where requests are those of a pod template, so that pods can be changed in place.
+	Able bool
+	// InTemplate says that the policy has requests in the pod template now, Refused that some pod cannot be changed in place.
+	InTemplate, Refused bool
 }
 
 // SeenGovernor is an autoscaler as its owner has it.
@@ -119,4 +130,14 @@ type TunedSummary struct {
 	Saved  workload.Requests
 	// Next is when the next change is due that is known of; zero: none is.
 	Next time.Time
+	// Pods is what has become of the pods that are changed in place; without any, Pods.Pods is 0.
+	Pods fleet.Resizing
+}
+
+// ResizedPods tells of pods that are changed in place.
+func ResizedPods(r fleet.Resizing) *v1alpha1.ResizedPods {
+	return &v1alpha1.ResizedPods{
+		Total: int32(r.Pods), Resized: int32(r.Resized), Waiting: int32(r.Waiting), InProgress: int32(r.InProgress), Deferred: int32(r.Deferred),
+		Infeasible: int32(r.Infeasible), Message: r.Message,
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
@@ -56,6 +57,14 @@ type Pods interface {
 	Decided(ref workload.Ref, claimed bool)
 	// Note is what has become of the pods of a target.
 	Note(ref workload.Ref) cost.Note
+}
+
+// Resized are the pods of targets that are changed in place.
+type Resized interface {
+	// Decided takes note of a target that was decided.
+	Decided(ref workload.Ref, v *decide.Verdict)
+	// Note is what has become of the pods of a target.
+	Note(ref workload.Ref) resize.Note
 }
 
 // Tuned are the targets that policies tune.
@@ -118,6 +127,7 @@ type Loop struct {
 	keeper    Keeper
 	pods      Pods
 	tuned     Tuned
+	resized   Resized
 	metrics   *Metrics
 
 	timer *timer
@@ -151,6 +161,9 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 
 // FollowPods says who orders the pods of targets. It must be called before Run.
 func (l *Loop) FollowPods(p Pods) { l.pods = p }
+
+// FollowResized says who changes pods in place. It must be called before Run.
+func (l *Loop) FollowResized(r Resized) { l.resized = r }
 
 // FollowTuned says who tunes targets. It must be called before Run.
 func (l *Loop) FollowTuned(t Tuned) { l.tuned = t }

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
@@ -43,6 +44,9 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	v := decide.Target(l.world.Snapshot(), ref, now, nil)
 	if l.pods != nil {
 		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)
+	}
+	if l.resized != nil {
+		l.resized.Decided(ref, &v)
 	}
 	if v.Object == nil {
 		l.forget(ref)
@@ -281,6 +285,9 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	if l.pods != nil {
 		markPods(marks, l.pods.Note(ref))
 	}
+	if l.resized != nil {
+		markResized(marks, l.resized.Note(ref))
+	}
 	if l.tuned != nil {
 		markTuned(marks, v.Opinions, l.tuned.Note(ref))
 		l.markRollout(marks, ref)
@@ -303,6 +310,22 @@ func markPods(marks []status.Mark, n cost.Note) {
 			m.State = status.Failed
 		case n.Waiting != "":
 			m.State = status.Pending
+		}
+	}
+}
+
+// markResized writes into the mark of the policy by which pods are changed in place what has become of them.
+func markResized(marks []status.Mark, n resize.Note) {
+	for i := range marks {
+		m := &marks[i]
+		if m.Policy != n.Policy || m.State != status.Set {
+			continue
+		}
+		switch waits := n.Waits(); {
+		case n.Failure != "":
+			m.State, m.Failure = status.Failed, n.Failure
+		case waits != "":
+			m.State, m.Waiting = status.Pending, waits
 		}
 	}
 }

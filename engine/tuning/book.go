@@ -123,6 +123,7 @@ func (b *book) phase(id workload.Policy, x *subject) {
 	s.Saved.MilliCPU += x.found.Saved.MilliCPU
 	s.Saved.MemoryBytes += x.found.Saved.MemoryBytes
 	s.Next = decide.Earliest(s.Next, x.found.Next)
+	s.Pods.Add(x.pods)
 }
 
 // end ends a round, and gives the policies of which something is to be told.
@@ -130,7 +131,7 @@ func (b *book) end() (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, s := range b.sums {
-		if now := fmt.Sprintf("%v %v %s", s.Phases, s.Saved, s.Next.Format(time.RFC3339)); b.told[id] != now {
+		if now := fmt.Sprintf("%v %v %s %v", s.Phases, s.Saved, s.Next.Format(time.RFC3339), s.Pods); b.told[id] != now {
 			b.told[id] = now
 			news = append(news, id)
 		}
@@ -143,7 +144,7 @@ func (b *book) summary(id workload.Policy) policy.TunedSummary {
 	defer b.mu.Unlock()
 	out := policy.TunedSummary{Phases: map[string]int{}}
 	if s := b.sums[id]; s != nil {
-		out.Saved, out.Next = s.Saved, s.Next
+		out.Saved, out.Next, out.Pods = s.Saved, s.Next, s.Pods
 		for name, n := range s.Phases {
 			out.Phases[name] = n
 		}

@@ -17,6 +17,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
@@ -37,6 +38,11 @@ type Members interface {
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
 	// Trouble says why not everything is known.
 	Trouble() string
+}
+
+// Resized are the pods of targets that are changed in place.
+type Resized interface {
+	Note(ref workload.Ref) resize.Note
 }
 
 // Audience hears of what was found.
@@ -72,6 +78,7 @@ type Loop struct {
 	opts     Options
 	world    *world.World
 	members  Members
+	resized  Resized
 	meter    Meter
 	store    *Store
 	audience Audience
@@ -94,9 +101,9 @@ type Loop struct {
 }
 
 // New makes a Loop, which works once it runs.
-func New(w *world.World, m Members, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
+func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
 	l := &Loop{
-		opts: opts, world: w, members: m, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
+		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
 		recallers: make(chan struct{}, recallers),
 	}
@@ -145,19 +152,18 @@ func (l *Loop) round(ctx context.Context) {
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
 	l.sweep(ctx, snapshot, tuned)
-	if len(tuned) == 0 && !hasTuner(snapshot) {
+	needed, measures := tuners(snapshot)
+	trouble := l.follow(ctx, needed)
+	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
 		if !l.tidy {
 			l.readVerticals(ctx)
 			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
 		}
-		if err := l.members.DropContainers(ctx); err != nil {
-			l.opts.Log.Error(err, "pods are watched anew")
-		}
 		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 		return
 	}
-	m, ok := l.measure(ctx, tuned)
+	m, ok := l.measure(ctx, tuned, trouble)
 	if !ok {
 		return
 	}
@@ -178,13 +184,28 @@ func (l *Loop) tell(ids []workload.Policy) {
 	}
 }
 
-func hasTuner(s *world.Snapshot) bool {
+// follow has pods watched with their containers, or not any more, and says why they are not known.
+func (l *Loop) follow(ctx context.Context, needed bool) (trouble string) {
+	if needed {
+		if err := l.members.NeedContainers(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if err := l.members.DropContainers(ctx); err != nil {
+		l.opts.Log.Error(err, "pods are watched anew")
+	}
+	return ""
+}
+
+// tuners says whether there are policies that tune: any, also those that have still to give pods back what they had, and any that measures.
+func tuners(s *world.Snapshot) (needed, measures bool) {
 	for p := range s.Policies {
-		if p.Tuner() != nil && !p.Deleting {
-			return true
+		if p.Tuner() != nil {
+			needed, measures = true, measures || !p.Deleting
 		}
 	}
-	return false
+	return needed, measures
 }
 
 // assign says which policy tunes which target: of several that select one, the one of the highest precedence.

@@ -12,6 +12,8 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -31,7 +33,14 @@ const reportEvery = 10 * time.Minute
 // report tells people of what was found: at once where a number or the phase is another one.
 func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	st := *x.found.Report.DeepCopy()
-	l.markApplied(ref, p.ID, &st)
+	note := l.resized.Note(ref)
+	if note.Policy != p.ID {
+		note = resize.Note{}
+	}
+	if x.pods = note.Resizing; x.found.Advice != nil && x.found.Advice.InPlace {
+		st.Pods = policy.ResizedPods(note.Resizing)
+	}
+	l.markApplied(ref, p.ID, &st, note)
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
@@ -52,6 +61,9 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 func numbersOf(st v1alpha1.RecommendationStatus) string {
 	bare := *st.DeepCopy()
 	bare.Reasons, bare.Demand, bare.PhaseReason = nil, nil, ""
+	if bare.Pods != nil {
+		bare.Pods.Message = ""
+	}
 	for i := range bare.Containers {
 		for _, r := range []*v1alpha1.RecommendedRequest{bare.Containers[i].CPU, bare.Containers[i].Memory} {
 			if r != nil {
@@ -74,11 +86,11 @@ func text(v any) string {
 }
 
 // markApplied says of each number whether the policy has it in place.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus) {
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus, pods resize.Note) {
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	own := decide.Target(s, ref, now, nil)
 	if own.Result.Patch != nil {
-		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref))
+		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), pods.Frozen)
 	}
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -86,8 +98,13 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.Re
 			of workload.Resource
 			in *v1alpha1.RecommendedRequest
 		}{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}} {
-			if r.in != nil {
-				r.in.Applied = amountInPlace(&own, id, workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: r.of})
+			if r.in == nil {
+				continue
+			}
+			key := workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: r.of}
+			if r.in.Applied = amountInPlace(&own, id, key); pods.Pods > 0 && pods.Resized == pods.Pods {
+				claim, asked := own.Plan.Amounts[workload.Amount{Kind: workload.AmountInPlace, Component: c.Name, Resource: r.of}]
+				r.in.Applied = r.in.Applied || asked && claim.By == id
 			}
 		}
 	}

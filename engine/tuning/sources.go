@@ -52,11 +52,7 @@ func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
 }
 
 // measure asks the sources that are in use, and takes down what is wrong with them. It is false where the context has ended.
-func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy) (m measured, ok bool) {
-	watching := ""
-	if err := l.members.NeedContainers(ctx); err != nil {
-		watching = err.Error()
-	}
+func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
 	namespaces, live := map[string]bool{}, false
 	for ref, p := range tuned {
 		if p.Tuner().Source().Recorded {

@@ -3,11 +3,13 @@ package tuning
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/usage"
@@ -35,6 +37,8 @@ type subject struct {
 	// blind: its autoscaler cannot read its metrics.
 	blind bool
 	found policy.Found
+	// pods is what has become of the pods that are changed in place.
+	pods fleet.Resizing
 	// kept is when the last checkpoint was written.
 	kept time.Time
 	// recalled is the history that somebody else has of it.
@@ -99,7 +103,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		x.since = now
 	}
 	observed := k.Adapter.Observe(obj)
-	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Verticals: l.verticals.Of(ref)}
+	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Pods: l.seenPods(k, obj, ref, x), Verticals: l.verticals.Of(ref)}
 	if k.Can([]v1alpha1.Capability{v1alpha1.CapabilityScale}) {
 		seen.Replicas = 0
 		for _, c := range observed.Components {
@@ -124,6 +128,15 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		break
 	}
 	return seen, true
+}
+
+// seenPods is what is known of changes of the pods of a target in place.
+func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, x *subject) policy.SeenPods {
+	n := l.resized.Note(ref)
+	return policy.SeenPods{
+		Able: k.Adapter.SizesPods(), Refused: n.Policy == x.policy && n.Stuck(),
+		InTemplate: slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == x.policy.String() }),
+	}
 }
 
 // longStart is a start that took so long that it waited for something that is no part of starting.

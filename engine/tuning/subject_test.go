@@ -42,7 +42,7 @@ func at(pods map[string]usage.Pod) map[types.NamespacedName]usage.Pod {
 // TestSamples: what of a measurement a mind learns from.
 func TestSamples(t *testing.T) {
 	hour := noon.Add(-time.Hour).Unix()
-	killed := fleet.Container{Name: "app", MemoryLimit: 1 << 30, KilledAt: noon.Unix()}
+	killed := fleet.Container{Name: "app", Resources: fleet.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}
 	long := killed
 	long.KilledAt = hour - 1
 	sample := func(s policy.Sample) policy.Sample {

@@ -11,9 +11,10 @@ import (
 type Advice struct {
 	// By is the policy that it was found for.
 	By Policy
-	// Amounts are the requests of the target itself, as of AmountsSince.
+	// Amounts are the requests of the target itself, as of AmountsSince; with InPlace, those of its pods, which are changed in place.
 	Amounts      map[Amount]int64
 	AmountsSince time.Time
+	InPlace      bool
 	// Min, Max and Targets (target utilisations) are those of what governs the target, as of BoundsSince. Nil: nothing is asked.
 	Min, Max    *int64
 	Targets     map[Amount]int64
@@ -27,7 +28,7 @@ func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.By == b.By && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
+	return a.By == b.By && a.InPlace == b.InPlace && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
 // SameAmounts says whether two pieces of advice ask for the same requests.

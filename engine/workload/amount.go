@@ -32,8 +32,8 @@ func (r Requests) Of(name Resource) int64 {
 	return r.MemoryBytes
 }
 
-// set sets the request of one resource.
-func (r *Requests) set(name Resource, n int64) {
+// Set sets the request of one resource.
+func (r *Requests) Set(name Resource, n int64) {
 	if name == CPU {
 		r.MilliCPU = n
 	} else {
@@ -59,9 +59,9 @@ func (all Allocations) Set(component string, limit bool, name Resource, n int64)
 		all = slices.Insert(all, i, Allocation{Component: component})
 	}
 	if limit {
-		all[i].Limits.set(name, n)
+		all[i].Limits.Set(name, n)
 	} else {
-		all[i].Requests.set(name, n)
+		all[i].Requests.Set(name, n)
 	}
 	return all
 }
@@ -83,6 +83,8 @@ const (
 	AmountRequest AmountKind = iota
 	// AmountUtilisation is a target utilisation, in percent.
 	AmountUtilisation
+	// AmountInPlace is a request as AmountRequest is, for the pods that run and not for the target: they are changed in place.
+	AmountInPlace
 )
 
 // Amount names one number that policies can set beside counts and bounds.
@@ -93,12 +95,9 @@ type Amount struct {
 	Resource  Resource
 }
 
-// String names the amount as a facet: requests/web/cpu, utilisation/cpu.
+// String names the amount as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu.
 func (a Amount) String() string {
-	facet := "requests/"
-	if a.Kind == AmountUtilisation {
-		facet = "utilisation/"
-	}
+	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/"}[a.Kind]
 	if a.Component != "" {
 		facet += a.Component + "/"
 	}

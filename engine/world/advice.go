@@ -41,8 +41,8 @@ func looksAtAmounts(p *policy.Policy) bool {
 	return p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
 
-// keepsAmounts says whether policies look at the requests or the target utilisations of objects of a kind. Those that tune what they select
-// look at what governs that, too.
+// keepsAmounts says whether policies look at the requests or the target utilisations of objects of a kind. Those that tune what they select look
+// at what governs that, too, and give pods back what their templates ask for, also of kinds that they select no more.
 func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
 	if !looksAtAmounts(p.Policy.Policy) {
 		return false
@@ -51,5 +51,5 @@ func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
 		return true
 	}
 	known, ok := s.AdaptedKind(gk)
-	return ok && known.Governs && p.Tuner() != nil
+	return ok && (known.Governs || known.Requests) && p.Tuner() != nil
 }

@@ -14,7 +14,7 @@ func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	if len(st.Containers) == 0 {
 		return
 	}
-	a := &workload.Advice{By: workload.ParsePolicy(r.Spec.Policy), Amounts: map[workload.Amount]int64{}, Lines: st.Reasons}
+	a := &workload.Advice{By: workload.ParsePolicy(r.Spec.Policy), Amounts: map[workload.Amount]int64{}, Lines: st.Reasons, InPlace: st.Pods != nil}
 	if st.DecidedTime != nil {
 		a.AmountsSince, a.BoundsSince = st.DecidedTime.Time, st.DecidedTime.Time
 	}

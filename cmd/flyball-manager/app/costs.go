@@ -48,7 +48,6 @@ func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, 
 	belonging.Follow(costs)
 	loop.FollowPods(costs)
 	statuses.FollowPods(costs)
-	adapters.FollowPods(costs.CostedOn)
 	return costs
 }
 

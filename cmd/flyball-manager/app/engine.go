@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +19,7 @@ import (
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	policycontroller "flyball.dev/flyball/engine/controller/policy"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/template"
@@ -30,6 +33,7 @@ type engine struct {
 	adapters *adaptercontroller.Controller
 	loop     *target.Loop
 	costs    *cost.Loop
+	resized  *resize.Loop
 	tuned    *tuning.Loop
 	log      logr.Logger
 }
@@ -54,6 +58,7 @@ func (e *engine) Start(ctx context.Context) error {
 	e.log.Info("ready", "kinds", len(snapshot.Kinds()), "policies", snapshot.PolicyCount())
 	var wg sync.WaitGroup
 	wg.Go(func() { e.costs.Run(ctx) })
+	wg.Go(func() { e.resized.Run(ctx) })
 	wg.Go(func() { e.tuned.Run(ctx) })
 	e.loop.Run(ctx)
 	wg.Wait()
@@ -100,15 +105,21 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	costs := newCosts(belonging, w, writer, loop, statuses, adapters, m.cost, log)
-	tuned, err := newTuning(belonging, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	resized, err := newResizes(belonging, config, opts, w, writer, loop, adapters, m.resize, log)
 	if err != nil {
 		return err
 	}
-	policies.Started, policies.Leftover = loop.Started, costs.Leftover
+	adapters.FollowPods(func(gk schema.GroupKind) int { return costs.CostedOn(gk) + resized.ResizedOn(gk) })
+	tuned, err := newTuning(belonging, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	if err != nil {
+		return err
+	}
+	policies.Started = loop.Started
+	policies.Leftover = func(p *world.Policy) string { return cmp.Or(costs.Leftover(p), resized.Leftover(p)) }
 	if err := addControllers(mgr, config, opts, w, policies, adapters, loop); err != nil {
 		return err
 	}
-	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, tuned: tuned, log: log})
+	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, resized: resized, tuned: tuned, log: log})
 }
 
 // addControllers adds what takes objects of Flyball's own kinds over into the world, and what keeps their status and finalizers.

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -45,6 +46,7 @@ type judging struct {
 	world    *world.World
 	clients  *kubernetes.Clientset
 	metadata freezecontroller.Metadata
+	mapper   meta.RESTMapper
 	notes    *freezecontroller.Recorder
 	clock    clock.WithTicker
 	// account is the user that the manager itself works under.
@@ -52,7 +54,7 @@ type judging struct {
 }
 
 func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset) (*judging, error) {
-	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock}
+	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock, mapper: mgr.GetRESTMapper()}
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)
@@ -113,6 +115,13 @@ func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.V
 func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judge {
 	return &admit.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
+		Served: func(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
+			mapping, err := j.mapper.RESTMapping(gk)
+			if err != nil {
+				return schema.GroupVersionResource{}, false
+			}
+			return mapping.Resource, true
+		},
 		Clock: j.clock, Ready: j.world.Ready, Note: note, Log: log,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
@@ -28,6 +29,7 @@ type Metrics struct {
 	savings *savings.Book
 	cost    *cost.Metrics
 	tuning  *tuning.Metrics
+	resize  *resize.Metrics
 }
 
 // NewMetrics makes the metrics of an engine and registers them, with those of what can be listed. The clock is that by which
@@ -53,6 +55,9 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 		return nil, err
 	}
 	if m.tuning, err = tuning.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	if m.resize, err = resize.NewMetrics(r); err != nil {
 		return nil, err
 	}
 	return &m, nil

@@ -44,6 +44,8 @@ type FreezeRule struct {
 	// Subresources are those, besides scale, whose updates the adapter classifies.
 	Subresources []string
 	Actions      workload.Change
+	// Resize has changes of the resources of pods in place judged, and nothing else of the kind: they scale what the pods belong to.
+	Resize bool
 	// Governs is true where objects of the kind scale others of which some policy denies that: each change of them is judged.
 	Governs bool
 }
@@ -169,6 +171,9 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	}
 	return conditions
 }
+
+// Resize is the subresource of pods by which what their containers request is changed in place.
+const Resize = "resize"
 
 // status is the subresource that controllers report by.
 const status = "status"

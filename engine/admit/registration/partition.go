@@ -131,9 +131,16 @@ func (s sending) add(k FreezeRule) {
 	} else {
 		put(0, "", operationsOf(k.Actions))
 	}
+	if k.Resize {
+		put(1, "/"+Resize, updates)
+	}
 	if k.Actions != 0 {
 		for i, name := range k.Subresources {
-			if name != status {
+			switch name {
+			case status:
+			case Resize: // at its own place, wherever it is listed
+				put(1, "/"+name, updates)
+			default:
 				put(i+1, "/"+name, updates)
 			}
 		}
@@ -167,7 +174,7 @@ func (s sending) without(others sending) sending {
 // resources are the keys in order.
 func (s sending) resources() []sentResource {
 	return slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank), cmp.Compare(a.versions, b.versions))
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank), cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
 	})
 }
 

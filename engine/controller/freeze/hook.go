@@ -139,6 +139,19 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(),
 		}, use, governed)...)
 	}
+	return append(list, resizes(scaled)...)
+}
+
+// resizes are the rules for changes of pods in place, which scale what the pods belong to: they are sent wherever some policy denies that.
+func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
+	pods := registration.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
+	if scaled.Everywhere != 0 {
+		list = append(list, pods)
+	}
+	for ns := range scaled.In {
+		pods.Namespaces = []string{ns}
+		list = append(list, pods)
+	}
 	return list
 }
 

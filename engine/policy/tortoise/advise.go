@@ -22,7 +22,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods)}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
@@ -46,6 +46,13 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 		a.Lines = append(a.Lines, of+": "+m.Reasons[of])
 	}
 	return a
+}
+
+// inPlace says whether pods are changed, and not the template. Once the template was changed because a pod could not be, it stays so: to give it
+// back would be a roll-out to where it was.
+func (m *mind) inPlace(pods policy.SeenPods) bool {
+	m.Template = m.rules.apply == v1alpha1.ApplyInPlaceOrRollOut && !m.Off && (m.Template || pods.InTemplate || pods.Refused)
+	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && !m.Template
 }
 
 // adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.

@@ -50,6 +50,8 @@ type memory struct {
 	Scaled string
 	// AmountsSince and BoundsSince are since when requests, and the numbers of the autoscaler, are what they are.
 	AmountsSince, BoundsSince time.Time
+	// Template is true where requests go into the template because a pod could not be changed in place.
+	Template bool
 	// Asked is what the last advice asked for.
 	Asked asked
 	// Reasons are the newest ones, by what they are of.

@@ -35,6 +35,8 @@ type rules struct {
 	formulas bool
 	guard    optimize.Guard
 	cooldown time.Duration
+	// apply says how requests change.
+	apply    v1alpha1.VerticalApply
 	priority int32
 	// maxDisruption is how many of a hundred targets may roll out at once.
 	maxDisruption int
@@ -182,8 +184,14 @@ func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred in
 
 func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if in.Apply != "" && in.Apply != "RollOut" {
-		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply, []string{"RollOut"}))
+	switch in.Apply {
+	case "":
+		r.apply = v1alpha1.ApplyRollOut
+	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut:
+		r.apply = in.Apply
+	default:
+		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply,
+			[]v1alpha1.VerticalApply{v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut}))
 	}
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))

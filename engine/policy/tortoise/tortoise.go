@@ -131,9 +131,17 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 // requests asks for what was found for the target itself. What somebody else has changed since is respected.
 func (t *tortoise) requests(f *pipeline.Frame) error {
 	a := f.Input.Advice
-	f.Sayf("%s", amountsText(a.Amounts))
+	amounts := a.Amounts
+	if a.InPlace {
+		amounts = make(map[workload.Amount]int64, len(a.Amounts))
+		for key, n := range a.Amounts {
+			key.Kind = workload.AmountInPlace
+			amounts[key] = n
+		}
+	}
+	f.Sayf("%s", amountsText(amounts))
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: a.Amounts, Reason: "tuned",
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: amounts, Reason: "tuned",
 	})
 	return nil
 }
@@ -197,7 +205,10 @@ func (t *tortoise) FillTuned(obj policy.Object, s policy.TunedSummary) {
 	default:
 		return
 	}
-	st.Phases, st.Phase, st.Saved, st.NextChangeTime = nil, "", nil, nil
+	st.Phases, st.Phase, st.Saved, st.NextChangeTime, st.Pods = nil, "", nil, nil, nil
+	if s.Pods.Pods > 0 {
+		st.Pods = policy.ResizedPods(s.Pods)
+	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.Phases)) {
 		st.Phases = append(st.Phases, v1alpha1.PhaseCount{Phase: name, Targets: int32(s.Phases[name])})

@@ -58,7 +58,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{history: {source: VerticalPodAutoscaler, window: 7d}}`:                          "spec.history.window: Forbidden",
 		`{history: {create: true}}`:                                                       "spec.history.create: Forbidden",
 		`{history: {source: Thanos}}`:                                                     "spec.history.source: Unsupported value",
-		`{vertical: {apply: InPlace}}`:                                                    "spec.vertical.apply: Unsupported value",
+		`{vertical: {apply: Evict}}`:                                                      "spec.vertical.apply: Unsupported value",
 		`{vertical: {cooldown: soon}}`:                                                    "spec.vertical.cooldown",
 		`{vertical: {maxStepDown: 90%, maxStepUp: 1000%, cooldown: 2h}}`:                  "",
 		`{vertical: {maxStepDown: 91%}}`:                                                  "spec.vertical.maxStepDown: Invalid value",

@@ -46,8 +46,8 @@ func rulesOf(g Gomega) []string {
 
 var _ = Describe("The webhook configuration", func() {
 	It("is there only while a freeze is, with the kinds and operations in use", func() {
-		// Where Scale is denied, every change of what scales others is judged.
-		const scalers = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE"
+		// Where Scale is denied, every change of what scales others is judged, and every change of pods in place.
+		const scalers, resizes = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE", "nowhere pods/resize: UPDATE"
 		Consistently(configuration).Should(BeNil())
 		apply(`
 apiVersion: flyball.dev/v1alpha1
@@ -62,9 +62,9 @@ kind: ClusterChangeFreeze
 metadata: {name: two}
 spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-07T12:00:00Z, deny: [Scale, Create]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE DELETE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE DELETE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
 		clock.SetTime(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)) // the first is over
-		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
 		clock.SetTime(time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC))
 		Eventually(configuration).Should(BeNil())
 	})

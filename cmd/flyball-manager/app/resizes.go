@@ -1,0 +1,86 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/fleet/inplace"
+	"flyball.dev/flyball/engine/members"
+	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/world"
+)
+
+// newResizes makes what changes pods in place, and joins it to what works on targets.
+func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop, adapters *adapter.Controller,
+	m *resize.Metrics, log logr.Logger,
+) (*resize.Loop, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up changes of pods in place: %w", err)
+	}
+	server := &resizing{client: client, clock: clock.RealClock{}}
+	resized := resize.New(w, belonging, writer, adapters, m, resize.Options{
+		Clock: opts.Clock, Server: server.options, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
+	})
+	belonging.Follow(resized)
+	loop.FollowResized(resized)
+	return resized, nil
+}
+
+// lowersMemoryLimits is the first minor version of Kubernetes 1 in which a memory limit can be lowered without a restart of the container.
+const lowersMemoryLimits = 34
+
+// askedFor is how long an answer of the API server about itself holds: it may be upgraded meanwhile.
+const askedFor = 10 * time.Minute
+
+// resizing knows what of a pod can be changed in place.
+type resizing struct {
+	client discovery.DiscoveryInterface
+	clock  clock.PassiveClock
+
+	mu    sync.Mutex
+	known inplace.Options
+	asked time.Time
+}
+
+func (r *resizing) options() (inplace.Options, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.asked.IsZero() && r.clock.Since(r.asked) < askedFor {
+		return r.known, nil
+	}
+	known, err := resizingOf(r.client)
+	if err == nil {
+		r.known, r.asked = known, r.clock.Now()
+	}
+	return known, err
+}
+
+// resizingOf asks the API server what of a pod can be changed in place.
+func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err error) {
+	served, err := client.ServerResourcesForGroupVersion("v1")
+	if err != nil {
+		return o, fmt.Errorf("ask the API server whether pods can be changed in place: %w", err)
+	}
+	o.Unserved = !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" })
+	version, err := client.ServerVersion()
+	if err != nil {
+		return o, fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
+	o.KeepsMemoryLimits = err != nil || version.Major == "1" && minor < lowersMemoryLimits
+	return o, nil
+}

@@ -1,0 +1,30 @@
+package adapter
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestAmountsOfPods: limits follow requests by the owner's ratio, and an object is not touched.
+func TestAmountsOfPods(t *testing.T) {
+	amounts := map[workload.Amount]workload.Claim[int64]{
+		{Kind: workload.AmountInPlace, Component: "main", Resource: workload.CPU}:    {Value: 400},
+		{Kind: workload.AmountInPlace, Component: "main", Resource: workload.Memory}: {Value: 100},
+		{Kind: workload.AmountRequest, Component: "side", Resource: workload.CPU}:    {Value: 10},
+		{Kind: workload.AmountInPlace, Component: "gone", Resource: workload.CPU}:    {Value: 10},
+	}
+	own := workload.Allocations{
+		{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 200}, Limits: workload.Requests{MemoryBytes: 300}},
+		{Component: "side", Requests: workload.Requests{MilliCPU: 1000}},
+	}
+	want := map[string]workload.Allocation{"main": {Component: "main", Requests: workload.Requests{MilliCPU: 400, MemoryBytes: 100}, Limits: workload.Requests{MemoryBytes: 150}}}
+	if diff := cmp.Diff(want, InPlace(amounts, own)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := ofObjects(amounts); len(got) != 1 || len(amounts) != 4 {
+		t.Errorf("%v of %v are for objects", got, amounts)
+	}
+}

@@ -1,0 +1,209 @@
+// Package inplace plans which pods of a target are changed in place, so that what their containers request is what it should be, and
+// what is to be said of those that are changed already. It promises that no change takes a pod into another class of service, adds a
+// request or a limit that it does not have, or restarts a second pod while another one is not ready.
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// Want is what containers are to request and to be limited to, by their names. A number that is zero stays as it is.
+type Want map[string]fleet.Resources
+
+// Options say what the API server can do.
+type Options struct {
+	// KeepsMemoryLimits is true where a memory limit cannot be lowered without a restart of the container. None is changed then, since a
+	// higher one could not be taken back.
+	KeepsMemoryLimits bool
+	// Unserved is true where it can change no pod in place.
+	Unserved bool
+}
+
+// Refusals are changes that the API server has refused for good, by the UID of the pod.
+type Refusals map[string]Refusal
+
+// Refusal is a change that the API server has refused for good: the containers as they were to be, and what it said.
+type Refusal struct {
+	Containers []fleet.Container
+	Why        string
+}
+
+// of says why a change was refused before; empty: it was not.
+func (r Refusals) of(c Change) string {
+	if before, found := r[c.Pod.UID]; found && slices.Equal(before.Containers, c.Containers) {
+		return before.Why
+	}
+	return ""
+}
+
+// Change is one pod to be written: the containers that change, as they are to be.
+type Change struct {
+	Pod        *fleet.Pod
+	Containers []fleet.Container
+	// Restarts is true where a container is restarted by that.
+	Restarts bool
+}
+
+// Plan is what is to be done about the pods of a target, and what has become of them.
+type Plan struct {
+	// Changes are the pods to be written now.
+	Changes []Change
+	fleet.Resizing
+}
+
+// For plans for the pods of a target. Pods that somebody else has changed in place are left alone.
+func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
+	var p Plan
+	pods := slices.Clone(f.Pods)
+	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return compare(a, b) })
+	restarting := false
+	for _, pod := range pods {
+		p.Pods++
+		change := changeOf(pod, want)
+		why := cmp.Or(change.impossible(o), refused.of(change))
+		switch {
+		case len(change.Containers) == 0:
+			p.count(pod)
+		case pod.Resize.By != "" && pod.Resize.By != f.Own:
+			p.Infeasible++
+			p.say(pod, "its requests are changed in place by "+pod.Resize.By)
+		case why != "":
+			p.Infeasible++
+			p.say(pod, why)
+		case change.Restarts && (restarting || othersUnready(pods, pod)):
+			p.Waiting++
+			p.say(pod, "its container is restarted by the change, and that waits for the other pods to be ready")
+		default:
+			restarting = restarting || change.Restarts
+			p.Waiting++
+			p.Changes = append(p.Changes, change)
+		}
+	}
+	return p
+}
+
+// GiveBack plans for pods that Flyball has changed in place and that are to have what their template asks for again. It gives none of those
+// that have it, and none for which the API server would refuse it: they keep what they have until they are replaced.
+func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) []Change {
+	var changes []Change
+	for _, pod := range pods {
+		if c := changeOf(pod, original); len(c.Containers) > 0 && c.impossible(o) == "" && refused.of(c) == "" {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+func compare(a, b *fleet.Pod) int {
+	switch {
+	case a.Name < b.Name:
+		return -1
+	case a.Name > b.Name:
+		return 1
+	}
+	return 0
+}
+
+// count counts a pod that has what it is to have, by what its node says of that.
+func (p *Plan) count(pod *fleet.Pod) {
+	switch pod.Resize.State {
+	case fleet.ResizeDone:
+		p.Resized++
+		return
+	case fleet.ResizeInProgress:
+		p.InProgress++
+		return
+	case fleet.ResizeFailing:
+		p.InProgress++
+	case fleet.ResizeDeferred:
+		p.Deferred++
+	case fleet.ResizeInfeasible:
+		p.Infeasible++
+	}
+	p.say(pod, pod.Resize.Message)
+}
+
+// say remembers why the first pod is not through.
+func (p *Plan) say(pod *fleet.Pod, why string) {
+	if p.Message == "" && why != "" {
+		p.Message = fmt.Sprintf("pod %s: %s", pod.Name, why)
+	}
+}
+
+// changeOf says which containers of a pod change, and to what. What the pod does not request, or is not limited to, is not added.
+func changeOf(pod *fleet.Pod, want Want) Change {
+	c := Change{Pod: pod}
+	for _, has := range pod.Containers {
+		to, wanted := want[has.Name]
+		if !wanted {
+			continue
+		}
+		next := has
+		for _, n := range []struct {
+			is *int64
+			to int64
+		}{{&next.CPU, to.CPU}, {&next.Memory, to.Memory}, {&next.CPULimit, to.CPULimit}, {&next.MemoryLimit, to.MemoryLimit}} {
+			if n.to > 0 && *n.is > 0 {
+				*n.is = n.to
+			}
+		}
+		if next.Resources == has.Resources {
+			continue
+		}
+		c.Restarts = c.Restarts || restarts(has, next)
+		c.Containers = append(c.Containers, next)
+	}
+	return c
+}
+
+// restarts says whether a change restarts the container.
+func restarts(from, to fleet.Container) bool {
+	return from.RestartsForCPU && (from.CPU != to.CPU || from.CPULimit != to.CPULimit) ||
+		from.RestartsForMemory && (from.Memory != to.Memory || from.MemoryLimit != to.MemoryLimit)
+}
+
+// impossible says why the API server would refuse a change; empty: it would not.
+func (c *Change) impossible(o Options) string {
+	if o.Unserved {
+		return "the API server does not serve pods/resize"
+	}
+	if c.Pod.Resize.Unsupported {
+		return "its node does not support changes in place"
+	}
+	before, after := true, true
+	for _, has := range c.Pod.Containers {
+		next := has
+		if i := slices.IndexFunc(c.Containers, func(n fleet.Container) bool { return n.Name == has.Name }); i >= 0 {
+			next = c.Containers[i]
+		}
+		before, after = before && isGuaranteed(has.Resources), after && isGuaranteed(next.Resources)
+		switch {
+		case next.CPULimit > 0 && next.CPU > next.CPULimit:
+			return "its container " + has.Name + " has a CPU limit below the request, which is not of the template"
+		case next.MemoryLimit > 0 && next.Memory > next.MemoryLimit:
+			return "its container " + has.Name + " has a memory limit below the request, which is not of the template"
+		case o.KeepsMemoryLimits && next.MemoryLimit != has.MemoryLimit && !has.RestartsForMemory:
+			return "the API server cannot lower the memory limit of the container " + has.Name + " in place again"
+		}
+	}
+	if before != after {
+		return "the change would take it into another class of service"
+	}
+	return ""
+}
+
+// isGuaranteed says whether a container is one by which a pod is of the class Guaranteed.
+func isGuaranteed(r fleet.Resources) bool {
+	return r.CPULimit > 0 && r.MemoryLimit > 0 && r.CPU == r.CPULimit && r.Memory == r.MemoryLimit
+}
+
+// othersUnready says whether a pod other than one is not ready, or may be restarted soon for a change that its node is about to carry out.
+func othersUnready(pods []*fleet.Pod, but *fleet.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool {
+		return p != but && (!p.Ready || p.Resize.State == fleet.ResizeInProgress || p.Resize.State == fleet.ResizeFailing)
+	})
+}

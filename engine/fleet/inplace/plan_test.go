@@ -1,0 +1,149 @@
+package inplace_test
+
+import (
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/fleet/inplace"
+)
+
+const gi = 1 << 30
+
+// owner is what a container has as its template says, and want what it is to have.
+var (
+	owner = fleet.Resources{CPU: 1000, Memory: gi, MemoryLimit: 2 * gi}
+	want  = inplace.Want{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
+	done  = fleet.Resources{CPU: 400, Memory: gi / 2, MemoryLimit: gi}
+)
+
+func pod(name string, r fleet.Resources, edit ...func(*fleet.Pod)) *fleet.Pod {
+	p := &fleet.Pod{Name: name, UID: "uid-" + name, Ready: true, Containers: []fleet.Container{{Name: "main", Resources: r}}}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+func says(state fleet.ResizeState, message string) func(*fleet.Pod) {
+	return func(p *fleet.Pod) { p.Resize = fleet.Resize{By: "flyball", State: state, Message: message} }
+}
+
+func by(manager string) func(*fleet.Pod) { return func(p *fleet.Pod) { p.Resize.By = manager } }
+
+func unready(p *fleet.Pod) { p.Ready = false }
+
+func unsupported(p *fleet.Pod) { p.Resize.Unsupported = true }
+
+func restarting(p *fleet.Pod) { p.Containers[0].RestartsForMemory = true }
+
+func limited(cpu int64) func(*fleet.Pod) {
+	return func(p *fleet.Pod) { p.Containers[0].CPULimit = cpu }
+}
+
+func TestPlans(t *testing.T) {
+	guaranteed := fleet.Resources{CPU: 1000, CPULimit: 1000, Memory: gi, MemoryLimit: gi}
+	for _, test := range []struct {
+		reason  string
+		pods    []*fleet.Pod
+		want    inplace.Want
+		options inplace.Options
+		refused inplace.Refusals
+		changed string
+		counts  fleet.Resizing
+	}{
+		{reason: "no pods", counts: fleet.Resizing{}},
+		{reason: "pods as their owner has them are changed, in order", pods: []*fleet.Pod{pod("b", owner), pod("a", owner)},
+			changed: "a b", counts: fleet.Resizing{Pods: 2, Waiting: 2}},
+		{reason: "what is right costs no write", pods: []*fleet.Pod{pod("a", done)}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "what nodes say", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", done, says(fleet.ResizeDeferred, "no room")),
+			pod("c", done, says(fleet.ResizeInfeasible, "never")), pod("d", done, says(fleet.ResizeFailing, "in use")), pod("e", done)},
+			counts: fleet.Resizing{Pods: 5, Resized: 1, InProgress: 2, Deferred: 1, Infeasible: 1, Message: "pod b: no room"}},
+		{reason: "an infeasible pod is to have something else now", pods: []*fleet.Pod{pod("a", owner, says(fleet.ResizeInfeasible, "never"))},
+			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "somebody else changes it", pods: []*fleet.Pod{pod("a", owner, by("vpa"))},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its requests are changed in place by vpa"}},
+		{reason: "somebody else has changed it to that", pods: []*fleet.Pod{pod("a", done, by("vpa"))}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "containers that nobody speaks of", pods: []*fleet.Pod{pod("a", owner)}, want: inplace.Want{"side": {CPU: 1}}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "nothing is added", pods: []*fleet.Pod{pod("a", fleet.Resources{CPU: 400})}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "a limit of somebody else below the request", pods: []*fleet.Pod{pod("a", owner, limited(300))},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its container main has a CPU limit below the request, which is not of the template"}},
+		{reason: "another class of service", pods: []*fleet.Pod{pod("a", guaranteed)}, want: inplace.Want{"main": {CPU: 500}},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the change would take it into another class of service"}},
+		{reason: "the class stays guaranteed", pods: []*fleet.Pod{pod("a", guaranteed)}, want: inplace.Want{"main": {CPU: 500, CPULimit: 500}},
+			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "an API server that does not lower memory limits", pods: []*fleet.Pod{pod("a", owner)}, options: inplace.Options{KeepsMemoryLimits: true},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the API server cannot lower the memory limit of the container main in place again"}},
+		{reason: "... of a container that is restarted for it", pods: []*fleet.Pod{pod("a", owner, restarting)}, options: inplace.Options{KeepsMemoryLimits: true},
+			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "an API server that changes no pod", pods: []*fleet.Pod{pod("a", owner), pod("b", done)}, options: inplace.Options{Unserved: true},
+			counts: fleet.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
+		{reason: "a node that supports no changes", pods: []*fleet.Pod{pod("a", owner, unsupported), pod("b", owner)},
+			changed: "b", counts: fleet.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: its node does not support changes in place"}},
+		{reason: "what was refused is not asked for again", pods: []*fleet.Pod{pod("a", owner), pod("b", owner)},
+			refused: inplace.Refusals{"uid-a": {Containers: pod("a", done).Containers, Why: "too large"}},
+			changed: "b", counts: fleet.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: too large"}},
+		{reason: "... but something else is", pods: []*fleet.Pod{pod("a", owner)},
+			refused: inplace.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
+			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "restarts come one after the other", pods: []*fleet.Pod{pod("a", owner, restarting), pod("b", owner, restarting)},
+			changed: "a", counts: fleet.Resizing{Pods: 2, Waiting: 2, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... and none while another pod is not ready", pods: []*fleet.Pod{pod("a", done, unready), pod("b", owner, restarting)},
+			counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... or has still to be restarted by its node", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", owner, restarting)},
+			counts: fleet.Resizing{Pods: 2, InProgress: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "who is not ready may be restarted", pods: []*fleet.Pod{pod("a", done), pod("b", owner, restarting, unready)},
+			changed: "b", counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1}},
+	} {
+		if test.want == nil {
+			test.want = want
+		}
+		p := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		if got := names(p.Changes); got != test.changed || p.Resizing != test.counts {
+			t.Errorf("%s: %q are changed, %+v; want %q, %+v", test.reason, got, p.Resizing, test.changed, test.counts)
+		}
+		// What is planned is right once it is written.
+		for _, c := range p.Changes {
+			c.Pod.Containers = c.Containers
+		}
+		again := inplace.For(&fleet.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		for _, c := range p.Changes {
+			if strings.Contains(names(again.Changes), c.Pod.Name) {
+				t.Errorf("%s: pod %s is written twice", test.reason, c.Pod.Name)
+			}
+		}
+	}
+}
+
+func names(changes []inplace.Change) string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.Pod.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestGivingBack(t *testing.T) {
+	changed := pod("changed", done)
+	original := inplace.Want{"main": owner}
+	pods := []*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}), pod("moved", done, unsupported),
+		pod("other", fleet.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
+	refused := inplace.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
+	for want, changes := range map[string][]inplace.Change{
+		"changed grown": inplace.GiveBack(pods, original, inplace.Options{}, nil),
+		"changed":       inplace.GiveBack(pods, original, inplace.Options{}, refused),
+		"":              inplace.GiveBack(pods, original, inplace.Options{Unserved: true}, nil),
+	} {
+		if names(changes) != want {
+			t.Errorf("%s are given back, want %s", names(changes), want)
+		}
+		for _, c := range changes {
+			if c.Containers[0].Resources != owner {
+				t.Errorf("%s gets back %+v", c.Pod.Name, c.Containers[0].Resources)
+			}
+		}
+	}
+	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}, nil); len(changes) > 0 {
+		t.Errorf("without a template: %+v", changes)
+	}
+}

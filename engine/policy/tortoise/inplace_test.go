@@ -1,0 +1,53 @@
+package tortoise
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestWhereRequestsChange walks through what is seen of pods, one look after the other.
+func TestWhereRequestsChange(t *testing.T) {
+	able, refused, written := policy.SeenPods{Able: true}, policy.SeenPods{Able: true, Refused: true}, policy.SeenPods{Able: true, InTemplate: true}
+	for _, test := range []struct {
+		reason string
+		apply  v1alpha1.VerticalApply
+		seen   []policy.SeenPods
+		want   []bool
+	}{
+		{"in place, whatever nodes say", v1alpha1.ApplyInPlace, []policy.SeenPods{able, refused, written}, []bool{true, true, true}},
+		{"in the template", v1alpha1.ApplyRollOut, []policy.SeenPods{able, written}, []bool{false, false}},
+		{"no pod template", v1alpha1.ApplyInPlace, []policy.SeenPods{{}}, []bool{false}},
+		{"in place until a pod cannot be, and not again while the roll-out waits", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{able, refused, able, written},
+			[]bool{true, false, false, false}},
+		{"a manager that knows no more than what the ledger says", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{written, able}, []bool{false, false}},
+	} {
+		m := &mind{rules: &rules{apply: test.apply}}
+		for i, seen := range test.seen {
+			if got := m.inPlace(seen); got != test.want[i] {
+				t.Errorf("%s: look %d: %t", test.reason, i, got)
+			}
+		}
+	}
+	m := &mind{rules: &rules{apply: v1alpha1.ApplyInPlaceOrRollOut}, memory: memory{Template: true, Off: true}}
+	if !m.inPlace(able) {
+		t.Error("mode Off remembers the template")
+	}
+}
+
+func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
+	key := workload.Amount{Component: "main", Resource: workload.CPU}
+	for inPlace, kind := range map[bool]workload.AmountKind{true: workload.AmountInPlace, false: workload.AmountRequest} {
+		f := &pipeline.Frame{Input: pipeline.Input{Advice: &workload.Advice{InPlace: inPlace, Amounts: map[workload.Amount]int64{key: 250}}}}
+		if err := (&tortoise{}).requests(f); err != nil {
+			t.Fatal(err)
+		}
+		want := workload.Amount{Kind: kind, Component: "main", Resource: workload.CPU}
+		if got := f.Decision.Intents[0].Amounts; len(got) != 1 || got[want] != 250 {
+			t.Errorf("in place %t: %v", inPlace, got)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package resize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/fleet/inplace"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// giveBack has the pods below a target that Flyball has changed in place get what their template asks for again, where nobody asks for
+// anything else.
+func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
+	var failures []error
+	for _, group := range l.members.Groups(ref) {
+		pods := l.members.ResizedPods(group)
+		if len(pods) == 0 {
+			l.setFailure(group, nil)
+			continue
+		}
+		s := l.stakesIn(group)
+		if s.kept || s.unknown != "" || s.giver == nil { // not now, or nothing is to be had
+			continue
+		}
+		err := l.giveBackGroup(ctx, s, group, pods)
+		l.setFailure(group, err)
+		if err != nil && !errors.Is(err, errFrozen) {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// errFrozen says that a freeze denies that pods are given back.
+var errFrozen = errors.New("a freeze denies it")
+
+// giveBackGroup gives the pods of one owner back.
+func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*fleet.Pod) error {
+	server, err := l.opts.Server()
+	if err != nil {
+		return err
+	}
+	changes := inplace.GiveBack(pods, s.original, server, l.refusals(group))
+	if len(changes) == 0 {
+		return nil
+	}
+	if why, again := l.frozen(s.giver, s.from); why != "" {
+		l.queue.AddAfter(group, again)
+		return fmt.Errorf("%w: %s", errFrozen, why)
+	}
+	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, changes)
+	if err == nil && done+refused < len(changes) {
+		l.queue.AddAfter(group, calm)
+	}
+	return err
+}
+
+func (l *Loop) setFailure(group workload.Ref, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.failures, group)
+	} else {
+		l.failures[group] = err.Error()
+	}
+}
+
+// stakes says for whose sake the pods of an owner stay as they are, and what they get back.
+type stakes struct {
+	// kept is true where somebody asks for what they have, or may have asked; unknown says why that cannot be said; empty: it can.
+	kept    bool
+	unknown string
+	// giver is the kind of from, the nearest object above the pods that has their template, and original what that asks for; nil: what they
+	// belonged to has gone.
+	giver    *decide.Kind
+	from     *workload.Object
+	original inplace.Want
+}
+
+func (l *Loop) stakesIn(group workload.Ref) stakes {
+	snapshot := l.world.Snapshot()
+	above, sure := l.members.Above(group)
+	chain := append([]workload.Ref{group}, above...)
+	var s stakes
+	if !sure {
+		s.unknown = fmt.Sprintf("it is not known yet what owns %s", chain[len(chain)-1])
+	}
+	broken := hasBroken(snapshot, group.Namespace)
+	for _, ref := range chain {
+		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
+		k := snapshot.InUse(ref.GroupKind)
+		switch {
+		case !adapted || !known.Requests:
+		case k == nil || !k.Live.HasSynced():
+			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
+		case k.Adapter.SizesPods():
+			s.kept = s.kept || broken && !k.Releasing || l.keeps(snapshot, ref)
+			s.takeFrom(k.Kind, snapshot.Object(ref))
+		}
+	}
+	return s
+}
+
+// takeFrom has the original taken from an object, unless one below it has given it.
+func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
+	if s.giver != nil || obj == nil {
+		return
+	}
+	s.giver, s.from, s.original = k, obj, inplace.Want{}
+	for _, a := range k.Adapter.Observe(obj).Allocations {
+		s.original[a.Component] = resourcesOf(a)
+	}
+	if len(s.original) == 0 {
+		s.unknown = fmt.Sprintf("what the template of %s asks for is not read yet", k.Ref(obj))
+	}
+}
+
+// keeps says whether somebody asks for what the pods of a target have. Where it is asked for in the template, a roll-out replaces the pods; and
+// while nothing is known yet, they stay as they are.
+func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
+	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
+	for key := range v.Plan.Amounts {
+		if key.Kind == workload.AmountInPlace || key.Kind == workload.AmountRequest {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool {
+		return o.Policy.Tuner() != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]
+	})
+}
+
+// hasBroken says whether there is a policy that cannot be read and may have asked for changes in a namespace: pods stay as they are.
+func hasBroken(s *world.Snapshot, namespace string) bool {
+	for p := range s.Policies {
+		if p.Tuner() != nil && p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) {
+			return true
+		}
+	}
+	return false
+}
+
+// left counts the pods of an owner that have still to be given back, and says why that cannot be said.
+func (l *Loop) left(group workload.Ref) (count int, unknown string) {
+	s := l.stakesIn(group)
+	if s.kept || s.unknown != "" {
+		return 0, s.unknown
+	}
+	return l.owed(group, s)
+}
+
+// owed counts the pods of an owner that have not what their template asks for, and could be given it, and says why that cannot be said.
+func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
+	server, err := l.opts.Server()
+	if err != nil {
+		return 0, err.Error()
+	}
+	pods := l.members.ResizedPods(group)
+	return len(inplace.GiveBack(pods, s.original, server, l.refusals(group))), ""
+}
+
+// groups lists the objects in a namespace, or in all of them, that own pods directly that Flyball has changed in place.
+func (l *Loop) groups(namespace string) []workload.Ref {
+	return slices.DeleteFunc(l.members.Resized(), func(ref workload.Ref) bool {
+		return namespace != "" && ref.Namespace != namespace || len(l.members.ResizedPods(ref)) == 0
+	})
+}
+
+// Leftover says why pods may still have to be given back for a policy that is being deleted; empty: none have.
+func (l *Loop) Leftover(p *world.Policy) string {
+	if p.Tuner() == nil {
+		return ""
+	}
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		if why := l.members.Trouble(); why != "" {
+			return "the pods are not known, so those that were changed in place cannot be given back: " + why
+		}
+		return "the pods are not known yet"
+	}
+	count, why := 0, ""
+	for _, group := range l.groups(p.ID.Namespace) {
+		pods, unknown := l.left(group)
+		if count += pods; pods > 0 {
+			l.queue.Add(group)
+			l.mu.Lock()
+			why = l.failures[group]
+			l.mu.Unlock()
+		}
+		if unknown != "" {
+			return "there may be pods that were changed in place and have to be given back: " + unknown
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	text := workload.Count(count, "pod") + " changed in place have still to get what the template asks for"
+	if why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// ResizedOn counts the objects of a kind by which pods have still to be given back.
+func (l *Loop) ResizedOn(gk schema.GroupKind) int {
+	found := map[*workload.Object]bool{}
+	for _, group := range l.groups("") {
+		s := l.stakesIn(group)
+		if s.from == nil || s.giver.GroupKind != gk {
+			continue
+		}
+		if pods, unknown := l.owed(group, s); pods > 0 || unknown != "" {
+			found[s.from] = true
+		}
+	}
+	return len(found)
+}

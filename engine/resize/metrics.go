@@ -1,0 +1,28 @@
+package resize
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Metrics are those of changes in place.
+type Metrics struct {
+	writes *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_resize_writes_total",
+		Help: "Pods changed in place by result; those without a policy were given back what their template asks for."}, []string{"policy_kind", "policy", "result"})}
+	return m, r.Register(m.writes)
+}
+
+func (m *Metrics) wrote(id workload.Policy, result string) {
+	m.writes.WithLabelValues(id.Kind, id.Label(), result).Inc()
+}
+
+// forget removes every series of a policy that is gone.
+func (m *Metrics) forget(id workload.Policy) {
+	m.writes.DeletePartialMatch(prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()})
+}

@@ -1,0 +1,40 @@
+package resize
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/fleet/inplace"
+)
+
+func TestPatches(t *testing.T) {
+	got := string(patchOf(inplace.Change{Pod: &fleet.Pod{UID: "u", Version: "7"}, Containers: []fleet.Container{
+		{Name: "main", Resources: fleet.Resources{CPU: 250, Memory: 3 << 29, MemoryLimit: 3 << 30}},
+		{Name: "side", Sidecar: true, Resources: fleet.Resources{CPU: 2000}},
+	}}))
+	want := `{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"250m","memory":"1536Mi"},"limits":{"memory":"3Gi"}}}],` +
+		`"initContainers":[{"name":"side","resources":{"requests":{"cpu":"2"}}}]}}`
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestNotesSayWhatIsWaitedFor(t *testing.T) {
+	for want, n := range map[string]Note{
+		"": {Resizing: fleet.Resizing{Pods: 3, Resized: 3, Message: "nothing"}},
+		"2 pods to be changed in place: changes pods in place, which waits for ChangeFreeze/a/b": {
+			Resizing: fleet.Resizing{Pods: 2, Waiting: 2}, Frozen: "changes pods in place, which waits for ChangeFreeze/a/b"},
+		"1 pod being changed by the node, 2 pods deferred by the node, 1 pod that cannot be changed in place: pod a: no room": {
+			Resizing: fleet.Resizing{Pods: 5, Resized: 1, InProgress: 1, Deferred: 2, Infeasible: 1, Message: "pod a: no room"}},
+	} {
+		if got := n.Waits(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if n := (Note{Resizing: fleet.Resizing{Infeasible: 1}}); !n.Stuck() {
+		t.Error("a pod that cannot be changed is not stuck")
+	}
+	if n := (Note{Resizing: fleet.Resizing{Deferred: 1}}); n.Stuck() {
+		t.Error("a deferred pod is stuck")
+	}
+}

@@ -1,0 +1,383 @@
+package tortoise
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// inPlace has a Tortoise change pods.
+func inPlace(apply v1alpha1.VerticalApply) func(*v1alpha1.TortoiseSpec) {
+	return func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = apply }
+}
+
+// podsOf are the pods of web that live, by name.
+func podsOf(namespace string) func(Gomega) map[string]corev1.Pod {
+	return func(g Gomega) map[string]corev1.Pod {
+		var list corev1.PodList
+		g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app": "web"})).To(Succeed())
+		pods := map[string]corev1.Pod{}
+		for _, p := range list.Items {
+			if p.DeletionTimestamp == nil {
+				pods[p.Name] = p
+			}
+		}
+		return pods
+	}
+}
+
+// asked is what the containers of all pods of web ask for: one text where that is the same for all.
+func asked(namespace string) func(Gomega) map[string]int {
+	return func(g Gomega) map[string]int {
+		count := map[string]int{}
+		for _, p := range podsOf(namespace)(g) {
+			r := p.Spec.Containers[0].Resources
+			count[fmt.Sprintf("%s %s limit %s", r.Requests.Cpu(), r.Requests.Memory(), r.Limits.Memory())]++
+		}
+		return count
+	}
+}
+
+// uids are those of the pods of web.
+func uids(namespace string) func(Gomega) map[string]types.UID {
+	return func(g Gomega) map[string]types.UID {
+		all := map[string]types.UID{}
+		for name, p := range podsOf(namespace)(g) {
+			all[name] = p.UID
+		}
+		return all
+	}
+}
+
+// own is what the template of web asks for.
+const own = "1 1Gi limit 2Gi"
+
+// sayOf has the node of a pod say something of a change in place, as its kubelet would.
+func sayOf(namespace, pod string, kind corev1.PodConditionType, reason, message string) {
+	GinkgoHelper()
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": "2037-01-05T12:00:00Z"}}}})
+	Expect(err).NotTo(HaveOccurred())
+	p := &corev1.Pod{}
+	p.Namespace, p.Name = namespace, pod
+	Expect(env.Client.Status().Patch(ctx, p, client.RawPatch(types.StrategicMergePatchType, patch))).To(Succeed())
+}
+
+// resized is what a Recommendation tells of pods.
+func resized(namespace string) func(Gomega) v1alpha1.ResizedPods {
+	return func(g Gomega) v1alpha1.ResizedPods {
+		st := recommendation(namespace, "web")(g)
+		g.Expect(st.Pods).NotTo(BeNil())
+		return *st.Pods
+	}
+}
+
+// tuned is what all pods are to ask for by the Recommendation of web.
+func tuned(g Gomega, namespace string) string {
+	st := recommendation(namespace, "web")(g)
+	g.Expect(st.Containers).To(HaveLen(1))
+	memory := st.Containers[0].Memory.Recommended
+	limit := memory.DeepCopy()
+	limit.Add(memory)
+	return fmt.Sprintf("%s %s limit %s", st.Containers[0].CPU.Recommended.String(), memory.String(), limit.String())
+}
+
+// resizers says of each pod of web who has changed it in place, and in which form of it.
+func resizers(namespace string) func(Gomega) map[string]string {
+	return func(g Gomega) map[string]string {
+		all := map[string]string{}
+		for name, p := range podsOf(namespace)(g) {
+			for _, f := range p.ManagedFields {
+				if f.Subresource == "resize" {
+					all[name] = fmt.Sprintf("%s %d", f.Manager, p.Generation)
+				}
+			}
+		}
+		return all
+	}
+}
+
+// waits lists what the Tortoise says that its targets wait for.
+func waits(namespace string) func(Gomega) []string {
+	return func(g Gomega) (all []string) {
+		var t v1alpha1.Tortoise
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "tuned"}, &t)).To(Succeed())
+		for _, w := range t.Status.Waiting {
+			all = append(all, w.Message)
+		}
+		return all
+	}
+}
+
+var _ = Describe("A Tortoise that changes pods in place", func() {
+	// begin has a manager tune web by four days of history; a policy is there already.
+	begin := func(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
+		GinkgoHelper()
+		ns = web()
+		kubelet(ns, held)
+		Eventually(func(g Gomega) {
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(own, 5))
+			for _, p := range podsOf(ns)(g) {
+				g.Expect(p.Status.ObservedGeneration == p.Generation || held(p)).To(BeTrue())
+			}
+		}).Should(Succeed())
+		remember(ns, learnt(ns))
+		clock = clocktesting.NewFakeClock(noon.Add(time.Minute))
+		t = newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(apply))
+		return ns, clock, t
+	}
+	inPlaceOn := func(ns string) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			pods := len(podsOf(ns)(g))
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), pods))
+			g.Expect(resized(ns)(g)).To(Equal(v1alpha1.ResizedPods{Total: int32(pods), Resized: int32(pods)}))
+			st := recommendation(ns, "web")(g)
+			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
+			g.Expect(st.Containers[0].CPU.Applied).To(BeTrue())
+		}).Should(Succeed())
+	}
+
+	It("changes those that run, leaves the template alone, and gives back what the template asks for when it is deleted", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
+		first := uids(ns)(Default)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inPlaceOn(ns)
+		d := &appsv1.Deployment{}
+		Expect(owned(d, ns, "web")(Default)).To(Equal(before))
+		Expect(writers(d)).NotTo(ContainElement("flyball"))
+		for name, uid := range uids(ns)(Default) {
+			if had, old := first[name]; old {
+				Expect(uid).To(Equal(had))
+			}
+		}
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
+			g.Expect(t.Status.Pods).NotTo(BeNil())
+			g.Expect(t.Status.Pods.Resized).To(Equal(t.Status.Pods.Total))
+		}).Should(Succeed())
+
+		By("resizing a pod that comes")
+		for name := range first {
+			Expect(env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: podsOf(ns)(Default)[name].ObjectMeta})).To(Succeed())
+			break
+		}
+		Eventually(func(g Gomega) { g.Expect(uids(ns)(g)).NotTo(Equal(first)) }).Should(Succeed())
+		inPlaceOn(ns)
+
+		By("writing no pod twice")
+		wrote := resizers(ns)(Default)
+		Consistently(resizers(ns)).WithTimeout(3 * time.Second).Should(Equal(wrote))
+
+		By("deleting it while no manager runs")
+		Expect(m.Stop()).To(Succeed())
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		m = env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
+		Expect(owned(d, ns, "web")(Default)).To(Equal(before))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("tells what nodes say, and rolls nothing out for it", func() {
+		ns, clock, _ := begin(v1alpha1.ApplyInPlace, nobody)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inPlaceOn(ns)
+		var names []string
+		for name := range podsOf(ns)(Default) {
+			names = append(names, name)
+		}
+		sayOf(ns, names[0], "PodResizePending", "Deferred", "Node didn't have enough resource: cpu")
+		sayOf(ns, names[1], "PodResizePending", "Infeasible", "Node didn't have enough capacity: memory")
+		sayOf(ns, names[2], "PodResizeInProgress", "", "")
+		Eventually(resized(ns)).Should(And(HaveField("Deferred", BeEquivalentTo(1)), HaveField("Infeasible", BeEquivalentTo(1)),
+			HaveField("InProgress", BeEquivalentTo(1)), HaveField("Message", ContainSubstring("Node didn't have enough"))))
+		Expect(recommendation(ns, "web")(Default).Containers[0].CPU.Applied).To(BeFalse())
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("changes the template where a node cannot, and stays with that", func() {
+		ns, clock, _ := begin(v1alpha1.ApplyInPlaceOrRollOut, nobody)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inPlaceOn(ns)
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		for name := range podsOf(ns)(Default) {
+			sayOf(ns, name, "PodResizePending", "Infeasible", "Node didn't have enough capacity: memory")
+			break
+		}
+		inTemplate := func(g Gomega) {
+			st := recommendation(ns, "web")(g)
+			g.Expect(requests(ns, "web")(g)).To(And(HaveKeyWithValue("cpu", st.Containers[0].CPU.Recommended.String()),
+				HaveKeyWithValue("memory", st.Containers[0].Memory.Recommended.String())))
+			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
+			g.Expect(st.Pods).To(BeNil())
+		}
+		Eventually(inTemplate).Should(Succeed())
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), len(podsOf(ns)(g)))) }).Should(Succeed())
+		Expect(m.Stop()).To(Succeed())
+
+		By("restarting")
+		m = env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
+		Consistently(inTemplate).WithTimeout(5 * time.Second).Should(Succeed())
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("gives pods back with mode Off, and where it selects them no more", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inPlaceOn(ns)
+		edit := func(change func(*v1alpha1.TortoiseSpec)) {
+			GinkgoHelper()
+			Eventually(func() error {
+				if err := env.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+					return err
+				}
+				change(&t.Spec)
+				return env.Client.Update(ctx, t)
+			}).Should(Succeed())
+		}
+		back := func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{own: len(podsOf(ns)(g))})) }
+		edit(func(s *v1alpha1.TortoiseSpec) { s.Mode = v1alpha1.TortoiseOff })
+		Eventually(back).Should(Succeed())
+		edit(func(s *v1alpha1.TortoiseSpec) { s.Mode = v1alpha1.TortoiseAuto })
+		inPlaceOn(ns)
+		edit(func(s *v1alpha1.TortoiseSpec) {
+			s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
+		})
+		Eventually(back).Should(Succeed())
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("names pods whose nodes do not support it, and changes the template where that is asked for", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(corev1.Pod) bool { return true })
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()), HaveField("Waiting", BeZero()),
+			HaveField("Message", ContainSubstring("its node does not support changes in place"))))
+		Eventually(waits(ns)).Should(ContainElement(And(ContainSubstring("cannot be changed in place"), ContainSubstring("its node does not support"))))
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
+		Eventually(func() error {
+			if err := env.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+				return err
+			}
+			t.Spec.Vertical.Apply = v1alpha1.ApplyInPlaceOrRollOut
+			return env.Client.Update(ctx, t)
+		}).Should(Succeed())
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), len(podsOf(ns)(g)))) }).Should(Succeed())
+		Expect(requests(ns, "web")(Default)).NotTo(HaveKeyWithValue("memory", "1Gi"))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("names pods that the API server refuses to change, changes all others, and goes without them", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		small := shrink(ns)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) {
+			held, pods := 0, podsOf(ns)(g)
+			for _, p := range pods {
+				if p.Spec.NodeName == small {
+					held++
+				}
+			}
+			g.Expect(held).To(BeNumerically(">", 0))
+			g.Expect(asked(ns)(g)).To(And(HaveKeyWithValue(own, held), HaveKeyWithValue(tuned(g, ns), len(pods)-held)))
+			g.Expect(resized(ns)(g)).To(And(HaveField("Infeasible", BeEquivalentTo(held)), HaveField("Resized", BeEquivalentTo(len(pods)-held))))
+			g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring("the API server refuses the change")))
+		}).Should(Succeed())
+		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("knows what nodes have still to carry out, also after a restart", func() {
+		var released atomic.Bool
+		ns, clock, _ := begin(v1alpha1.ApplyInPlace, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		inProgress := func(g Gomega) {
+			pods := len(podsOf(ns)(g))
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), pods))
+			got := resized(ns)(g)
+			got.Message = ""
+			g.Expect(got).To(Equal(v1alpha1.ResizedPods{Total: int32(pods), InProgress: int32(pods)}))
+			g.Expect(recommendation(ns, "web")(g).Containers[0].Memory.Applied).To(BeFalse())
+		}
+		Eventually(inProgress).Should(Succeed())
+		wrote := resizers(ns)(Default)
+		Expect(m.Stop()).To(Succeed())
+		m = env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
+		Eventually(inProgress).Should(Succeed())
+		for name, by := range resizers(ns)(Default) {
+			if _, old := wrote[name]; old {
+				Expect(by).To(Equal(wrote[name]))
+			}
+		}
+		released.Store(true)
+		inPlaceOn(ns)
+		Expect(m.Stop()).To(Succeed())
+	})
+
+	It("waits for a freeze that denies Scale, changing and giving back, and for no other", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		freeze := func(name string, deny v1alpha1.Action) *v1alpha1.ChangeFreeze {
+			GinkgoHelper()
+			f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+			f.Spec.StartTime, f.Spec.EndTime, f.Spec.Deny = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(24*time.Hour)), []v1alpha1.Action{deny}
+			Expect(env.Client.Create(ctx, f)).To(Succeed())
+			DeferCleanup(func() { suite.Remove(ctx, env, f) })
+			return f
+		}
+		freeze("releases", v1alpha1.ActionRollOut)
+		sizes := freeze("sizes", v1alpha1.ActionScale)
+		m := env.Start(optionsAt(clock))
+		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("ChangeFreeze/" + ns + "/sizes")))
+		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
+		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
+		inPlaceOn(ns)
+
+		By("deleting it during the next one")
+		sizes = freeze("more-sizes", v1alpha1.ActionScale)
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(sizes), sizes)).To(Succeed())
+			g.Expect(sizes.Status.ObservedGeneration).To(Equal(sizes.Generation))
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
+			g.Expect(readyOf(ns)(g).Message).To(ContainSubstring("ChangeFreeze/" + ns + "/more-sizes"))
+		}).Should(Succeed())
+		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
+		Expect(m.Stop()).To(Succeed())
+	})
+})

@@ -1,0 +1,68 @@
+package tortoise
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// kubelet has the nodes of a namespace's pods support changes in place and carry them out, as kubelets do: they say what running containers have,
+// and which form of the pod they have looked at. KWOK does neither. Pods of which held says so are not looked at. It ends with the spec.
+func kubelet(namespace string, held func(corev1.Pod) bool) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			var list corev1.PodList
+			if err := env.Client.List(ctx, &list, client.InNamespace(namespace)); err == nil {
+				for _, p := range list.Items {
+					if p.Status.Phase == corev1.PodRunning && p.Status.ObservedGeneration != p.Generation && !held(p) {
+						look(&p)
+					}
+				}
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	DeferCleanup(func() { close(done); <-ended })
+}
+
+// look has a node look at a pod. A pod that has changed meanwhile is looked at the next time.
+func look(p *corev1.Pod) {
+	next := p.DeepCopy()
+	for i, c := range p.Spec.Containers {
+		next.Status.ContainerStatuses[i].Resources = c.Resources.DeepCopy()
+	}
+	next.Status.ObservedGeneration = p.Generation
+	_ = env.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(p, client.MergeFromWithOptimisticLock{}))
+}
+
+func nobody(corev1.Pod) bool { return false }
+
+// shrink takes the node of a pod of web that stays however far web is scaled down, and has it left with less than the pod is to have. Its kubelet
+// would keep what runs on it, and so does KWOK.
+func shrink(namespace string) (node string) {
+	GinkgoHelper()
+	for _, p := range podsOf(namespace)(Default) {
+		Expect(env.Client.Patch(ctx, &p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"100"}}}`)))).To(Succeed())
+		node = p.Spec.NodeName
+		break
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(n), n)).To(Succeed())
+	before, after := n.DeepCopy(), n.DeepCopy()
+	after.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("10m")
+	Expect(env.Client.Status().Patch(ctx, after, client.MergeFrom(n))).To(Succeed())
+	DeferCleanup(func() { Expect(env.Client.Status().Patch(ctx, before, client.MergeFrom(after))).To(Succeed()) })
+	return node
+}
