@@ -194,7 +194,7 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 			l.metrics.forget(p.ID)
 		}
 	}
-	if len(c.Policies) > 0 || len(c.Kinds) > 0 {
+	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
 		l.queueAll()
 	}
 }

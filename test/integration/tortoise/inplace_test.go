@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -122,6 +123,17 @@ func waits(namespace string) func(Gomega) []string {
 	}
 }
 
+// manage runs a manager that is there until the Tortoise has gone, or until it is stopped.
+func manage(clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) *harness.Manager {
+	GinkgoHelper()
+	m := env.Start(optionsAt(clock))
+	DeferCleanup(func() {
+		suite.Remove(ctx, env, t)
+		Expect(m.Stop()).To(Succeed())
+	})
+	return m
+}
+
 var _ = Describe("A Tortoise that changes pods in place", func() {
 	// begin has a manager tune web by four days of history; a policy is there already.
 	begin := func(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
@@ -155,8 +167,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		first := uids(ns)(Default)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		m := manage(clock, t)
 		inPlaceOn(ns)
 		d := &appsv1.Deployment{}
 		Expect(owned(d, ns, "web")(Default)).To(Equal(before))
@@ -187,18 +198,15 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		By("deleting it while no manager runs")
 		Expect(m.Stop()).To(Succeed())
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
-		m = env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
 		Expect(owned(d, ns, "web")(Default)).To(Equal(before))
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("tells what nodes say, and rolls nothing out for it", func() {
-		ns, clock, _ := begin(v1alpha1.ApplyInPlace, nobody)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		manage(clock, t)
 		inPlaceOn(ns)
 		var names []string
 		for name := range podsOf(ns)(Default) {
@@ -211,13 +219,11 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 			HaveField("InProgress", BeEquivalentTo(1)), HaveField("Message", ContainSubstring("Node didn't have enough"))))
 		Expect(recommendation(ns, "web")(Default).Containers[0].CPU.Applied).To(BeFalse())
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("changes the template where a node cannot, and stays with that", func() {
-		ns, clock, _ := begin(v1alpha1.ApplyInPlaceOrRollOut, nobody)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		ns, clock, t := begin(v1alpha1.ApplyInPlaceOrRollOut, nobody)
+		m := manage(clock, t)
 		inPlaceOn(ns)
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
 		for name := range podsOf(ns)(Default) {
@@ -236,17 +242,14 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(m.Stop()).To(Succeed())
 
 		By("restarting")
-		m = env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
 		Consistently(inTemplate).WithTimeout(5 * time.Second).Should(Succeed())
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("gives pods back with mode Off, and where it selects them no more", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		inPlaceOn(ns)
 		edit := func(change func(*v1alpha1.TortoiseSpec)) {
 			GinkgoHelper()
@@ -267,13 +270,11 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 			s.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
 		})
 		Eventually(back).Should(Succeed())
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("names pods whose nodes do not support it, and changes the template where that is asked for", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(corev1.Pod) bool { return true })
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()), HaveField("Waiting", BeZero()),
 			HaveField("Message", ContainSubstring("its node does not support changes in place"))))
 		Eventually(waits(ns)).Should(ContainElement(And(ContainSubstring("cannot be changed in place"), ContainSubstring("its node does not support"))))
@@ -288,14 +289,12 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		}).Should(Succeed())
 		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), len(podsOf(ns)(g)))) }).Should(Succeed())
 		Expect(requests(ns, "web")(Default)).NotTo(HaveKeyWithValue("memory", "1Gi"))
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("names pods that the API server refuses to change, changes all others, and goes without them", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		small := shrink(ns)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(func(g Gomega) {
 			held, pods := 0, podsOf(ns)(g)
 			for _, p := range pods {
@@ -312,14 +311,12 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("knows what nodes have still to carry out, also after a restart", func() {
 		var released atomic.Bool
-		ns, clock, _ := begin(v1alpha1.ApplyInPlace, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		m := manage(clock, t)
 		inProgress := func(g Gomega) {
 			pods := len(podsOf(ns)(g))
 			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(tuned(g, ns), pods))
@@ -331,8 +328,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Eventually(inProgress).Should(Succeed())
 		wrote := resizers(ns)(Default)
 		Expect(m.Stop()).To(Succeed())
-		m = env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
 		Eventually(inProgress).Should(Succeed())
 		for name, by := range resizers(ns)(Default) {
@@ -342,7 +338,6 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		}
 		released.Store(true)
 		inPlaceOn(ns)
-		Expect(m.Stop()).To(Succeed())
 	})
 
 	It("waits for a freeze that denies Scale, changing and giving back, and for no other", func() {
@@ -357,8 +352,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		}
 		freeze("releases", v1alpha1.ActionRollOut)
 		sizes := freeze("sizes", v1alpha1.ActionScale)
-		m := env.Start(optionsAt(clock))
-		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+		manage(clock, t)
 		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("ChangeFreeze/" + ns + "/sizes")))
 		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
 		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
@@ -378,6 +372,5 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(env.Client.Delete(ctx, sizes)).To(Succeed())
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
-		Expect(m.Stop()).To(Succeed())
 	})
 })
