@@ -300,7 +300,10 @@ func (s *stand) as(ctx context.Context, p *corev1.Pod, ready bool) error {
 		}
 		if c.Status != want && p.Status.Phase == corev1.PodRunning {
 			c.Status, c.LastTransitionTime = want, metav1.Now()
-			return s.client.Status().Update(ctx, p)
+			if err := s.client.Status().Update(ctx, p); err != nil {
+				return err
+			}
+			break // the controller has to see it, too
 		}
 	}
 	return fmt.Errorf("the pod %s is not ready %s for long enough", p.Name, want)
