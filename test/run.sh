@@ -38,7 +38,7 @@ say "local control plane: building what is missing"
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/cost ./engine/inspect ./engine/members ./engine/status ./engine/target ./engine/template \
     ./engine/tuning ./engine/usage ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/...)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/local/... ./test/demo/... ./test/bench/... |
-    grep -vxF "$concurrent")
+    grep -vxF "$concurrent" | grep -v 'test/bench/tortoise$') # that one has a real autoscaler controller beside the emulated one
 
 say "unit and property tests"
 go test -timeout 20m $others
@@ -52,7 +52,7 @@ say "local control plane tests"
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
 # A suite waits for its clock and its API server a third of the time: one more than there are processors keeps them busy.
 say "integration tests and samples on a real API server"
-on_server -timeout 40m -p $(($(nproc) + 1)) ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/...
+on_server -timeout 40m -p $(($(nproc) + 1)) ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/bench/tortoise
 
 say "integration tests of triggers on a real API server, with the race detector"
 go test -race -timeout 20m ./test/integration/trigger

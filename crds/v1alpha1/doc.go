@@ -55,6 +55,8 @@ const (
 	// LabelExclude on an object, with the value true, takes it out of every policy that leaves `exclude` at its default. Freezes,
 	// maintenance windows and exceptions have no such default.
 	LabelExclude = "flyball.dev/exclude"
+	// LabelMade marks VerticalPodAutoscalers that Flyball has made: its value is "true". Those without it are somebody else's.
+	LabelMade = "flyball.dev/made"
 )
 
 // Condition types. Each comes with a reason and a message; polarity is positive unless the comment says otherwise.

@@ -287,11 +287,29 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	for _, l := range x.a.view(old).entries {
 		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
 			x.shadow.set(l.entry.Pointer, l.entry.Was)
-			if parent := madeParent(l.entry); parent != "" && !slices.ContainsFunc(owners, func(p string) bool { return p != l.entry.Pointer && strings.HasPrefix(p, parent+"/") }) {
+			if parent := madeParent(l.entry); parent != "" && !slices.ContainsFunc(owners, func(p string) bool { return p != l.entry.Pointer && strings.HasPrefix(p, parent+"/") }) &&
+				(x.w.defaults != nil || isHollow(x.shadow.value(parent))) { // a server that keeps no managed fields does not know what else is the owner's
 				x.shadow.set(parent, "")
 			}
 		}
 	}
+}
+
+// isHollow says whether there is nothing in a value but objects.
+func isHollow(raw string) bool {
+	var fields map[string]json.RawMessage
+	if raw == "" {
+		return true
+	}
+	if json.Unmarshal([]byte(raw), &fields) != nil {
+		return false
+	}
+	for _, v := range fields {
+		if !isHollow(string(v)) {
+			return false
+		}
+	}
+	return true
 }
 
 // holds says whether an entry is in the ledger with the same values, and in force.

@@ -16,7 +16,7 @@ import (
 )
 
 // owned are objects of which a ReplicaSet is owned by the Deployment web.
-type owned struct{ stored }
+type owned struct{}
 
 func (owned) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	o, err := stored{}.Metadata(ctx, resource, namespace, name)

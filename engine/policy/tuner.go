@@ -33,6 +33,9 @@ type Source struct {
 	// the metrics API.
 	Recorded bool
 	Window   time.Duration
+	// Vertical says that requests come from the VerticalPodAutoscalers of targets, and MakesVertical that one is to be made for a target that
+	// has none.
+	Vertical, MakesVertical bool
 }
 
 // Recaller is a Mind that takes over what was recorded before it began to look.
@@ -85,6 +88,8 @@ type Seen struct {
 	Stuck bool
 	// Governor is what governs the target; nil: nothing does.
 	Governor *SeenGovernor
+	// Verticals are the VerticalPodAutoscalers of the target, by name.
+	Verticals []SeenVertical
 	// Pods is what is known of changes of its pods in place.
 	Pods SeenPods
 }

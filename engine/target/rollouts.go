@@ -43,7 +43,8 @@ func (l *Loop) unsettled(p *world.Policy) (refs []workload.Ref) {
 		}
 		for i := range obj.Ledger {
 			if obj.Ledger[i].By == p.ID.String() {
-				if !k.Adapter.Observe(obj).Settled {
+				// An autoscaler has no pods of its own to roll out.
+				if o := k.Adapter.Observe(obj); !o.Settled && len(o.Allocations) > 0 {
 					refs = append(refs, ref)
 				}
 				return

@@ -25,6 +25,9 @@ type book struct {
 	trouble, lost string
 	// readable says of each source that is asked whether it answers.
 	readable map[string]bool
+	// unread says why VerticalPodAutoscalers cannot be read; empty: they can. Unserved says that the cluster does not have the kind.
+	unread   string
+	unserved bool
 	notes    map[workload.Ref]Note
 	sums     map[workload.Policy]*policy.TunedSummary
 	told     map[workload.Policy]string
@@ -81,6 +84,20 @@ func (b *book) setReadable(sources map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.readable = sources
+}
+
+// setVerticals remembers what is wrong with VerticalPodAutoscalers, and gives the policies to be told of it if that is news.
+func (b *book) setVerticals(unread string, unserved bool) (news []workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unread == unread && b.unserved == unserved {
+		return nil
+	}
+	b.unread, b.unserved = unread, unserved
+	for id := range b.sums {
+		news = append(news, id)
+	}
+	return news
 }
 
 // note remembers what is wrong with a target, and says whether that is news.
@@ -163,6 +180,10 @@ func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 		return noPrometheus, l.book.lost
 	case l.book.trouble != "":
 		return noMetrics, l.book.trouble
+	case l.book.unread != "":
+		return noVerticals, l.book.unread
+	case p.Tuner().Source().Vertical && l.book.unserved:
+		return noVerticals, "spec.history.source is VerticalPodAutoscaler, and the cluster does not have that kind (autoscaling.k8s.io/v1)"
 	}
 	return "", ""
 }
@@ -172,4 +193,6 @@ const (
 	noMetrics = "NoMetrics"
 	// noPrometheus: the server that keeps a history cannot be read.
 	noPrometheus = "NoPrometheus"
+	// noVerticals: VerticalPodAutoscalers cannot be read, or the cluster does not have them and the policy needs them.
+	noVerticals = "NoVerticalPodAutoscalers"
 )

@@ -20,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -68,6 +69,8 @@ type Options struct {
 	NoNewPods bool
 	// Recorder has what pods used before; nil: there is none.
 	Recorder Recorder
+	// Verticals are read with each measurement; nil: nobody looks for them.
+	Verticals Verticals
 	// Events takes events.
 	Events events.EventRecorder
 	Log    logr.Logger
@@ -95,6 +98,9 @@ type Loop struct {
 	recallers chan struct{}
 	// swept is true once what an earlier manager left behind has been looked for.
 	swept bool
+	// verticals are the VerticalPodAutoscalers as they were read last; nil: they were not. Tidy says that none of those is left that were made.
+	verticals *vertical.All
+	tidy      bool
 }
 
 // New makes a Loop, which works once it runs.
@@ -153,6 +159,10 @@ func (l *Loop) round(ctx context.Context) {
 	trouble := l.follow(ctx, needed)
 	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
+		if !l.tidy {
+			l.readVerticals(ctx)
+			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
+		}
 		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 		return
 	}
@@ -164,6 +174,8 @@ func (l *Loop) round(ctx context.Context) {
 		l.tend(ctx, snapshot, ref, p, m.of(p))
 	}
 	l.leave(ctx, snapshot, tuned)
+	l.tidyVerticals(ctx, snapshot, tuned)
+	l.tidy = false
 	l.keepDue(ctx)
 	l.tell(l.book.end())
 	l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
@@ -244,6 +256,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		l.note(ref, p.ID, err.Error())
 		return
 	}
+	x.unmade = l.makeVertical(ctx, s, ref, p, x)
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
 		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -191,11 +192,11 @@ func (l *Loop) reportRecall(ctx context.Context, ref workload.Ref, p *world.Poli
 
 // troubles joins what is wrong with a target.
 func (x *subject) troubles() string {
-	if x.recalled.failure == "" {
-		return x.found.Trouble
+	var all []string
+	for _, text := range []string{x.found.Trouble, x.recalled.failure, x.unmade} {
+		if text != "" {
+			all = append(all, text)
+		}
 	}
-	if x.found.Trouble == "" {
-		return x.recalled.failure
-	}
-	return x.found.Trouble + "; " + x.recalled.failure
+	return strings.Join(all, "; ")
 }

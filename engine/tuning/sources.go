@@ -7,12 +7,14 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -25,6 +27,15 @@ type Recorder interface {
 	History(ctx context.Context, r recorded.Range) ([]policy.Sample, error)
 	// Host is its address, without credentials.
 	Host() string
+}
+
+// Verticals are the VerticalPodAutoscalers of the cluster.
+type Verticals interface {
+	// List gives all of them.
+	List(ctx context.Context) (*vertical.All, error)
+	// Make makes one that recommends and changes nothing. Remove deletes one that was made.
+	Make(ctx context.Context, meta metav1.ObjectMeta, of vertical.Of) error
+	Remove(ctx context.Context, m vertical.Made) error
 }
 
 // measured is what all pods use, by the two sources; nil: one was not asked, or has not answered.
@@ -50,6 +61,7 @@ func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy
 			live = true
 		}
 	}
+	l.readVerticals(ctx)
 	var noRecords, noMetrics error
 	readable := map[string]bool{}
 	if len(namespaces) > 0 {

@@ -43,6 +43,8 @@ type subject struct {
 	kept time.Time
 	// recalled is the history that somebody else has of it.
 	recalled recalled
+	// unmade says why no VerticalPodAutoscaler could be made for it; empty: nothing is wrong.
+	unmade string
 	reported
 	announced announced
 }
@@ -101,7 +103,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		x.since = now
 	}
 	observed := k.Adapter.Observe(obj)
-	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Pods: l.seenPods(k, obj, ref, x)}
+	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Pods: l.seenPods(k, obj, ref, x), Verticals: l.verticals.Of(ref)}
 	if k.Can([]v1alpha1.Capability{v1alpha1.CapabilityScale}) {
 		seen.Replicas = 0
 		for _, c := range observed.Components {

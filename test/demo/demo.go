@@ -85,6 +85,9 @@ func run(ctx context.Context, opts options) (err error) {
 		if err := d.zones(ctx); err != nil {
 			return err
 		}
+		if err := d.tune(ctx); err != nil {
+			return err
+		}
 	}
 	d.tellNext()
 	return d.why(ctx)

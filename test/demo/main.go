@@ -1,8 +1,9 @@
 // Command demo shows a week of schedules in two minutes. It starts a local Kubernetes control plane (or uses the cluster of
 // KUBECONFIG when told to), runs the real manager on a clock that makes the week pass quickly, draws what every object is
 // seen to do, and compares each with what it was before. In the middle of the week a change freeze refuses a change and an
-// exception lets it through. It ends with 0 only if every target slept when it should, the freeze did what it should, and
-// all were restored exactly.
+// exception lets it through. Afterwards it scales down with deletion costs and without, and tunes a Deployment by the load of
+// the week. It ends with 0 only if every target slept when it should, the freeze did what it should, tuning saved something,
+// and all were restored exactly.
 package main
 
 import (

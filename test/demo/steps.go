@@ -166,7 +166,7 @@ func (d *demo) workloads(ctx context.Context) error {
 // manage starts the manager's code on the demo's clock, which stands still for now.
 func (d *demo) manage(ctx context.Context) error {
 	began := time.Now()
-	opts := harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config}
+	opts := harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config, UsageResolution: time.Second}
 	if d.freezable() {
 		var err error
 		if opts.Webhook, err = d.webhook(ctx); err != nil {

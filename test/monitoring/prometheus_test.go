@@ -8,8 +8,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -50,32 +48,8 @@ scrape_configs:
 // launchPrometheus starts a server of a configuration that ends with the test.
 func launchPrometheus(t *testing.T, cluster *local.Cluster, config string, flags ...string) *prometheus {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	flags = append(flags, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
-	cmd := exec.CommandContext(ctx, cluster.Bin("prometheus"), flags...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // it was killed
-		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("Prometheus said:\n%s", text)
-		}
-	})
-	return &prometheus{url: "http://" + address}
+	url, _ := harness.Prometheus{Binary: cluster.Bin("prometheus"), Config: config, Flags: flags}.Start(t)
+	return &prometheus{url: url}
 }
 
 // get asks the server's API.

@@ -80,7 +80,15 @@ func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err err
 	if err != nil {
 		return o, fmt.Errorf("ask the API server for its version: %w", err)
 	}
-	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
-	o.KeepsMemoryLimits = err != nil || version.Major == "1" && minor < lowersMemoryLimits
+	o.KeepsMemoryLimits = version.Major == "1" && minorOf(version.Minor) < lowersMemoryLimits
 	return o, nil
+}
+
+// minorOf reads the minor version of an API server, for example 35+; 0 where it is no number.
+func minorOf(text string) int {
+	minor, err := strconv.Atoi(strings.TrimRight(text, "+"))
+	if err != nil {
+		return 0
+	}
+	return minor
 }

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -31,6 +32,10 @@ func newTuning(belonging *members.Members, resized *resize.Loop, config *rest.Co
 	if err != nil {
 		return nil, err
 	}
+	verticals, err := vertical.New(config, measureTime)
+	if err != nil {
+		return nil, err
+	}
 	server, err := opts.Prometheus.server()
 	if err != nil {
 		return nil, err
@@ -41,7 +46,7 @@ func newTuning(belonging *members.Members, resized *resize.Loop, config *rest.Co
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Events: recorder, Log: log})
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

@@ -59,7 +59,7 @@ type Plan struct {
 func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	var p Plan
 	pods := slices.Clone(f.Pods)
-	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return compare(a, b) })
+	slices.SortFunc(pods, compare)
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++

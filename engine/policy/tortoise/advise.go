@@ -145,7 +145,9 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 
 // why is the reason for a request.
 func (m *mind) why(name string, of workload.Resource, reason string) string {
-	switch {
+	switch other := m.others[request(name, of)]; {
+	case other != "":
+		return "VerticalPodAutoscaler " + other + " changes it: it is left to that"
 	case !m.tunes(name, of):
 		return "spec.resources says Off"
 	case reason == "":

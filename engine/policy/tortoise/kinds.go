@@ -29,15 +29,30 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, st
 		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 	}
 	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: func() []policy.Right {
+		all := verticalRights(target, rules.History)
 		if isOff(rules.Mode) {
-			return nil
+			return all
 		}
 		asks := []any{target, rules.Resources, rules.Replicas, rules.Profile}
-		return []policy.Right{
-			{Verb: "patch", Field: "spec.target.kinds", Asks: asks},
-			{Verb: "patch", Governors: true, Field: "spec.mode", Asks: asks},
-		}
+		return append(all,
+			policy.Right{Verb: "patch", Field: "spec.target.kinds", Asks: asks},
+			policy.Right{Verb: "patch", Governors: true, Field: "spec.mode", Asks: asks},
+		)
 	}}
+}
+
+// verticalKind is the kind of VerticalPodAutoscalers.
+var verticalKind = schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}
+
+// verticalRights are those to make and remove VerticalPodAutoscalers. These recommend only, so they are made in every mode.
+func verticalRights(target any, history v1alpha1.TunedHistory) (all []policy.Right) {
+	if !history.Create {
+		return nil
+	}
+	for _, verb := range []string{"create", "delete"} {
+		all = append(all, policy.Right{Verb: verb, Kind: verticalKind, Field: "spec.history.create", Asks: []any{target, history.Create}})
+	}
+	return all
 }
 
 // madeRights are those that a Tortoise takes to make, keep and remove an autoscaler.

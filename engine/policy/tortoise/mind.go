@@ -31,6 +31,8 @@ type mind struct {
 	tuner tuner
 	// edited says that the owner has changed a request since the last decision.
 	edited bool
+	// others are the VerticalPodAutoscalers that change requests themselves, by the request.
+	others map[workload.Amount]string
 	memory
 }
 
@@ -95,7 +97,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Started: seen.Started, Stuck: seen.Stuck,
-		Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor),
+		Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
 	})
 	m.edited = false
 	for _, why := range r.Reasons {
@@ -136,6 +138,7 @@ func (m *mind) follow(seen policy.Seen) {
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
 	m.Own = own
 	m.Scaled = m.scaledAmong(seen)
+	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {
 		m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = seen.Replicas, seen.Replicas, 0
 	} else if m.BoundsSince.IsZero() {
@@ -191,7 +194,9 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	} else {
 		n := max(seen.Replicas, 1)
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = n, n, n
+		spec.Fixed = true
 	}
+	spec.Vertical = r.source.Vertical
 	spec.Limits = map[string]tune.Limits{}
 	for name, own := range m.Own {
 		rule := r.of(name)
@@ -203,7 +208,10 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 			l.Max.Memory = max(l.Max.Memory, own.Memory)
 		}
 		// What is Off is held where it is: a change that is taken back would be one that others wait for.
-		if rule.memory == "Off" {
+		if m.others[request(name, workload.CPU)] != "" {
+			rule.cpu = v1alpha1.ScaleOff
+		}
+		if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
 			l.Min.Memory, l.Max.Memory = own.Memory, own.Memory
 		}
 		if rule.cpu == v1alpha1.ScaleOff && name != m.Scaled {
@@ -246,9 +254,12 @@ func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 	}
 }
 
-// tunes says whether a request is tuned: its owner has one, and the spec does not say Off.
+// tunes says whether a request is tuned: its owner has one, the spec does not say Off, and no VerticalPodAutoscaler changes it.
 func (m *mind) tunes(name string, of workload.Resource) bool {
 	rule, own := m.rules.of(name), m.Own[name]
+	if m.others[request(name, of)] != "" {
+		return false
+	}
 	if of == workload.CPU {
 		return own.CPU > 0 && rule.cpu != v1alpha1.ScaleOff
 	}
@@ -300,5 +311,5 @@ func (m *mind) trouble(seen policy.Seen) string {
 	if len(seen.Own) > usage.MaxContainers {
 		return "it has more containers than are learnt of"
 	}
-	return ""
+	return m.verticalTrouble(seen)
 }

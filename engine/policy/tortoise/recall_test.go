@@ -40,12 +40,14 @@ func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 // TestSources: where usage comes from, and from when on.
 func TestSources(t *testing.T) {
 	for text, want := range map[string]policy.Source{
-		`{}`:                              {Window: 28 * 24 * time.Hour},
-		`{history: {source: Metrics}}`:    {Window: 28 * 24 * time.Hour},
-		`{history: {source: Prometheus}}`: {Recorded: true, Window: 28 * 24 * time.Hour},
-		`{history: {source: Prometheus, window: 1h}}`:      {Recorded: true, Window: time.Hour},
-		`{history: {source: Prometheus, window: 4w}}`:      {Recorded: true, Window: 28 * 24 * time.Hour},
-		`{history: {source: Prometheus, window: 6d23h9m}}`: {Recorded: true, Window: 6*24*time.Hour + 23*time.Hour + 9*time.Minute},
+		`{}`:                           {Window: 28 * 24 * time.Hour},
+		`{history: {source: Metrics}}`: {Window: 28 * 24 * time.Hour},
+		`{history: {source: VerticalPodAutoscaler}}`:               {Vertical: true, Window: 28 * 24 * time.Hour},
+		`{history: {source: VerticalPodAutoscaler, create: true}}`: {Vertical: true, MakesVertical: true, Window: 28 * 24 * time.Hour},
+		`{history: {source: Prometheus}}`:                          {Recorded: true, Window: 28 * 24 * time.Hour},
+		`{history: {source: Prometheus, window: 1h}}`:              {Recorded: true, Window: time.Hour},
+		`{history: {source: Prometheus, window: 4w}}`:              {Recorded: true, Window: 28 * 24 * time.Hour},
+		`{history: {source: Prometheus, window: 6d23h9m}}`:         {Recorded: true, Window: 6*24*time.Hour + 23*time.Hour + 9*time.Minute},
 	} {
 		r, errs := rulesOf(t, text)
 		if got := (&tortoise{rules: r}).Source(); got != want || len(errs) > 0 {
@@ -53,13 +55,15 @@ func TestSources(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{history: {source: Metrics, window: 7d}}`:          "spec.history.window",
-		`{history: {window: 7d}}`:                           "spec.history.window",
-		`{history: {source: Prometheus, window: 59m}}`:      "spec.history.window",
-		`{history: {source: Prometheus, window: 28d1s}}`:    "spec.history.window",
-		`{history: {source: Prometheus, window: soon}}`:     "spec.history.window",
-		`{history: {source: VerticalPodAutoscaler}}`:        "spec.history.source",
-		`{history: {source: "http://169.254.169.254/..."}}`: "spec.history.source",
+		`{history: {source: Metrics, window: 7d}}`:               "spec.history.window",
+		`{history: {window: 7d}}`:                                "spec.history.window",
+		`{history: {source: Prometheus, window: 59m}}`:           "spec.history.window",
+		`{history: {source: Prometheus, window: 28d1s}}`:         "spec.history.window",
+		`{history: {source: Prometheus, window: soon}}`:          "spec.history.window",
+		`{history: {source: VerticalPodAutoscaler, window: 7d}}`: "spec.history.window",
+		`{history: {source: Prometheus, create: true}}`:          "spec.history.create",
+		`{history: {source: Thanos}}`:                            "spec.history.source",
+		`{history: {source: "http://169.254.169.254/..."}}`:      "spec.history.source",
 	} {
 		if _, errs := rulesOf(t, text); len(errs) != 1 || errs[0].Field != want {
 			t.Errorf("%s: %v, want a fault of %s", text, errs, want)

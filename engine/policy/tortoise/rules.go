@@ -114,13 +114,18 @@ func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.E
 	var errs field.ErrorList
 	switch in.Source {
 	case "", v1alpha1.HistoryMetrics:
-		if in.Window != "" {
-			errs = append(errs, field.Forbidden(at.Child("window"), "the metrics API has no history: it is for the source Prometheus"))
-		}
 	case v1alpha1.HistoryPrometheus:
 		r.source.Recorded = true
+	case v1alpha1.HistoryVertical:
+		r.source.Vertical, r.source.MakesVertical = true, in.Create
 	default:
-		errs = append(errs, field.NotSupported(at.Child("source"), in.Source, []v1alpha1.HistorySource{v1alpha1.HistoryMetrics, v1alpha1.HistoryPrometheus}))
+		errs = append(errs, field.NotSupported(at.Child("source"), in.Source, []v1alpha1.HistorySource{v1alpha1.HistoryMetrics, v1alpha1.HistoryVertical, v1alpha1.HistoryPrometheus}))
+	}
+	if in.Window != "" && !r.source.Recorded {
+		errs = append(errs, field.Forbidden(at.Child("window"), "only Prometheus has a history: it is for that source"))
+	}
+	if in.Create && !r.source.Vertical {
+		errs = append(errs, field.Forbidden(at.Child("create"), "it is for the source VerticalPodAutoscaler"))
 	}
 	if in.Window != "" {
 		d, err := timeline.ParseDuration(string(in.Window))

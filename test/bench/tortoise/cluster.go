@@ -3,6 +3,7 @@ package tortoise
 import (
 	"math"
 	"math/rand/v2"
+	"time"
 )
 
 // pod is one replica. Requests are in milli-CPU and MiB.
@@ -56,7 +57,7 @@ const threshold = 0.85
 func newCluster(w *world, scaled bool) *cluster {
 	c := &cluster{world: w, set: w.owner, rand: rand.New(rand.NewPCG(w.seed, hash("pods of "+w.family)))}
 	if scaled {
-		c.scaler = &autoscaler{}
+		c.scaler = newAutoscaler()
 	}
 	c.replicas = max(c.set.minimum, int(math.Ceil(w.demand[0]/c.set.app*100/float64(c.set.target))))
 	for range c.replicas {
@@ -129,11 +130,11 @@ func (c *cluster) step() {
 		if c.t >= c.lag && !c.blackout[c.t] {
 			r = c.readings[c.t-c.lag]
 		}
-		for range syncsPerTick {
+		for i := range tick / syncPeriod {
 			if r.ok {
 				r.unready = max(c.replicas-r.ready, 0)
 			}
-			c.replicas = c.scaler.sync(c.replicas, c.set, r)
+			c.replicas = c.scaler.sync(time.Duration(c.t)*tick+i*syncPeriod, c.replicas, c.set, r)
 		}
 	} else {
 		c.replicas = min(max(c.replicas, c.set.minimum), c.set.maximum)

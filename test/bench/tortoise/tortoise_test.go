@@ -24,9 +24,10 @@ func TestAutoscaler(t *testing.T) {
 		want    int
 	}{
 		{"in proportion, rounded up", 10, reading{true, 840, 1000, 10, 0}, 12},
-		{"within the tolerance above", 10, reading{true, 769, 1000, 10, 0}, 10},
-		{"beyond the tolerance above", 10, reading{true, 771, 1000, 10, 0}, 12},
-		{"within the tolerance below", 10, reading{true, 631, 1000, 10, 0}, 10},
+		{"by whole percents", 12, reading{true, 819, 1000, 12, 0}, 14},
+		{"within the tolerance above", 10, reading{true, 779, 1000, 10, 0}, 10},
+		{"beyond the tolerance above", 10, reading{true, 780, 1000, 10, 0}, 12},
+		{"within the tolerance below", 10, reading{true, 630, 1000, 10, 0}, 10},
 		{"beyond the tolerance below", 10, reading{true, 500, 1000, 10, 0}, 8},
 		{"at most the maximum", 10, reading{true, 1900, 1000, 10, 0}, 20},
 		{"at least the minimum", 10, reading{true, 10, 1000, 10, 0}, 3},
@@ -40,7 +41,7 @@ func TestAutoscaler(t *testing.T) {
 		{"no metrics, but above the maximum", 25, reading{}, 20},
 		{"asleep", 0, reading{true, 1000, 1000, 1, 0}, 0},
 	} {
-		if got := (&autoscaler{}).sync(tc.current, s, tc.r); got != tc.want {
+		if got := (&autoscaler{window: stabilised, recommended: []recommendation{}}).sync(0, tc.current, s, tc.r); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
 		}
 	}
@@ -48,16 +49,16 @@ func TestAutoscaler(t *testing.T) {
 
 // TestScalingDownWaitsFiveMinutes for the largest of what was recommended.
 func TestScalingDownWaitsFiveMinutes(t *testing.T) {
-	s, a := setting{minimum: 1, maximum: 20, target: 70}, &autoscaler{}
-	if got := a.sync(10, s, reading{true, 700, 1000, 10, 0}); got != 10 {
+	s, a := setting{minimum: 1, maximum: 20, target: 70}, newAutoscaler()
+	if got := a.sync(0, 10, s, reading{true, 700, 1000, 10, 0}); got != 10 {
 		t.Fatalf("at the target it is %d", got)
 	}
-	for i := range stabilised - 1 {
-		if got := a.sync(10, s, reading{true, 350, 1000, 10, 0}); got != 10 {
-			t.Fatalf("sync %d after the load fell it is %d", i, got)
+	for now := syncPeriod; now < stabilised; now += syncPeriod {
+		if got := a.sync(now, 10, s, reading{true, 350, 1000, 10, 0}); got != 10 {
+			t.Fatalf("%s after the load fell it is %d", now, got)
 		}
 	}
-	if got := a.sync(10, s, reading{true, 350, 1000, 10, 0}); got != 5 {
+	if got := a.sync(stabilised, 10, s, reading{true, 350, 1000, 10, 0}); got != 5 {
 		t.Errorf("five minutes after the load fell it is %d", got)
 	}
 }

@@ -1,12 +1,12 @@
 package tortoise
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,9 +60,12 @@ func shrink(namespace string) (node string) {
 	}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(n), n)).To(Succeed())
-	before, after := n.DeepCopy(), n.DeepCopy()
-	after.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("10m")
-	Expect(env.Client.Status().Patch(ctx, after, client.MergeFrom(n))).To(Succeed())
-	DeferCleanup(func() { Expect(env.Client.Status().Patch(ctx, before, client.MergeFrom(after))).To(Succeed()) })
+	allocate := func(cpu string) {
+		GinkgoHelper()
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"allocatable":{"cpu":%q}}}`, cpu))
+		Expect(env.Client.Status().Patch(ctx, n.DeepCopy(), patch)).To(Succeed())
+	}
+	DeferCleanup(allocate, n.Status.Allocatable.Cpu().String())
+	allocate("10m")
 	return node
 }

@@ -51,7 +51,7 @@ var adapters = []string{
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics})
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, With: []string{"prometheus", "promtool"}})
 	for _, kind := range []string{"argoproj.io Rollout rollouts v1alpha1", "postgresql.cnpg.io Cluster clusters v1"} {
 		Expect(env.Apply(ctx, openCRD(strings.Fields(kind)))).To(Succeed())
 	}

@@ -225,7 +225,8 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 		Entry("a share of targets that is none", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "some" }, "spec.guard.maxDisruption"),
 		Entry("none of the targets", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "0%" }, "must be from 1% to 100%"),
 		Entry("a change that there is not", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "Evict" }, "spec.vertical.apply"),
-		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "VerticalPodAutoscaler" }, "spec.history.source"),
+		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Thanos" }, "spec.history.source"),
+		Entry("a VerticalPodAutoscaler for another source", func(s *v1alpha1.TortoiseSpec) { s.History.Create = true }, "history.create is for the source VerticalPodAutoscaler"),
 		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" }, "history.window is for the source Prometheus"),
 	)
 

@@ -195,12 +195,18 @@ func (t *Tuner) resources(how map[string]classic.Scalings, spec tune.Spec, o tun
 		least, most, request := t.Rules.Least[name], t.Rules.Most[name], requests[name]
 		if s := how[name].CPU; s != classic.Never && request.CPU > 0 {
 			target, upper := t.vpa.CPU(name, o.Now)
+			if spec.Vertical {
+				target, upper = float64(o.Vertical[name].Target.CPU), float64(o.Vertical[name].Upper.CPU)
+			}
 			all = append(all, t.aimed(classic.Resource{
 				Container: name, Horizontal: s == classic.ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper), Limits: c.CPU(least.CPU, most.CPU),
 			}, spec, o))
 		}
 		if s := how[name].Memory; s != classic.Never && request.Memory > 0 {
 			target, upper := t.vpa.Memory(name, o.Now)
+			if spec.Vertical {
+				target, upper = float64(o.Vertical[name].Target.Memory), float64(o.Vertical[name].Upper.Memory)
+			}
 			all = append(all, t.aimed(classic.Resource{
 				Container: name, Memory: true, Horizontal: s == classic.ByReplicas, Request: request.Memory * thousand,
 				Target: int64(target * thousand), Upper: int64(upper * thousand), Limits: c.Memory(least.Memory*thousand, most.Memory*thousand),

@@ -53,6 +53,9 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 // Downwards, the replicas come first: the request falls when so many are ready that what is left is enough.
 func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64 {
 	current := o.Setting.Requests[spec.Scaled]
+	if spec.Vertical && spec.Fixed {
+		return to.Requests[spec.Scaled].CPU
+	}
 	if !may.Tune || t.State.Wanted == 0 || o.Now.Sub(t.State.Resized) < spec.Cooldown {
 		return current.CPU
 	}
@@ -73,7 +76,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64
 	current.CPU = next
 	to.Requests[spec.Scaled] = current
 	for name, r := range to.Requests {
-		if name != spec.Scaled {
+		if name != spec.Scaled && !spec.Vertical {
 			r.CPU = t.beside(spec, name, next)
 			to.Requests[name] = r
 		}
@@ -107,6 +110,10 @@ func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 // vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once; what is too much shrinks by
 // steps, with cooldowns.
 func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
+	if spec.Vertical {
+		t.recommended(spec, o, to)
+		return
+	}
 	last := t.State.Resized
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
 		r := to.Requests[name]

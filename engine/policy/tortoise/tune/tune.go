@@ -45,6 +45,19 @@ type Spec struct {
 	Tolerance float64
 	// Manual asks for Emergency. Dry says that nothing is carried out.
 	Manual, Dry bool
+	// Vertical says that what is sized, and not scaled by replicas, is what a VerticalPodAutoscaler recommends. Fixed says that nothing is scaled by
+	// replicas.
+	Vertical, Fixed bool
+}
+
+// Vertical is what a VerticalPodAutoscaler recommends for a container: a target, and from Lower to Upper what it would leave. Zero is not
+// known.
+type Vertical struct {
+	// By is its name.
+	By                   string
+	Target, Lower, Upper Request
+	// Unsure says that it has seen too little.
+	Unsure bool
 }
 
 // Defaults gives a spec for a profile.
@@ -83,6 +96,8 @@ type Observed struct {
 	// Attached says that an autoscaler governs the target, and Targets are the target utilisations that its owner gave it.
 	Attached bool
 	Targets  []Target
+	// Vertical is what is recommended, by container.
+	Vertical map[string]Vertical
 }
 
 // Target is a target utilisation of an autoscaler, of a container or, without a name, of whole pods.
@@ -217,7 +232,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 // next is when the next step of the request is due.
 func (t *Tuner) next(spec Spec, now Setting) time.Time {
 	s := &t.State
-	if s.Wanted == 0 || s.Resized.IsZero() {
+	if s.Wanted == 0 || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
 		return time.Time{}
 	}
 	if _, more := spec.Guard.Step(now.Requests[spec.Scaled].CPU, s.Wanted, false); !more {

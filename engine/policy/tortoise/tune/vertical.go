@@ -1,0 +1,66 @@
+package tune
+
+import (
+	"maps"
+	"slices"
+)
+
+// recommended sizes what a VerticalPodAutoscaler recommends: memory, and the CPU that is not scaled by replicas. A request below what it would
+// leave rises at once; one above its target falls by steps, with cooldowns, and not while it is unsure.
+func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
+	last := t.State.Resized
+	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
+		r, v, l := to.Requests[name], o.Vertical[name], spec.limits(name)
+		before := r
+		const mebi = 1 << 20
+		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory}}
+		if of := name + " cpu"; name != spec.Scaled || spec.Fixed {
+			if name == spec.Scaled {
+				of = "request"
+			}
+			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU})
+		}
+		for _, s := range sizes {
+			t.follow(spec, v, s, o.Now.Sub(last) >= spec.Cooldown)
+		}
+		if r != before {
+			to.Requests[name] = r
+			t.State.Resized = o.Now
+		}
+	}
+}
+
+// sized is a request with what is recommended for it, and what it may be.
+type sized struct {
+	of, unit             string
+	units                int64
+	request              *int64
+	target, lower, upper int64
+	least, most          int64
+}
+
+// follow takes a step towards what is recommended.
+func (t *Tuner) follow(spec Spec, v Vertical, s sized, rested bool) {
+	if s.target <= 0 {
+		t.say(s.of, "it stays: no VerticalPodAutoscaler recommends anything for it")
+		return
+	}
+	wanted := min(max(s.target, s.least), s.most)
+	needed := *s.request < min(s.lower, wanted)
+	in := func(n int64) int64 { return (n + s.units - 1) / s.units }
+	what := "VerticalPodAutoscaler " + v.By + " recommends"
+	switch {
+	case wanted < *s.request && v.Unsure:
+		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)
+		return
+	case wanted < *s.request && !rested:
+		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d", in(wanted), s.unit, what, in(s.lower), in(s.upper))
+		return
+	case wanted > *s.request && !needed:
+		t.say(s.of, "it stays: %s %d %s, and leaves what is from %d to %d", what, in(s.target), s.unit, in(s.lower), in(s.upper))
+		return
+	}
+	next, _ := spec.Guard.Step(*s.request, wanted, needed)
+	*s.request = next
+	t.say(s.of, "%d %s: %s %d, from %d to %d", in(wanted), s.unit, what, in(s.target), in(s.lower), in(s.upper))
+}

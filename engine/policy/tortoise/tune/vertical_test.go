@@ -1,0 +1,88 @@
+package tune
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+)
+
+// TestWhatAVerticalRecommends is followed: up at once where the request is below what it would leave, down by steps after the cooldown.
+func TestWhatAVerticalRecommends(t *testing.T) {
+	const mib = 1 << 20
+	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}
+	memory := func(target, lower, upper int64) Vertical {
+		return Vertical{By: "web", Target: Request{Memory: target * mib}, Lower: Request{Memory: lower * mib}, Upper: Request{Memory: upper * mib}}
+	}
+	unsure := memory(500, 400, 9000)
+	unsure.Unsure = true
+	for _, tc := range []struct {
+		name   string
+		v      Vertical
+		is     int64
+		since  time.Duration
+		want   int64
+		reason string
+	}{
+		{"nothing is recommended", Vertical{By: "web"}, 1000, 2 * time.Hour, 1000, "it stays: no VerticalPodAutoscaler recommends anything"},
+		{"one step down", memory(500, 400, 900), 1000, 2 * time.Hour, 800, "500 MiB: VerticalPodAutoscaler web recommends 500, from 400 to 900"},
+		{"the last step down", memory(900, 400, 950), 1000, 2 * time.Hour, 900, "900 MiB: "},
+		{"down, on the hour", memory(500, 400, 900), 1000, time.Hour, 800, "500 MiB: "},
+		{"down, within the cooldown", memory(500, 400, 900), 1000, time.Hour - 1, 1000, "500 MiB, after the cooldown"},
+		{"down, and it is unsure", unsure, 1000, 2 * time.Hour, 1000, "has seen too little"},
+		{"too little to be worth it", memory(990, 400, 1200), 1000, 2 * time.Hour, 1000, "990 MiB: "},
+		{"as it would leave it", memory(1200, 1000, 1500), 1000, 2 * time.Hour, 1000, "leaves what is from 1000 to 1500"},
+		{"below that, within the cooldown", memory(1200, 1001, 1500), 1000, 0, 1200, "1200 MiB: "},
+		{"far below that", memory(3000, 2500, 3500), 1000, 0, 2000, "3000 MiB: "},
+		{"up, and it is unsure", Vertical{By: "web", Target: Request{Memory: 1500 * mib}, Lower: Request{Memory: 1200 * mib}, Unsure: true}, 1000, 0, 1500, "1500 MiB: "},
+		{"above what may be requested", memory(9000, 8000, 9900), 4000, 0, 4096, "4096 MiB: "},
+		{"at what may be requested", memory(9000, 8000, 9900), 4096, 0, 4096, "4096 MiB: "},
+		{"below what may be requested", memory(10, 5, 20), 110, 2 * time.Hour, 100, "100 MiB: "},
+	} {
+		tuner := New()
+		tuner.State.Resized = time.Unix(0, 0)
+		spec := Defaults(optimize.Profiles["Balanced"], "app")
+		spec.Vertical, spec.Limits = true, map[string]Limits{"app": within}
+		now := time.Unix(0, 0).Add(tc.since)
+		is := Setting{Requests: map[string]Request{"app": {CPU: 300, Memory: tc.is * mib}}}
+		to := clone(is)
+		tuner.vertical(spec, Observed{Now: now, Setting: is, Vertical: map[string]Vertical{"app": tc.v}}, &to)
+		if got := to.Requests["app"]; got.Memory != tc.want*mib || got.CPU != 300 {
+			t.Errorf("%s: %d MiB and %dm, want %d MiB and 300m", tc.name, got.Memory/mib, got.CPU, tc.want)
+		}
+		if changed := tuner.State.Resized.Equal(now) && tc.since > 0; changed != (tc.want != tc.is && tc.since > 0) {
+			t.Errorf("%s: a change is noted: %t", tc.name, changed)
+		}
+		if why := tuner.reasons; len(why) != 1 || why[0].Of != "app memory" || !strings.Contains(why[0].Text, tc.reason) {
+			t.Errorf("%s: %v, want %q", tc.name, why, tc.reason)
+		}
+	}
+}
+
+// TestWhichCPUAVerticalSizes: that of other containers, and of the scaled one where nothing is scaled by replicas.
+func TestWhichCPUAVerticalSizes(t *testing.T) {
+	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}}, "proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
+	for _, fixed := range []bool{false, true} {
+		tuner := New()
+		spec := Defaults(optimize.Profiles["Balanced"], "app")
+		spec.Vertical, spec.Fixed = true, fixed
+		is := Setting{Requests: map[string]Request{"app": {CPU: 500}, "proxy": {CPU: 50}}}
+		to := clone(is)
+		tuner.vertical(spec, Observed{Now: time.Unix(1e9, 0), Setting: is, Vertical: v}, &to)
+		want := map[string]int64{"app": 500, "proxy": 80}
+		if fixed {
+			want["app"] = 400
+		}
+		for name, cpu := range want {
+			if got := to.Requests[name].CPU; got != cpu {
+				t.Errorf("fixed %t: %s requests %dm, want %dm", fixed, name, got, cpu)
+			}
+		}
+		tuner.State.Wanted = 900
+		if got := tuner.request(spec, Observed{Now: time.Unix(2e9, 0), Ready: 5, Setting: to}, &to, phase.Working.Allowed()); fixed && got != 400 {
+			t.Errorf("fixed: the request is for %dm", got)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, and makes and removes some that recommend
+// and change nothing. It knows none of their types: a cluster may serve them or not. One request reads a page of those of all namespaces.
+package vertical
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const (
+	kindName, plural = "VerticalPodAutoscaler", "verticalpodautoscalers"
+	// pageSize is how many are read at once.
+	pageSize = 500
+)
+
+// group is that of VerticalPodAutoscalers.
+var group = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
+
+// Client reads and writes VerticalPodAutoscalers.
+type Client struct {
+	client rest.Interface
+	// timeout of one request.
+	timeout time.Duration
+}
+
+// New makes a Client. A request takes as long as the timeout at most.
+func New(config *rest.Config, timeout time.Duration) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &group, "/apis"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of VerticalPodAutoscalers: %w", err)
+	}
+	return &Client{client: client, timeout: timeout}, nil
+}
+
+// All are the VerticalPodAutoscalers of a cluster.
+type All struct {
+	// Served says that the cluster has the kind.
+	Served bool
+	// Made are those that Flyball has made.
+	Made []Made
+	of   map[workload.Ref][]policy.SeenVertical
+	made map[workload.Ref]int
+}
+
+// Made is one that Flyball has made.
+type Made struct {
+	Namespace, Name string
+	UID             types.UID
+	// Target is what it is for.
+	Target workload.Ref
+}
+
+// Of gives those of a target, by name.
+func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
+	if a == nil {
+		return nil
+	}
+	return a.of[ref]
+}
+
+// HasOthers says whether a target has one that somebody else has made.
+func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
+
+// List gives all of them. Where the cluster does not have the kind there are none.
+func (c *Client) List(ctx context.Context) (*All, error) {
+	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+	for next := ""; ; {
+		answer := c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).Timeout(c.timeout).Do(ctx)
+		err := answer.Error() // it has the server's words; that of Raw does not
+		if apierrors.IsNotFound(err) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+		}
+		raw, err := answer.Raw()
+		if err != nil {
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+		}
+		all.Served = true
+		if next, err = all.add(raw); err != nil {
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+		}
+		if next == "" {
+			return all, nil
+		}
+	}
+}
+
+// list and object are what is read of a page and of an object.
+type list struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []object `json:"items"`
+}
+
+type object struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		TargetRef struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Name       string `json:"name"`
+		} `json:"targetRef"`
+		UpdatePolicy struct {
+			UpdateMode string `json:"updateMode"`
+		} `json:"updatePolicy"`
+		ResourcePolicy struct {
+			ContainerPolicies []struct {
+				ContainerName       string              `json:"containerName"`
+				Mode                string              `json:"mode"`
+				ControlledResources []workload.Resource `json:"controlledResources"`
+			} `json:"containerPolicies"`
+		} `json:"resourcePolicy"`
+	} `json:"spec"`
+	Status struct {
+		Conditions     []metav1.Condition `json:"conditions"`
+		Recommendation struct {
+			Containers []recommendation `json:"containerRecommendations"`
+		} `json:"recommendation"`
+	} `json:"status"`
+}
+
+type recommendation struct {
+	ContainerName string  `json:"containerName"`
+	Target        amounts `json:"target"`
+	Lower         amounts `json:"lowerBound"`
+	Upper         amounts `json:"upperBound"`
+	Uncapped      amounts `json:"uncappedTarget"`
+}
+
+// amounts are read leniently: what is no amount is not known.
+type amounts map[string]json.RawMessage
+
+// defaultMode is that of one that does not say: it acts.
+const defaultMode = "Recreate"
+
+// add takes over a page, and says where the next one begins.
+func (a *All) add(raw []byte) (next string, err error) {
+	var page list
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return "", err
+	}
+	for i := range page.Items {
+		o := &page.Items[i]
+		gv, err := schema.ParseGroupVersion(o.Spec.TargetRef.APIVersion)
+		if err != nil {
+			continue // it selects nothing
+		}
+		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace, Name: o.Spec.TargetRef.Name}
+		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" {
+			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
+			a.made[ref]++
+		}
+		a.of[ref] = append(a.of[ref], o.seen())
+		slices.SortFunc(a.of[ref], func(x, y policy.SeenVertical) int { return strings.Compare(x.Name, y.Name) })
+	}
+	return page.Metadata.Continue, nil
+}
+
+// seen is an object as policies see it.
+func (o *object) seen() policy.SeenVertical {
+	v := policy.SeenVertical{Name: o.Metadata.Name, Mode: o.Spec.UpdatePolicy.UpdateMode, Recommended: map[string]policy.VerticalRequests{}}
+	if v.Mode == "" {
+		v.Mode = defaultMode
+	}
+	for _, c := range o.Spec.ResourcePolicy.ContainerPolicies {
+		v.Containers = append(v.Containers, policy.VerticalRule{Container: c.ContainerName, Off: c.Mode == policy.VerticalOff, Resources: c.ControlledResources})
+	}
+	for _, c := range o.Status.Conditions {
+		is := c.Status == metav1.ConditionTrue
+		switch {
+		case c.Type == "RecommendationProvided" && !is && v.Message == "", c.Type == "ConfigUnsupported" && is, c.Type == "NoPodsMatched" && is:
+			v.Message = workload.OneLine(c.Message, mostMessage)
+		}
+		v.NoPods = v.NoPods || c.Type == "NoPodsMatched" && is
+		v.LowConfidence = v.LowConfidence || c.Type == "LowConfidence" && is
+	}
+	for _, c := range o.Status.Recommendation.Containers {
+		if r := (policy.VerticalRequests{Target: c.Target.requests(), Lower: c.Lower.requests(), Upper: c.Upper.requests(), Uncapped: c.Uncapped.requests()}); r.Target != (workload.Requests{}) {
+			v.Recommended[c.ContainerName] = r
+		}
+	}
+	return v
+}
+
+// mostMessage is how long a message may be, most what is an amount: more than any node has is none.
+const (
+	mostMessage = 256
+	most        = 1 << 50
+)
+
+func (a amounts) requests() workload.Requests {
+	var r workload.Requests
+	if q, ok := a.amount(workload.CPU); ok {
+		r.MilliCPU = q.MilliValue()
+	}
+	if q, ok := a.amount(workload.Memory); ok {
+		r.MemoryBytes = q.Value()
+	}
+	return r
+}
+
+func (a amounts) amount(of workload.Resource) (resource.Quantity, bool) {
+	var q resource.Quantity
+	raw := a[string(of)]
+	return q, raw != nil && q.UnmarshalJSON(raw) == nil && q.Sign() > 0 && q.CmpInt64(most) < 0
+}
+
+// Of is the object that one is made for.
+type Of struct{ APIVersion, Kind, Name string }
+
+// Make makes one that recommends and changes nothing.
+func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": group.String(), "kind": kindName,
+		"metadata": map[string]any{"namespace": meta.Namespace, "name": meta.Name, "labels": map[string]string{v1alpha1.LabelMade: "true"}, "ownerReferences": meta.OwnerReferences},
+		"spec": map[string]any{
+			"targetRef":    map[string]any{"apiVersion": of.APIVersion, "kind": of.Kind, "name": of.Name},
+			"updatePolicy": map[string]any{"updateMode": policy.VerticalOff},
+		},
+	})
+	if err == nil {
+		err = c.client.Post().Namespace(meta.Namespace).Resource(plural).Param("fieldManager", workload.FieldManager).Body(body).Timeout(c.timeout).Do(ctx).Error()
+	}
+	if err != nil {
+		return fmt.Errorf("make a VerticalPodAutoscaler: %w", err)
+	}
+	return nil
+}
+
+// Remove deletes one that was made.
+func (c *Client) Remove(ctx context.Context, m Made) error {
+	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &metav1.Preconditions{UID: &m.UID}})
+	if err == nil {
+		err = c.client.Delete().Namespace(m.Namespace).Resource(plural).Name(m.Name).Body(body).Timeout(c.timeout).Do(ctx).Error()
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remove VerticalPodAutoscaler %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package vertical
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const page = `{"metadata": {"continue": "next"}, "items": [
+  {"metadata": {"namespace": "shop", "name": "z-full", "uid": "1", "labels": {"flyball.dev/made": "true"}},
+   "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"},
+     "resourcePolicy": {"containerPolicies": [{"containerName": "*", "mode": "Off"}, {"containerName": "app", "mode": "Auto", "controlledResources": ["memory"]}]}},
+   "status": {"conditions": [{"type": "RecommendationProvided", "status": "True"}, {"type": "LowConfidence", "status": "True", "message": "too few"}],
+     "recommendation": {"containerRecommendations": [
+       {"containerName": "app", "target": {"cpu": "250m", "memory": "262144k"}, "lowerBound": {"cpu": "0.1", "memory": 1000}, "upperBound": {"cpu": 2, "memory": "1Gi"}, "uncappedTarget": {"cpu": "300m"}},
+       {"containerName": "odd", "target": {"cpu": "much", "memory": "-1"}}, {"containerName": "half", "target": {"cpu": "9999999Pi", "memory": "64Mi"}}]}}},
+  {"metadata": {"namespace": "shop", "name": "a-bare"}, "spec": {"targetRef": {"apiVersion": "apps/v1beta2", "kind": "Deployment", "name": "web"}},
+   "status": {"conditions": [{"type": "NoPodsMatched", "status": "True", "message": "no pods\nat all"}, {"type": "RecommendationProvided", "status": "False", "message": ""}]}},
+  {"metadata": {"namespace": "other", "name": "web"}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {}}},
+  {"metadata": {"namespace": "shop", "name": "strange"}, "spec": {"targetRef": {"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}}},
+  {"metadata": {"namespace": "shop", "name": "empty"}}
+]}`
+
+// TestAPageIsRead: by target, whatever version of its kind is named, and by name. What is no amount is not known.
+func TestAPageIsRead(t *testing.T) {
+	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+	if next, err := all.add([]byte(page)); err != nil || next != "next" {
+		t.Fatalf("%q, %v", next, err)
+	}
+	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	want := []policy.SeenVertical{
+		{Name: "a-bare", Mode: "Recreate", NoPods: true, Message: `no pods\nat all`, Recommended: map[string]policy.VerticalRequests{}},
+		{
+			Name: "z-full", Mode: "Off", LowConfidence: true,
+			Containers: []policy.VerticalRule{{Container: "*", Off: true}, {Container: "app", Resources: []workload.Resource{workload.Memory}}},
+			Recommended: map[string]policy.VerticalRequests{
+				"app": {
+					Target: workload.Requests{MilliCPU: 250, MemoryBytes: 262144000}, Lower: workload.Requests{MilliCPU: 100, MemoryBytes: 1000},
+					Upper: workload.Requests{MilliCPU: 2000, MemoryBytes: 1 << 30}, Uncapped: workload.Requests{MilliCPU: 300},
+				},
+				"half": {Target: workload.Requests{MemoryBytes: 64 << 20}},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, all.Of(web)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Made{{Namespace: "shop", Name: "z-full", UID: "1", Target: web}}, all.Made); diff != "" {
+		t.Error(diff)
+	}
+	other := web
+	other.Namespace = "other"
+	if !all.HasOthers(web) || !all.HasOthers(other) || all.HasOthers(workload.Ref{Name: "web"}) || len(all.Of(other)) != 1 {
+		t.Errorf("others: %t, %t", all.HasOthers(web), all.HasOthers(other))
+	}
+	if (*All)(nil).Of(web) != nil {
+		t.Error("before they are read there are some")
+	}
+	if _, err := all.add([]byte(`{"items": 3}`)); err == nil {
+		t.Error("what is no list is read")
+	}
+}
