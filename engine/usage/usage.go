@@ -44,15 +44,24 @@ var group = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 
 // NewReader makes a Reader. A request takes as long as the timeout at most.
 func NewReader(config *rest.Config, timeout time.Duration) (*Reader, error) {
+	client, err := ClientOf(config, group)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the metrics API: %w", err)
+	}
+	return &Reader{client: client, timeout: timeout}, nil
+}
+
+// ClientOf makes a client of one group and version that is answered in JSON, whether it has types for that or not.
+func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &group, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make the client of the metrics API: %w", err)
+		return nil, fmt.Errorf("make a client of %s: %w", group, err)
 	}
-	return &Reader{client: client, timeout: timeout}, nil
+	return client, nil
 }
 
 // list is what the API answers.

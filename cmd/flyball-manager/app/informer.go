@@ -82,7 +82,7 @@ func outlast[T any](ctx context.Context, request func() (T, error)) (T, error) {
 			return answer, err
 		}
 		if !told {
-			klog.FromContext(ctx).Info("The API server gives no answer; trying again", "err", err)
+			klog.FromContext(ctx).Info("A request to the API server failed; trying again", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -42,11 +42,7 @@ type Client struct {
 
 // New makes a Client. A request takes as long as the timeout at most.
 func New(config *rest.Config, timeout time.Duration) (*Client, error) {
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &group, "/apis"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
-	client, err := rest.RESTClientFor(config)
+	client, err := usage.ClientOf(config, group)
 	if err != nil {
 		return nil, fmt.Errorf("make the client of VerticalPodAutoscalers: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +33,7 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 		bad.SetNamespace("default")
 		bad.SetName("bad")
 		Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy()) }).Should(Succeed())
+		Eventually(cached(ctx, env)).Should(ContainElement("bad"), "a manager lists from the API server's cache when it starts, and that may lag behind")
 
 		address := fmt.Sprintf("127.0.0.1:%d", suite.FreePort())
 		m := env.Start(harness.Options{Health: address, Log: GinkgoWriter})
@@ -75,6 +77,21 @@ func unchecked(ctx context.Context, env *harness.Env, crd string) {
 	obj.SetName(crd)
 	body := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`
 	Expect(env.Client.Patch(ctx, obj, client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
+}
+
+// cached lists the Schedules that the API server has in its cache.
+func cached(ctx context.Context, env *harness.Env) func() ([]string, error) {
+	return func() ([]string, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("flyball.dev/v1alpha1")
+		list.SetKind("ScheduleList")
+		err := env.Client.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+		names := make([]string, len(list.Items))
+		for i := range list.Items {
+			names[i] = list.Items[i].GetName()
+		}
+		return names, err
+	}
 }
 
 // listed reads whether a kind can be listed, from the metrics; -1: they do not tell.
