@@ -2,6 +2,7 @@ package members
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -30,9 +31,12 @@ func NewOwners(opts Options) *Owners {
 	return &Owners{opts: opts, identity: identity{interner, &ownerTable{interner, newShared()}}, kinds: map[schema.GroupKind]*ownerKind{}}
 }
 
-// OwnerOf finds the controlling owner of an object; nil: it has none. It is not known while the object is not. ever says that it may come to be.
-// Watches that this begins end with the context.
-func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref) (owner *workload.Owner, known, ever bool) {
+// OwnerOf finds the controlling owner of an object; nil: it has none. It is not known while the object is not, or is another one than that of
+// a UID that is given. ever says that it may come to be. Watches that this begins end with the context.
+func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
+	if ref.Group == "" && (ref.Kind == "Node" || ref.Kind == "Pod") {
+		return nil, true, true // who names them has nobody watch all of them
+	}
 	k := o.kind(ctx, ref.GroupKind)
 	if k == nil || !k.barred.IsZero() {
 		return nil, false, false
@@ -41,7 +45,7 @@ func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref) (owner *workload
 		return nil, false, true
 	}
 	obj := k.watch.Get(ref.Namespace, ref.Name)
-	if obj == nil {
+	if obj == nil || uid != "" && obj.UID != uid {
 		return nil, false, true
 	}
 	return obj.Owner, true, true
@@ -53,6 +57,9 @@ func (o *Owners) kind(ctx context.Context, gk schema.GroupKind) *ownerKind {
 	defer o.mu.Unlock()
 	k := o.kinds[gk]
 	if k == nil {
+		if len(o.kinds) >= ownerKindsAtMost {
+			maps.DeleteFunc(o.kinds, func(_ schema.GroupKind, k *ownerKind) bool { return !k.barred.IsZero() })
+		}
 		if len(o.kinds) >= ownerKindsAtMost {
 			return nil
 		}

@@ -65,9 +65,12 @@ type times struct {
 }
 
 // p99 is in milliseconds.
-func (t times) p99() float64 {
+func (t times) p99() float64 { return t.quantile(99) }
+
+// quantile is the time, in milliseconds, that so many in a hundred are not above.
+func (t times) quantile(percent int) float64 {
 	sorted := slices.Sorted(slices.Values(t.each))
-	return sorted[len(sorted)*99/100].Seconds() * 1000
+	return sorted[len(sorted)*percent/100].Seconds() * 1000
 }
 
 // add takes in the times of another block.

@@ -33,8 +33,8 @@ const (
 
 // Wants knows what pods get as they are created. All of it is in memory.
 type Wants interface {
-	// Want is what pods that an object owns are to have; without it, the result says why nothing is.
-	Want(ctx context.Context, owner workload.Ref) (newpod.Want, Result)
+	// Want is what pods that an object of some UID owns are to have; without it, the result says why nothing is.
+	Want(ctx context.Context, owner workload.Ref, uid string) (newpod.Want, Result)
 }
 
 // Handler answers reviews of pods that are being created.
@@ -74,11 +74,11 @@ func (h *Handler) patch(ctx context.Context, request gjson.Result) ([]byte, Resu
 	if request.Get("operation").Str != "CREATE" || request.Get("resource.resource").Str != "pods" || request.Get("subResource").Str != "" || !pod.IsObject() {
 		return nil, Unreadable
 	}
-	owner, owned := ownerOf(pod, request.Get("namespace").Str)
-	if !owned {
+	owner, uid := ownerOf(pod, request.Get("namespace").Str)
+	if uid == "" {
 		return nil, Untuned
 	}
-	want, result := h.Wants.Want(ctx, owner)
+	want, result := h.Wants.Want(ctx, owner, uid)
 	if result != Tuned {
 		return nil, result
 	}
@@ -93,15 +93,15 @@ func (h *Handler) patch(ctx context.Context, request gjson.Result) ([]byte, Resu
 	return patch, Tuned
 }
 
-// ownerOf is what controls a pod.
-func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, owned bool) {
+// ownerOf is what controls a pod, and its UID; empty: nothing does.
+func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, uid string) {
 	pod.Get("metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
 		gv, err := schema.ParseGroupVersion(r.Get("apiVersion").Str)
 		if err != nil || r.Get("controller").Type != gjson.True {
 			return true
 		}
-		ref, owned = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()}, true
+		ref, uid = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()}, r.Get("uid").String()
 		return false
 	})
-	return ref, owned
+	return ref, uid
 }

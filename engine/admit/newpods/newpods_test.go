@@ -24,14 +24,14 @@ type wants struct {
 	result newpods.Result
 }
 
-func (w wants) Want(_ context.Context, owner workload.Ref) (newpod.Want, newpods.Result) {
-	if owner.String() != w.owner {
+func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
+	if owner.String() != w.owner || uid != "u-2" {
 		return newpod.Want{}, newpods.Untuned
 	}
 	return w.want, w.result
 }
 
-const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","controller":true}]}`
+const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u-2","controller":true}]}`
 
 func review(operation, object, more string) string {
 	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","resource":{"group":"","version":"v1","resource":"pods"},

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -27,8 +30,9 @@ import (
 
 // Owners knows what owns the objects that own pods.
 type Owners interface {
-	// OwnerOf finds the controlling owner of an object; nil: it has none. ever says that what is not known may come to be.
-	OwnerOf(ctx context.Context, ref workload.Ref) (owner *workload.Owner, known, ever bool)
+	// OwnerOf finds the controlling owner of an object, which is known only if it has a UID where one is given; nil: it has none. ever says that
+	// what is not known may come to be.
+	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool)
 }
 
 const (
@@ -40,8 +44,6 @@ const (
 
 // recommendations are those that are watched.
 type recommendations interface {
-	Get(namespace, name string) *workload.Object
-	Range(func(*workload.Object) bool)
 	HasSynced() bool
 	Release()
 }
@@ -57,14 +59,22 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// Index implements newpods.Wants.
+// watching is what an Index has watched, until the context ends.
+type watching struct {
+	ctx  context.Context
+	told recommendations
+}
+
+// Index implements newpods.Wants. Who asks waits for no lock.
 type Index struct {
 	opts Options
 	news chan struct{}
+	// watching is nil while nothing is, since nobody tunes.
+	watching atomic.Pointer[watching]
+	// entries are what pods get, as *entry by types.NamespacedName of the Recommendation.
+	entries sync.Map
 
 	mu        sync.Mutex
-	told      recommendations // nil while there are none
-	running   context.Context // nil until it runs
 	listeners []chan struct{}
 }
 
@@ -99,9 +109,6 @@ func poke(c chan struct{}) {
 
 // Start watches while some policy tunes, until the context ends.
 func (x *Index) Start(ctx context.Context) error {
-	x.mu.Lock()
-	x.running = ctx
-	x.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -130,34 +137,37 @@ func (x *Index) isNeeded() bool {
 
 // follow has Recommendations watched, or not any more.
 func (x *Index) follow(ctx context.Context) {
-	needed := x.isNeeded()
-	x.mu.Lock()
-	told := x.told
-	x.mu.Unlock()
+	needed, now := x.isNeeded(), x.watching.Load()
 	switch {
-	case needed && told == nil:
+	case needed && now == nil:
 		w, err := x.opts.Watches.Ensure(ctx, watch.Source{
 			GVR: v1alpha1.GroupVersion.WithResource("recommendations"), ID: "new pods", Projector: projector{},
-			Handler: watch.HandlerFunc(func(_, _ *workload.Object) { x.tell() }), OnState: x.tell,
+			Handler: watch.HandlerFunc(x.keep), OnState: x.tell,
 		})
 		if err != nil {
 			x.opts.Log.Error(err, "pods are created as they are: recommendations are not watched")
 			return
 		}
-		x.set(w)
+		x.watching.Store(&watching{ctx, w})
 		for _, gk := range x.opts.Between {
-			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}) // so that the kind is watched
+			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}, "") // so that the kind is watched
 		}
-	case !needed && told != nil:
-		x.set(nil)
-		told.Release()
+	case !needed && now != nil:
+		x.watching.Store(nil)
+		now.told.Release()
+		x.entries.Clear()
 	}
 }
 
-func (x *Index) set(w recommendations) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.told = w
+// keep takes in a change of a Recommendation.
+func (x *Index) keep(before, after *workload.Object) {
+	switch {
+	case after != nil:
+		x.entries.Store(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, entryOf(after))
+	case before != nil:
+		x.entries.Delete(types.NamespacedName{Namespace: before.Namespace, Name: before.Name})
+	}
+	x.tell()
 }
 
 // Listen gives a channel that is poked after what pods get may have changed.
@@ -179,19 +189,17 @@ func (x *Index) tell() {
 
 // Namespaces lists those in which some pods get something; false: not everything is known yet.
 func (x *Index) Namespaces() (names []string, known bool) {
-	x.mu.Lock()
-	told := x.told
-	x.mu.Unlock()
-	if told == nil {
+	now := x.watching.Load()
+	if now == nil {
 		return nil, x.opts.World.Ready(nil) == nil && !x.isNeeded()
 	}
-	if !told.HasSynced() {
+	if !now.told.HasSynced() {
 		return nil, false
 	}
 	seen := map[string]bool{}
-	told.Range(func(obj *workload.Object) bool {
-		if !seen[obj.Namespace] && len(obj.Fields) > 0 && x.inForce(obj) {
-			seen[obj.Namespace] = true
+	x.entries.Range(func(key, value any) bool {
+		if ns := key.(types.NamespacedName).Namespace; !seen[ns] && x.inForce(value.(*entry), ns) {
+			seen[ns] = true
 		}
 		return true
 	})
@@ -199,43 +207,48 @@ func (x *Index) Namespaces() (names []string, known bool) {
 }
 
 // Want implements newpods.Wants.
-func (x *Index) Want(ctx context.Context, owner workload.Ref) (newpod.Want, newpods.Result) {
-	x.mu.Lock()
-	told, running := x.told, x.running
-	x.mu.Unlock()
+func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
+	now := x.watching.Load()
 	switch {
-	case told == nil:
+	case now == nil:
 		return newpod.Want{}, newpods.Untuned
-	case !told.HasSynced():
+	case !now.told.HasSynced():
 		return newpod.Want{}, newpods.Unknown
 	}
 	for range ownersAtMost {
-		if obj := told.Get(owner.Namespace, tuning.NameOf(owner)); obj != nil {
-			return x.wantOf(obj, owner)
+		if e, ok := x.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: tuning.NameOf(owner)}); ok {
+			return x.wantOf(e.(*entry), owner, uid)
 		}
-		above, known := x.ownerOf(ctx, running, owner)
+		above, known := x.ownerOf(ctx, now.ctx, owner, uid)
 		if !known {
 			return newpod.Want{}, newpods.Unknown
 		}
 		if above == nil {
 			break
 		}
-		owner = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}
+		owner, uid = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}, "" // owners of owners are known by name
 	}
 	return newpod.Want{}, newpods.Untuned
 }
 
 // ownerOf finds the owner of an object. One that was created a moment ago is waited for a little: its pods come as soon as its controller sees it.
-func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref) (owner *workload.Owner, known bool) {
-	for end := time.Now().Add(patience); ; {
-		owner, known, ever := x.opts.Owners.OwnerOf(running, ref)
-		if known || !ever || time.Now().After(end) {
-			return owner, known
-		}
+func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known bool) {
+	owner, known, ever := x.opts.Owners.OwnerOf(running, ref, uid)
+	if known || !ever {
+		return owner, known
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	step := time.NewTicker(patienceStep)
+	defer step.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return nil, false
-		case <-time.After(patienceStep):
+		case <-step.C:
+		}
+		if owner, known, ever = x.opts.Owners.OwnerOf(running, ref, uid); known || !ever {
+			return owner, known
 		}
 	}
 }
@@ -243,33 +256,33 @@ func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref) (owner *
 // The fields of a projected Recommendation with something for pods.
 const (
 	fieldTarget = iota
+	fieldUID
 	fieldPolicy
 	fieldNewPods
 )
 
-// inForce says whether the policy by which pods get something carries out what it recommends. One that cannot be read any more does: what was set
-// stays.
-func (x *Index) inForce(obj *workload.Object) bool {
-	id := workload.ParsePolicy(obj.Fields[fieldPolicy].Raw)
-	p := x.opts.World.Snapshot().Find(id)
-	switch {
-	case p == nil || p.Deleting || p.Tuner() == nil || id.Namespace != "" && id.Namespace != obj.Namespace:
-		return false
-	case p.IsBroken():
-		return true
-	}
-	return p.State(x.opts.Clock.Now()).Active != ""
+// entry is what pods of a target get.
+type entry struct {
+	// target and uid are those of what the pods belong to.
+	target, uid string
+	policy      workload.Policy
+	want        newpod.Want
+	// unreadable is true where what is told cannot be read.
+	unreadable bool
 }
 
-func (x *Index) wantOf(obj *workload.Object, owner workload.Ref) (w newpod.Want, result newpods.Result) {
-	if len(obj.Fields) == 0 || obj.Fields[fieldTarget].Raw != targetText(owner.Group, owner.Kind, owner.Name) || !x.inForce(obj) {
-		return w, newpods.Untuned
+// entryOf reads a projected Recommendation. One with nothing for pods is kept too: nobody looks further.
+func entryOf(obj *workload.Object) *entry {
+	if len(obj.Fields) == 0 {
+		return &entry{}
 	}
+	e := &entry{target: obj.Fields[fieldTarget].Raw, uid: obj.Fields[fieldUID].Raw, policy: workload.ParsePolicy(obj.Fields[fieldPolicy].Raw)}
 	var told v1alpha1.NewPods
 	if err := json.Unmarshal([]byte(obj.Fields[fieldNewPods].Raw), &told); err != nil {
-		return w, newpods.Unreadable
+		e.unreadable = true
+		return e
 	}
-	w = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
+	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
 	for _, c := range told.Containers {
 		to := newpod.Container{Name: c.Name}
 		if c.CPU != nil {
@@ -278,9 +291,33 @@ func (x *Index) wantOf(obj *workload.Object, owner workload.Ref) (w newpod.Want,
 		if c.Memory != nil {
 			to.Memory = c.Memory.Value()
 		}
-		w.Containers = append(w.Containers, to)
+		e.want.Containers = append(e.want.Containers, to)
 	}
-	return w, newpods.Tuned
+	return e
+}
+
+// inForce says whether the policy by which pods of a namespace get something carries out what it recommends. One that cannot be read any more
+// does: what was set stays.
+func (x *Index) inForce(e *entry, namespace string) bool {
+	p := x.opts.World.Snapshot().Find(e.policy)
+	switch {
+	case p == nil || p.Deleting || p.Tuner() == nil || e.policy.Namespace != "" && e.policy.Namespace != namespace:
+		return false
+	case p.IsBroken():
+		return true
+	}
+	return p.State(x.opts.Clock.Now()).Active != ""
+}
+
+// wantOf is what pods of an owner get. What is told of another object of that name is not for them.
+func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
+	switch {
+	case e.target != targetText(owner.Group, owner.Kind, owner.Name) || uid != "" && uid != e.uid || !x.inForce(e, owner.Namespace):
+		return newpod.Want{}, newpods.Untuned
+	case e.unreadable:
+		return newpod.Want{}, newpods.Unreadable
+	}
+	return e.want, newpods.Tuned
 }
 
 func targetText(group, kind, name string) string { return group + "/" + kind + "/" + name }
@@ -300,8 +337,20 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 	}
 	if told := gjson.GetBytes(raw, "status.newPods"); told.IsObject() {
 		obj.Fields = []workload.Field{
-			{Raw: targetText(text("spec.target.group"), text("spec.target.kind"), text("spec.target.name"))}, {Raw: text("spec.policy")}, {Raw: told.Raw},
+			{Raw: targetText(text("spec.target.group"), text("spec.target.kind"), text("spec.target.name"))}, {Raw: targetUID(raw)}, {Raw: text("spec.policy")}, {Raw: told.Raw},
 		}
 	}
 	return obj, nil
+}
+
+// targetUID is the UID of the object that a Recommendation is for, which owns it; empty where it does not say.
+func targetUID(raw []byte) (uid string) {
+	target := gjson.GetBytes(raw, "spec.target")
+	gjson.GetBytes(raw, "metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
+		if r.Get("kind").String() == target.Get("kind").String() && r.Get("name").String() == target.Get("name").String() {
+			uid = strings.Clone(r.Get("uid").String())
+		}
+		return uid == ""
+	})
+	return uid
 }

@@ -1,13 +1,14 @@
 package newpods
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -21,42 +22,32 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// told are recommendations in memory.
-type told struct {
-	all      map[string]*workload.Object
-	unsynced bool
-}
+// told is a watch of recommendations.
+type told struct{ unsynced bool }
 
-func (s told) Get(namespace, name string) *workload.Object { return s.all[namespace+"/"+name] }
-func (s told) HasSynced() bool                             { return !s.unsynced }
-func (s told) Release()                                    {}
-func (s told) Range(yield func(*workload.Object) bool) {
-	for _, o := range s.all {
-		if !yield(o) {
-			return
-		}
-	}
-}
+func (s told) HasSynced() bool { return !s.unsynced }
+func (s told) Release()        {}
 
-// owners knows owners by name from some instant on. Those of the kind Never are never known.
+// owners knows owners by name from some instant on. All of them have the UID "rs". Those of the kind Never are never known.
 type owners struct {
 	of   map[string]*workload.Owner
 	from time.Time
 }
 
-func (o owners) OwnerOf(_ context.Context, ref workload.Ref) (owner *workload.Owner, known, ever bool) {
+func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
 	if ref.Kind == "Never" {
 		return nil, false, false
 	}
 	owner, known = o.of[ref.Name]
-	return owner, known && !time.Now().Before(o.from), true
+	return owner, known && !time.Now().Before(o.from) && (uid == "" || uid == "rs"), true
 }
 
 // recommendation is that for web of some namespace.
 func recommendation(t *testing.T, namespace, policy, more string) *workload.Object {
 	t.Helper()
 	ref := workload.Ref{GroupKind: deployment, Namespace: namespace, Name: "web"}
-	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + tuning.NameOf(ref) + `","uid":"u","resourceVersion":"1"},
+	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + tuning.NameOf(ref) + `","uid":"u","resourceVersion":"1",
+	   "ownerReferences":[{"kind":"Other","name":"web","uid":"o"},{"kind":"Deployment","name":"web","uid":"d"}]},
 	 "spec":{"policy":"` + policy + `","target":{"group":"apps","kind":"Deployment","name":"web"}},"status":{"phase":"Working"` + more + `}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +85,7 @@ func TestWhatPodsGet(t *testing.T) {
 	}
 	for _, test := range []struct {
 		reason, kind, name string
+		uid                string // rs for a ReplicaSet, d for a Deployment
 		namespace          string // shop
 		policy, more       string // Tortoise/shop/Auto, newPods
 		late               time.Duration
@@ -103,6 +95,8 @@ func TestWhatPodsGet(t *testing.T) {
 		{reason: "a pod of a ReplicaSet of a Deployment", kind: "ReplicaSet", name: "web-1", result: newpods.Tuned},
 		{reason: "a pod of the target itself", kind: "Deployment", name: "web", result: newpods.Tuned},
 		{reason: "a ReplicaSet that was created a moment ago", kind: "ReplicaSet", name: "web-1", late: patience / 2, result: newpods.Tuned},
+		{reason: "another ReplicaSet of that name", kind: "ReplicaSet", name: "web-1", uid: "forged", result: newpods.Unknown},
+		{reason: "another target of that name", kind: "Deployment", name: "web", uid: "forged", result: newpods.Untuned},
 		{reason: "one that does not come", kind: "ReplicaSet", name: "web-1", late: time.Hour, result: newpods.Unknown},
 		{reason: "a kind that cannot be watched", kind: "Never", name: "web-1", result: newpods.Unknown},
 		{reason: "a ReplicaSet of nothing", kind: "ReplicaSet", name: "lone", result: newpods.Untuned},
@@ -133,21 +127,27 @@ func TestWhatPodsGet(t *testing.T) {
 			}
 			obj := recommendation(t, namespace, policy, more)
 			x := New(Options{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
-			x.set(told{map[string]*workload.Object{obj.Namespace + "/" + obj.Name: obj}, test.unsynced})
-			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace, Name: test.name})
+			x.watching.Store(&watching{t.Context(), told{test.unsynced}})
+			x.keep(nil, obj)
+			uid := cmp.Or(test.uid, map[string]string{"ReplicaSet": "rs", "Deployment": "d"}[test.kind])
+			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace, Name: test.name}, uid)
 			if result != test.result {
 				t.Errorf("%s: %s", test.reason, result)
 			}
 			if result == newpods.Tuned {
 				want := want
 				want.Policy = policy
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 				}
 			}
 			names, known := x.Namespaces()
-			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment"; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
+			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment" || test.uid != ""; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
 				t.Errorf("%s: namespaces in use: %v, %t", test.reason, names, known)
+			}
+			x.keep(obj, nil)
+			if names, _ := x.Namespaces(); len(names) > 0 {
+				t.Errorf("%s: after it has gone: %v", test.reason, names)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestNobodyTunes(t *testing.T) {
 	if _, known := x.Namespaces(); known {
 		t.Error("the policies are not read yet")
 	}
-	if _, result := x.Want(t.Context(), workload.Ref{GroupKind: deployment, Namespace: "shop", Name: "web"}); result != newpods.Untuned {
+	if _, result := x.Want(t.Context(), workload.Ref{GroupKind: deployment, Namespace: "shop", Name: "web"}, "d"); result != newpods.Untuned {
 		t.Error(result)
 	}
 }
