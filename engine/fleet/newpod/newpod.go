@@ -63,25 +63,35 @@ var errPodLevel = errors.New("it has resources for the pod as a whole")
 
 // Patch gives the JSON Patch by which a pod gets what is wanted; nil: it has that. The error says what of the pod cannot be read or changed.
 func Patch(pod gjson.Result, w Want) ([]byte, error) {
-	if r := pod.Get("spec.resources"); r.IsObject() && len(r.Map()) > 0 {
+	spec := pod.Get("spec")
+	if r := spec.Get("resources"); r.IsObject() && len(r.Map()) > 0 {
 		return nil, errPodLevel
 	}
 	var all []operation
 	resized := false
 	for _, list := range []string{"containers", "initContainers"} {
-		for i, c := range pod.Get("spec." + list).Array() {
-			to, wanted := w.of(c.Get("name").String())
-			if !wanted || list == "initContainers" && c.Get("restartPolicy").String() != "Always" {
-				continue
+		i := -1
+		var failed error
+		spec.Get(list).ForEach(func(_, value gjson.Result) bool {
+			i++
+			c := containerOf(value)
+			to, wanted := w.of(c.name.String())
+			if !wanted || list == "initContainers" && c.restartPolicy.String() != "Always" {
+				return true
 			}
-			is, err := read(c)
+			is, err := read(c.resources)
 			if err != nil {
-				return nil, fmt.Errorf("container %s: %w", to.Name, err)
+				failed = fmt.Errorf("container %s: %w", to.Name, err)
+				return false
 			}
-			at := fmt.Sprintf("/spec/%s/%d", list, i)
+			at := "/spec/" + list + "/" + strconv.Itoa(i)
 			ops, next := resize(is, to, at)
 			resized = resized || len(ops) > 0
 			all = append(append(all, ops...), variables(c, next, at, w)...)
+			return true
+		})
+		if failed != nil {
+			return nil, failed
 		}
 	}
 	if len(all) == 0 {
@@ -91,6 +101,23 @@ func Patch(pod gjson.Result, w Want) ([]byte, error) {
 		all = append(all, mark(pod, w.Policy))
 	}
 	return json.Marshal(all)
+}
+
+// container is what is read of one of a pod, in one walk: its environment may be long.
+type container struct{ name, restartPolicy, resources, env, envFrom gjson.Result }
+
+func containerOf(value gjson.Result) (c container) {
+	fields := map[string]*gjson.Result{"name": &c.name, "restartPolicy": &c.restartPolicy, "resources": &c.resources, "env": &c.env, "envFrom": &c.envFrom}
+	if !value.IsObject() {
+		return c
+	}
+	value.ForEach(func(key, v gjson.Result) bool {
+		if to := fields[key.Str]; to != nil {
+			*to = v
+		}
+		return true
+	})
+	return c
 }
 
 // mark notes on the pod by which policy it was changed, so that it can be given back what its template asks for.
@@ -103,18 +130,34 @@ func mark(pod gjson.Result, policy string) operation {
 
 // variables sets what follows the resources of a container, unless its owner has. Where variables come from elsewhere, nobody knows here what
 // they are.
-func variables(c gjson.Result, has fleet.Resources, at string, w Want) (ops []operation) {
-	if c.Get("envFrom.0").Exists() {
+func variables(c container, has fleet.Resources, at string, w Want) (ops []operation) {
+	procs, memory := amount(has.CPULimit, has.CPU), amount(has.MemoryLimit, has.Memory)
+	if !w.GoMaxProcs {
+		procs = 0
+	}
+	if !w.GoMemLimit {
+		memory = 0
+	}
+	if procs == 0 && memory == 0 || !isEmpty(c.envFrom) {
 		return nil
 	}
+	c.env.ForEach(func(_, v gjson.Result) bool {
+		switch v.Get("name").String() {
+		case goMaxProcs:
+			procs = 0
+		case goMemLimit:
+			memory = 0
+		}
+		return true
+	})
 	var all []variable
-	if n := amount(has.CPULimit, has.CPU); w.GoMaxProcs && n > 0 && !isSet(c, goMaxProcs) {
-		all = append(all, variable{goMaxProcs, strconv.FormatInt((n-1)/1000+1, 10)})
+	if procs > 0 {
+		all = append(all, variable{goMaxProcs, strconv.FormatInt((procs-1)/1000+1, 10)})
 	}
-	if n := amount(has.MemoryLimit, has.Memory); w.GoMemLimit && n > 0 && !isSet(c, goMemLimit) {
-		all = append(all, variable{goMemLimit, strconv.FormatInt(n/100*memLimitPercent, 10)})
+	if memory > 0 {
+		all = append(all, variable{goMemLimit, strconv.FormatInt(memory/100*memLimitPercent, 10)})
 	}
-	if len(all) > 0 && !c.Get("env.0").Exists() {
+	if len(all) > 0 && isEmpty(c.env) {
 		return []operation{{"add", at + "/env", all}}
 	}
 	for _, v := range all {
@@ -123,19 +166,17 @@ func variables(c gjson.Result, has fleet.Resources, at string, w Want) (ops []op
 	return ops
 }
 
+// isEmpty says whether a list is absent, or has nothing in it.
+func isEmpty(list gjson.Result) bool {
+	empty := true
+	list.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
+	return empty
+}
+
 // variable is one of a container's environment.
 type variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-}
-
-func isSet(c gjson.Result, name string) bool {
-	found := false
-	c.Get("env").ForEach(func(_, v gjson.Result) bool {
-		found = v.Get("name").String() == name
-		return !found
-	})
-	return found
 }
 
 // amount is what a container can count on: its limit, or its request where it has none.
@@ -146,8 +187,11 @@ func amount(limit, request int64) int64 {
 	return request
 }
 
+// most is the largest amount that is read, in cores or bytes: what is above is nobody's need, and would not fit the computations here.
+var most = *resource.NewQuantity(1<<50, resource.BinarySI)
+
 // read gives what a container requests and is limited to.
-func read(c gjson.Result) (r fleet.Resources, err error) {
+func read(resources gjson.Result) (r fleet.Resources, err error) {
 	for _, field := range []struct {
 		path string
 		cpu  bool
@@ -155,20 +199,26 @@ func read(c gjson.Result) (r fleet.Resources, err error) {
 	}{
 		{"requests.cpu", true, &r.CPU}, {"limits.cpu", true, &r.CPULimit}, {"requests.memory", false, &r.Memory}, {"limits.memory", false, &r.MemoryLimit},
 	} {
-		v := c.Get("resources." + field.path)
+		v := resources.Get(field.path)
 		if !v.Exists() || v.Type == gjson.Null {
 			continue
 		}
 		q, err := resource.ParseQuantity(v.String())
-		switch {
-		case err != nil:
+		if err != nil {
 			return r, fmt.Errorf("read resources.%s: %w", field.path, err)
+		}
+		exact := resource.NewQuantity(q.Value(), resource.BinarySI)
+		if *field.to = q.Value(); field.cpu {
+			*field.to = q.MilliValue()
+			exact = resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)
+		}
+		switch {
 		case q.Sign() < 0:
 			return r, fmt.Errorf("read resources.%s: %s is below zero", field.path, q.String())
-		case field.cpu:
-			*field.to = q.MilliValue()
-		default:
-			*field.to = q.Value()
+		case q.Cmp(most) > 0:
+			return r, fmt.Errorf("read resources.%s: %s is more than anybody has", field.path, q.String())
+		case q.Cmp(*exact) != 0:
+			return r, fmt.Errorf("read resources.%s: %s is no whole number of bytes, or of thousandths of a core", field.path, q.String())
 		}
 	}
 	return r, nil

@@ -2,12 +2,16 @@ package newpod_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/fleet/newpod"
 )
@@ -105,18 +109,22 @@ func TestPodsThatPass(t *testing.T) {
 
 func applied(t *testing.T, pod string, patch []byte) []byte {
 	t.Helper()
-	if patch == nil {
-		return []byte(pod)
-	}
-	p, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := p.Apply([]byte(pod))
+	after, err := apply(pod, patch)
 	if err != nil {
 		t.Fatalf("apply %s: %v", patch, err)
 	}
 	return after
+}
+
+func apply(pod string, patch []byte) ([]byte, error) {
+	if patch == nil {
+		return []byte(pod), nil
+	}
+	p, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	return p.Apply([]byte(pod))
 }
 
 func parsed(t *testing.T, text []byte) (v any) {
@@ -125,4 +133,142 @@ func parsed(t *testing.T, text []byte) (v any) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
+}
+
+// amounts are what containers may request or be limited to; the first is none.
+var amounts = map[string][]string{
+	"cpu":    {"", "0", "1m", "3m", "100m", "999m", "1", "1500m", "2", "64", "1k"},
+	"memory": {"", "0", "1", "3", "999", "64Mi", "100Mi", "1Gi", "1000000001", "7e9"},
+}
+
+// classOf is the class of service by the rules of Kubernetes, for CPU and memory.
+func classOf(pod gjson.Result) corev1.PodQOSClass {
+	any, guaranteed := false, true
+	pod.Get("spec.containers").ForEach(func(_, c gjson.Result) bool {
+		for _, name := range []string{"cpu", "memory"} {
+			request, limit := quantity(c, "requests."+name), quantity(c, "limits."+name)
+			any = any || !request.IsZero() || !limit.IsZero()
+			guaranteed = guaranteed && !limit.IsZero() && request.Cmp(limit) == 0
+		}
+		return true
+	})
+	switch {
+	case !any:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+func quantity(c gjson.Result, at string) resource.Quantity {
+	if v := c.Get("resources." + at); v.Exists() {
+		return resource.MustParse(v.String())
+	}
+	return resource.Quantity{}
+}
+
+// TestPodsStayValid: whatever a pod has and gets, no limit comes below its request, nothing is added or taken away, its class of service stays,
+// and what was given is what is wanted.
+func TestPodsStayValid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := newpod.Want{Policy: "p", GoMaxProcs: rapid.Bool().Draw(t, "procs"), GoMemLimit: rapid.Bool().Draw(t, "memory")}
+		var containers []string
+		for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
+			name := fmt.Sprintf("c%d", i)
+			resources := map[string]map[string]string{"requests": {}, "limits": {}}
+			for _, of := range []string{"cpu", "memory"} {
+				request, limit := rapid.SampledFrom(amounts[of]).Draw(t, "request"), rapid.SampledFrom(amounts[of]).Draw(t, "limit")
+				if limit != "" && (request == "" || exceeds(request, limit) || rapid.Bool().Draw(t, "equal")) {
+					request = limit // as the API server fills it in, and as it has to be
+				}
+				for key, text := range map[string]string{"requests": request, "limits": limit} {
+					if text != "" {
+						resources[key][of] = text
+					}
+				}
+			}
+			text, err := json.Marshal(map[string]any{"name": name, "resources": resources})
+			if err != nil {
+				t.Fatal(err)
+			}
+			containers = append(containers, string(text))
+			want.Containers = append(want.Containers, newpod.Container{Name: name, CPU: rapid.Int64Range(0, 1<<40).Draw(t, "cpu"), Memory: rapid.Int64Range(0, 1<<45).Draw(t, "bytes")})
+		}
+		before := pod(`{"containers":[` + strings.Join(containers, ",") + `]}`)
+		patch, err := newpod.Patch(gjson.Parse(before), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := apply(before, patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was, is := classOf(gjson.Parse(before)), classOf(gjson.ParseBytes(after)); was != is {
+			t.Errorf("%s became %s:\n%s\n%s", was, is, before, after)
+		}
+		for i := range containers {
+			c := gjson.GetBytes(after, fmt.Sprintf("spec.containers.%d", i))
+			for of, n := range map[string]int64{"cpu": want.Containers[i].CPU, "memory": want.Containers[i].Memory} {
+				owned := gjson.Get(containers[i], "resources.requests."+of)
+				request, limit := quantity(c, "requests."+of), quantity(c, "limits."+of)
+				if c.Get("resources.requests."+of).Exists() != owned.Exists() || c.Get("resources.limits."+of).Exists() != gjson.Get(containers[i], "resources.limits."+of).Exists() {
+					t.Errorf("something was added or taken away:\n%s\n%s", before, after)
+				}
+				if !limit.IsZero() && request.Cmp(limit) > 0 {
+					t.Errorf("a limit below its request: %s", c)
+				}
+				got := request.Value()
+				if of == "cpu" {
+					got = request.MilliValue()
+				}
+				if own := quantityOf(owned.String()); n > 0 && !own.IsZero() && got != n {
+					t.Errorf("it requests %d, not %d: %s", got, n, c)
+				}
+			}
+		}
+	})
+}
+
+func exceeds(a, b string) bool {
+	q := quantityOf(a)
+	return q.Cmp(quantityOf(b)) > 0
+}
+
+func quantityOf(text string) resource.Quantity {
+	if text == "" {
+		return resource.Quantity{}
+	}
+	return resource.MustParse(text)
+}
+
+// TestHostilePods: pods that are made to hurt are read in one walk, and pass.
+func TestHostilePods(t *testing.T) {
+	want := newpod.Want{Policy: "p", GoMaxProcs: true, GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 400, Memory: 64 * mebi}}}
+	many := strings.Repeat(`{"name":"A","value":"b"},`, 10_000)
+	for _, test := range []struct{ reason, pod, patched string }{
+		{"a long environment", container(`,"env":[` + many + `{"name":"GOMAXPROCS"}],"resources":{"requests":{"cpu":"1","memory":"1Gi"}}`),
+			`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"400m"},{"op":"replace","path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
+				`{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}},{"op":"add","path":"/metadata/annotations/flyball.dev~1tuned-by","value":"p"}]`},
+		{"very many containers", pod(`{"containers":[` + strings.Repeat(`{"name":"a","resources":{"requests":{"cpu":"1"}}},`, 10_000) + `{"name":"b"}]}`), ""},
+		{"no containers", pod(`{}`), ""},
+		{"containers that are none", pod(`{"containers":{"0":{"name":"main"}},"initContainers":"main"}`), ""},
+		{"resources of unknown names", container(`,"resources":{"requests":{"example.com/x":"1","hugepages-2Mi":"4Mi","ephemeral-storage":"1Gi"},"limits":{"example.com/x":"1"}}`), ""},
+		{"more than there is", container(`,"resources":{"requests":{"cpu":"9223372036854775807"}}`), "error"},
+		{"more than can be written", container(`,"resources":{"limits":{"memory":"1e999"},"requests":{"memory":"1e99"}}`), "error"},
+		{"less than can be counted", container(`,"resources":{"requests":{"cpu":"1e-99"}}`), "error"},
+		{"part of a byte, which would be rounded up to its limit", container(`,"resources":{"requests":{"memory":"3m"},"limits":{"memory":"1"}}`), "error"},
+		{"amounts that are none", container(`,"resources":{"requests":{"cpu":{},"memory":[1]}}`), "error"},
+		{"an environment that is none", container(`,"env":7,"envFrom":{},"resources":{"requests":{"cpu":"400m","memory":"64Mi"}}`),
+			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},
+	} {
+		patch, err := newpod.Patch(gjson.Parse(test.pod), want)
+		got := string(patch)
+		if err != nil {
+			got = "error"
+		}
+		if diff := cmp.Diff(test.patched, got); diff != "" {
+			t.Errorf("%s (-want +got), %v:\n%s", test.reason, err, diff)
+		}
+	}
 }

@@ -40,6 +40,23 @@ func namespacesSent(g Gomega) []string {
 	return config.Webhooks[0].NamespaceSelector.MatchExpressions[0].Values
 }
 
+// comesBack has somebody change the configuration, and waits until it is as it was.
+func comesBack(change func(*admissionregistrationv1.MutatingWebhookConfiguration) error) {
+	GinkgoHelper()
+	read := func(g Gomega) *admissionregistrationv1.MutatingWebhookConfiguration {
+		config := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "flyball-pods"}, config)).To(Succeed())
+		return config
+	}
+	before := read(Default)
+	Expect(change(before.DeepCopy())).To(Succeed())
+	Eventually(func(g Gomega) {
+		after := read(g)
+		g.Expect(after.ResourceVersion).NotTo(Equal(before.ResourceVersion))
+		g.Expect(after.Webhooks).To(Equal(before.Webhooks))
+	}).Should(Succeed())
+}
+
 // roll makes a new revision of web, by its owner, and waits until there are new pods only.
 func roll(ns, turn string) {
 	GinkgoHelper()
@@ -91,6 +108,13 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).NewPods).NotTo(BeNil()) }).Should(Succeed())
 		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(Equal(before))
 		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(And(HaveLen(1), HaveKey(own)))
+
+		By("having somebody edit and delete the configuration")
+		comesBack(func(c *admissionregistrationv1.MutatingWebhookConfiguration) error {
+			c.Webhooks[0].FailurePolicy, c.Webhooks[0].NamespaceSelector = new(admissionregistrationv1.Fail), nil
+			return env.Client.Update(ctx, c)
+		})
+		comesBack(func(c *admissionregistrationv1.MutatingWebhookConfiguration) error { return env.Client.Delete(ctx, c) })
 
 		By("creating pods")
 		roll(ns, "one")
