@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	dto "github.com/prometheus/client_model/go"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +43,8 @@ const (
 )
 
 // mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, and in one from which it
-// does not. Pods are created in dry runs: all of admission, and nothing is stored.
+// does not. Pods are created in dry runs: all of admission, and nothing is stored. They are created one at a time, so that none waits for
+// another one, and in pairs, so that whatever else the machine does meets both alike.
 func (b *bench) mutating(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -57,7 +60,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	server := overTLS(handler)
+	server := httptest.NewTLSServer(handler) // HTTP/1.1, which is what API servers speak with Services
 	defer server.Close()
 	if err := s.mutatedBy(ctx, server); err != nil {
 		return err
@@ -84,8 +87,29 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 			len(mine.each), mine.quantile(50), mine.p99(), bare.quantile(50), bare.p99())
 		added = append(added, mine.p99()-bare.p99())
 	}
+	if err := s.sayMutated(ctx); err != nil {
+		return err
+	}
 	b.report.rounds("mutate_added_p99_ms", added)
 	b.report.figure("mutate_added_p99_ms", median(added), "ms")
+	return nil
+}
+
+// sayMutated reports what the API server itself has counted of our webhook: sending, waiting, and applying the patch.
+func (s *stage) sayMutated(ctx context.Context) error {
+	counted, err := s.metrics(ctx, "apiserver_admission_webhook_admission_duration_seconds")
+	if err != nil {
+		return err
+	}
+	for _, m := range counted {
+		h := m.GetHistogram()
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == registration.PodsWebhookName }) || h.GetSampleCount() == 0 {
+			continue
+		}
+		n, least := float64(h.GetSampleCount()), h.GetBucket()[0]
+		s.report.say("by the API server's own count the webhook took %.2f ms on average of %.0f pods; %.2f %% took at most %.0f ms",
+			h.GetSampleSum()/n*1000, n, float64(least.GetCumulativeCount())/n*100, least.GetUpperBound()*1000)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,7 @@ func (a Answer) Write(w http.ResponseWriter, uid string) error {
 		return fmt.Errorf("encode the answer to the admission review: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // so that a long answer is not sent in pieces
 	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("send the answer to the admission review: %w", err)
 	}

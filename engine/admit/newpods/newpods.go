@@ -53,28 +53,61 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), gate.CodeOf(err))
 		return
 	}
-	request := gjson.GetBytes(body, "request")
-	if !gjson.ValidBytes(body) || request.Get("uid").Str == "" {
-		h.Note(Unreadable)
-		http.Error(w, "the admission review cannot be read", http.StatusBadRequest)
+	if !gjson.ValidBytes(body) {
+		h.unreadable(w)
 		return
 	}
-	patch, result := h.patch(req.Context(), request)
-	if !request.Get("dryRun").Bool() {
+	r := reviewOf(body)
+	if r.uid.Str == "" {
+		h.unreadable(w)
+		return
+	}
+	patch, result := h.patch(req.Context(), &r)
+	if !r.dryRun.Bool() {
 		h.Note(result)
 	}
-	if err := (gate.Answer{Allowed: true, Patch: patch}).Write(w, request.Get("uid").Str); err != nil {
+	if err := (gate.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
 		h.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
 	}
 }
 
+func (h *Handler) unreadable(w http.ResponseWriter) {
+	h.Note(Unreadable)
+	http.Error(w, "the admission review cannot be read", http.StatusBadRequest)
+}
+
+// review is what is read of one, in one walk: a pod may be long.
+type review struct{ uid, operation, resource, subResource, namespace, object, dryRun gjson.Result }
+
+func reviewOf(body []byte) (r review) {
+	gjson.GetBytes(body, "request").ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "uid":
+			r.uid = v
+		case "operation":
+			r.operation = v
+		case "resource":
+			r.resource = v.Get("resource")
+		case "subResource":
+			r.subResource = v
+		case "namespace":
+			r.namespace = v
+		case "object":
+			r.object = v
+		case "dryRun":
+			r.dryRun = v
+		}
+		return true
+	})
+	return r
+}
+
 // patch is how the pod of a review is changed; nil: it passes as it is.
-func (h *Handler) patch(ctx context.Context, request gjson.Result) ([]byte, Result) {
-	pod := request.Get("object")
-	if request.Get("operation").Str != "CREATE" || request.Get("resource.resource").Str != "pods" || request.Get("subResource").Str != "" || !pod.IsObject() {
+func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
+	if r.operation.Str != "CREATE" || r.resource.Str != "pods" || r.subResource.Str != "" || !r.object.IsObject() {
 		return nil, Unreadable
 	}
-	owner, uid := ownerOf(pod, request.Get("namespace").Str)
+	owner, uid := ownerOf(r.object, r.namespace.Str)
 	if uid == "" {
 		return nil, Untuned
 	}
@@ -82,7 +115,7 @@ func (h *Handler) patch(ctx context.Context, request gjson.Result) ([]byte, Resu
 	if result != Tuned {
 		return nil, result
 	}
-	patch, err := newpod.Patch(pod, want)
+	patch, err := newpod.Patch(r.object, want)
 	switch {
 	case err != nil:
 		h.Log.V(1).Info("a pod is created as it is", "owner", owner.String(), "reason", err.Error())

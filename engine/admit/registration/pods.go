@@ -14,15 +14,17 @@ import (
 // PodsConfigurationName is the MutatingWebhookConfiguration of pods that are being created.
 const PodsConfigurationName = "flyball-pods"
 
+// PodsWebhookName is how the webhook is named in the configuration.
+const PodsWebhookName = "pods.flyball.dev"
+
 const (
-	// podsWebhookName is how the webhook is named in the configuration.
-	podsWebhookName = "pods.flyball.dev"
 	// podsTimeout is how long, in seconds, the API server waits: the least that there is. Then a pod is created as it is.
 	podsTimeout = 1
 )
 
-// PodsConfiguration makes the configuration that has pods sent which something controls, as they are created in some namespaces. Where
-// there are very many it is in all but the exempt. No pod waits for the server, or fails with it. Every field that the API server would fill in is given.
+// PodsConfiguration makes the configuration that has pods sent as they are created in some namespaces. Where there are very many it is in all
+// but the exempt. Nothing is asked of a pod before: nearly all have an owner, and each would pay for the question. No pod waits for the server, or
+// fails with it. Every field that the API server would fill in is given.
 func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, namespaces, exempt []string, owner *metav1.OwnerReference) *admissionregistrationv1.MutatingWebhookConfiguration {
 	if len(namespaces) > maxNamed {
 		namespaces = nil
@@ -30,7 +32,7 @@ func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, names
 	config := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: PodsConfigurationName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:         podsWebhookName,
+			Name:         PodsWebhookName,
 			ClientConfig: client,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
@@ -44,9 +46,6 @@ func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, names
 			NamespaceSelector:       selecting(namespaces, exempt),
 			ObjectSelector:          &metav1.LabelSelector{},
 			ReinvocationPolicy:      new(admissionregistrationv1.IfNeededReinvocationPolicy),
-			MatchConditions: []admissionregistrationv1.MatchCondition{{
-				Name: "controlled", Expression: "object.metadata.?ownerReferences.orValue([]).exists(r, r.?controller.orValue(false))",
-			}},
 		}},
 	}
 	if owner != nil {

@@ -107,13 +107,21 @@ func Patch(pod gjson.Result, w Want) ([]byte, error) {
 type container struct{ name, restartPolicy, resources, env, envFrom gjson.Result }
 
 func containerOf(value gjson.Result) (c container) {
-	fields := map[string]*gjson.Result{"name": &c.name, "restartPolicy": &c.restartPolicy, "resources": &c.resources, "env": &c.env, "envFrom": &c.envFrom}
 	if !value.IsObject() {
 		return c
 	}
 	value.ForEach(func(key, v gjson.Result) bool {
-		if to := fields[key.Str]; to != nil {
-			*to = v
+		switch key.Str {
+		case "name":
+			c.name = v
+		case "restartPolicy":
+			c.restartPolicy = v
+		case "resources":
+			c.resources = v
+		case "env":
+			c.env = v
+		case "envFrom":
+			c.envFrom = v
 		}
 		return true
 	})
