@@ -84,7 +84,7 @@ func (s *stage) onlyPoliciesLeft() {
 		return nil
 	})
 	for _, list := range []client.ObjectList{
-		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
 		&rbacv1.RoleList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &batchv1.JobList{}, &corev1.ServiceAccountList{},
 	} {
 		s.must(here.client.List(s.ctx, list))
