@@ -65,6 +65,8 @@ type Resized interface {
 	Decided(ref workload.Ref, v *decide.Verdict)
 	// Note is what has become of the pods of a target.
 	Note(ref workload.Ref) resize.Note
+	// IsRestarting says whether changes that were made may still restart pods of a target.
+	IsRestarting(ref workload.Ref) bool
 }
 
 // Tuned are the targets that policies tune.

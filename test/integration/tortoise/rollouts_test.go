@@ -2,11 +2,15 @@ package tortoise
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -75,5 +79,72 @@ var _ = Describe("A Tortoise over several targets", func() {
 			pause(name, "false")
 		}
 		Eventually(readyOf(ns)).Should(HaveField("Status", metav1.ConditionTrue))
+	})
+
+	It("restarts pods in place of one target after the other, and one pod of it after the other, also giving back", func() {
+		ns := suite.Namespace(ctx, env)
+		names := []string{"a", "b"}
+		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		var released atomic.Bool
+		kubelet(ns, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		for _, name := range names {
+			Expect(env.Apply(ctx, fmt.Appendf(nil, restarted, ns, name))).To(Succeed())
+			rememberOf(ns, name, learnt(ns))
+		}
+		all := func(g Gomega) []corev1.Pod {
+			var list corev1.PodList
+			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+			return list.Items
+		}
+		Eventually(func(g Gomega) {
+			pods := all(g)
+			g.Expect(pods).To(HaveLen(10))
+			for _, p := range pods {
+				g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+				g.Expect(p.Status.ContainerStatuses).NotTo(BeEmpty())
+				g.Expect(p.Status.ContainerStatuses[0].Resources).NotTo(BeNil())
+			}
+		}).Should(Succeed())
+		// changed lists the targets of pods that do not ask for what their template does.
+		changed := func(g Gomega) (which []string) {
+			for _, p := range all(g) {
+				if p.Spec.Containers[0].Resources.Requests.Memory().String() != "1Gi" {
+					which = append(which, p.Labels["app"])
+				}
+			}
+			return which
+		}
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
+		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+		m := manage(clock, t)
+		Eventually(changed).Should(HaveLen(1))
+		first := changed(Default)[0]
+		second := names[1-slices.Index(names, first)]
+		const others = "waits for other targets to roll out"
+		Eventually(func(g Gomega) {
+			g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others))
+			g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring(others)))
+		}).Should(Succeed())
+		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+
+		By("restarting the manager while the node is at it")
+		Expect(m.Stop()).To(Succeed())
+		manage(clock, t)
+		Eventually(func(g Gomega) { g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others)) }).Should(Succeed())
+		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+
+		By("letting the nodes go on")
+		released.Store(true)
+		Eventually(changed).Should(HaveLen(10))
+		Eventually(func(g Gomega) { g.Expect(readyOf(ns)(g).Status).To(Equal(metav1.ConditionTrue)) }).Should(Succeed())
+
+		By("giving back")
+		released.Store(false)
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(changed).Should(HaveLen(8))
+		Consistently(changed).WithTimeout(3 * time.Second).Should(And(HaveLen(8), ContainElements("a", "b")))
+		released.Store(true)
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(changed(Default)).To(BeEmpty())
 	})
 })
