@@ -55,7 +55,7 @@ type Keeper interface {
 type Turns interface {
 	// TakeRestart asks whether a target may restart pods by changes in place now; waits says what that waits for; empty: it may. Who has to wait
 	// is decided again once that may be over.
-	TakeRestart(ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
+	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
 	// LookRestart takes note of how far a target is, before it asks: settled says that no pod of it is being restarted, or is to be.
 	LookRestart(ref workload.Ref, settled bool)
 }
@@ -313,7 +313,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.queue.AddAfter(ref, again)
 		return nil
 	}
-	if n.Turn = l.takeTurn(ref, &v, &plan); n.Turn != "" {
+	if n.Turn = l.takeTurn(ctx, ref, &v, &plan); n.Turn != "" {
 		plan.Changes = slices.DeleteFunc(plan.Changes, restarts)
 	}
 	if len(plan.Changes) > 0 {
@@ -343,7 +343,7 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes 
 func restarts(c inplace.Change) bool { return c.Restarts }
 
 // takeTurn asks whether the changes of a plan that restart pods may be made now. It says what they wait for; empty: they may, or there are none.
-func (l *Loop) takeTurn(ref workload.Ref, v *decide.Verdict, plan *inplace.Plan) (waits string) {
+func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, v *decide.Verdict, plan *inplace.Plan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""
 	}
@@ -353,7 +353,7 @@ func (l *Loop) takeTurn(ref workload.Ref, v *decide.Verdict, plan *inplace.Plan)
 			need.Since = claim.Since
 		}
 	}
-	return l.opts.Turns.TakeRestart(ref, claimant(v.Plan), need)
+	return l.opts.Turns.TakeRestart(ctx, ref, claimant(v.Plan), need)
 }
 
 // claimant is the policy by which pods are changed.

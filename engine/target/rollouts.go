@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -16,10 +17,13 @@ const waitsForOthers = "waits for other targets to roll out (spec.guard.maxDisru
 
 // TakeRestart takes a place among the roll-outs of a policy for a target whose pods are to be restarted by changes in place. It says what that
 // waits for; empty: for nothing.
-func (l *Loop) TakeRestart(ref workload.Ref, id workload.Policy, need apply.Need) (waits string) {
+func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string) {
 	p := l.world.Snapshot().Find(id)
 	if l.tuned == nil || p == nil || p.Tuner() == nil {
 		return "" // what it asks for is about to be given back
+	}
+	if waits := l.askBudgets(ctx, ref, p, need.Memory); waits != "" {
+		return waits
 	}
 	now := l.opts.Clock.Now()
 	l.rollouts.Resume(id, now, func() []apply.Turn { return l.unsettled(p) })
@@ -45,12 +49,16 @@ func (l *Loop) limitOf(p *world.Policy) int {
 	return max(1, l.tuned.Targets(p.ID)*p.Tuner().MaxDisruption()/100)
 }
 
-// takeRollout takes a place among the roll-outs of the policy that tunes a target, if the write is one. Where ok is false the target waits.
-func (l *Loop) takeRollout(ref workload.Ref, v *decide.Verdict, now time.Time) (took, ok bool) {
+// takeRollout takes a place among the roll-outs of the policy that tunes a target, if the write is one. waits says what the target has to wait
+// for first; empty: for nothing.
+func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (took bool, waits string) {
 	id := v.Result.By
 	p := l.world.Snapshot().Find(id)
 	if l.tuned == nil || p == nil || p.Deleting || p.Tuner() == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
-		return false, true
+		return false, ""
+	}
+	if waits := l.askBudgets(ctx, ref, p, v.Result.MoreMemory); waits != "" {
+		return false, waits
 	}
 	l.rollouts.Resume(id, now, func() []apply.Turn { return l.unsettled(p) })
 	need := apply.Need{Memory: v.Result.MoreMemory}
@@ -59,7 +67,26 @@ func (l *Loop) takeRollout(ref workload.Ref, v *decide.Verdict, now time.Time) (
 			need.Since = claim.Since
 		}
 	}
-	return l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, need, l.limitOf(p), now)
+	took, ok := l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, need, l.limitOf(p), now)
+	if !ok {
+		return false, waitsForOthers
+	}
+	return took, ""
+}
+
+// budgetRetry is after how long budgets are asked again, besides when one changes: the pods may be others, or have other labels.
+const budgetRetry = time.Minute
+
+// askBudgets says which PodDisruptionBudget keeps a policy from restarting pods of a target; empty: none does. What is given back by a policy that
+// does not act any more waits for none.
+func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool) (waits string) {
+	if l.budgets == nil || !p.Tuner().Acts() {
+		return ""
+	}
+	if waits = l.budgets.Ask(ctx, ref, more); waits != "" {
+		l.queue.AddAfter(ref, budgetRetry)
+	}
+	return waits
 }
 
 // unsettled lists the targets on which a policy has set something and that have not settled, and those whose pods are restarted by changes in
@@ -118,6 +145,9 @@ func (l *Loop) markRollout(marks []status.Mark, ref workload.Ref) {
 func (l *Loop) Waiting(ref workload.Ref) string {
 	if l.rollouts.Waits(apply.Turn{Ref: ref}) {
 		return waitsForOthers
+	}
+	if l.budgets != nil {
+		return l.budgets.Waits(ref)
 	}
 	return ""
 }
