@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapter"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/disruption"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
@@ -38,6 +40,14 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
 	}, nil
+}
+
+// newMembers makes what knows the pods of targets, and which of them may be restarted.
+func newMembers(pods members.Options, metadatas metadata.Interface, loop *target.Loop) (*members.Members, *disruption.Budgets) {
+	belonging := members.New(pods)
+	budgets := disruption.New(disruption.Options{Watches: pods.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue})
+	loop.FollowBudgets(budgets)
+	return belonging, budgets
 }
 
 // newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.

@@ -101,14 +101,14 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	loop := target.New(w, writer, apply.NewBatches(statuses.RecordBatch), statuses, templates, adapters, m.target,
 		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log, Savings: m.savings})
 	adapters.Drive(loop)
-	belonging := members.New(pods)
+	belonging, budgets := newMembers(pods, metadatas, loop)
 	costs := newCosts(belonging, w, writer, loop, statuses, adapters, m.cost, log)
 	resized, err := newResizes(belonging, config, opts, w, writer, loop, adapters, m.resize, log)
 	if err != nil {
 		return err
 	}
 	adapters.FollowPods(func(gk schema.GroupKind) int { return costs.CostedOn(gk) + resized.ResizedOn(gk) })
-	tuned, err := newTuning(belonging, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	tuned, err := newTuning(belonging, budgets, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
 	if err != nil {
 		return err
 	}
