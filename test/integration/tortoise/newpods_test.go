@@ -15,6 +15,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -126,6 +127,21 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		}
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Containers[0].CPU.Applied).To(BeTrue()) }).Should(Succeed())
 
+		By("creating pods that only look as if they were of web")
+		for reason, forge := range map[string]func(*corev1.Pod){
+			"labels alone":               func(p *corev1.Pod) { p.OwnerReferences = nil },
+			"the name, of another UID":   func(p *corev1.Pod) { p.OwnerReferences[0].UID = "forged" },
+			"an owner, no controller":    func(p *corev1.Pod) { p.OwnerReferences[0].Controller = new(false) },
+			"the target, of another UID": func(p *corev1.Pod) { p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "Deployment", "web" },
+			"from another namespace":     func(p *corev1.Pod) { p.Namespace = other },
+			"a node, as of static pods":  func(p *corev1.Pod) { o := &p.OwnerReferences[0]; o.APIVersion, o.Kind, o.Name = "v1", "Node", "web" },
+		} {
+			pod := anyPod(Default, ns)
+			forge(pod)
+			Expect(env.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed(), reason)
+			Expect(pod.Annotations).NotTo(HaveKey("flyball.dev/tuned-by"), reason)
+		}
+
 		By("creating pods of a namespace that is not in use")
 		roll(other, "one")
 		Expect(asked(other)(Default)).To(And(HaveLen(1), HaveKey(own)))
@@ -193,6 +209,22 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 		suite.Remove(ctx, env, freeze)
 		suite.Remove(ctx, env, t)
 		Expect(m.Stop()).To(Succeed())
+	})
+	It("removes the webhook configuration where no pods are changed as they are created", func() {
+		options := withPods(clocktesting.NewFakeClock(noon))
+		DeferCleanup(unhook)
+		for reason, webhook := range map[string]app.WebhookOptions{
+			"--webhook=false":      {},
+			"--webhook-pods=false": {Enabled: true, Host: options.Webhook.Host, Port: options.Webhook.Port, URL: options.Webhook.URL, Secret: options.Webhook.Secret},
+		} {
+			Expect(env.Client.Create(ctx, registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL}, []string{"gone"}, nil, nil))).To(Succeed())
+			o := options
+			o.Webhook = webhook
+			m := env.Start(o)
+			DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
+			Eventually(namespacesSent).Should(BeEmpty(), reason)
+			Expect(m.Stop()).To(Succeed())
+		}
 	})
 })
 
