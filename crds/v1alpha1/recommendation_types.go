@@ -94,9 +94,15 @@ type NewContainer struct {
 	Name string `json:"name"`
 	// CPU is the request in cores; absent: it stays as it is.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// Memory is the request in bytes; absent: it stays as it is.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 

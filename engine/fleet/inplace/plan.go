@@ -110,7 +110,7 @@ func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) []C
 	var changes []Change
 	for _, pod := range pods {
 		c := changeOf(pod, original)
-		if len(c.Containers) == 0 || c.impossible(o) != "" || refused.of(c) != "" || pod.Resize.By == "" && c.Restarts {
+		if len(c.Containers) == 0 || c.impossible(o) != "" || refused.of(c) != "" || pod.Resize.Made && pod.Resize.By == "" && c.Restarts {
 			continue
 		}
 		changes = append(changes, c)

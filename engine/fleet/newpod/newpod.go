@@ -15,6 +15,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Container is what a container is to request: CPU in thousandths of a core, memory in bytes. Zero stays as it is.
@@ -211,9 +212,9 @@ func read(resources gjson.Result) (r fleet.Resources, err error) {
 		if !v.Exists() || v.Type == gjson.Null {
 			continue
 		}
-		q, err := resource.ParseQuantity(v.String())
-		if err != nil {
-			return r, fmt.Errorf("read resources.%s: %w", field.path, err)
+		q, ok := workload.ParseQuantity(v.String())
+		if !ok {
+			return r, fmt.Errorf("read resources.%s: it is no quantity", field.path)
 		}
 		exact := resource.NewQuantity(q.Value(), resource.BinarySI)
 		if *field.to = q.Value(); field.cpu {

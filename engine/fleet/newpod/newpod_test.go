@@ -256,6 +256,7 @@ func TestHostilePods(t *testing.T) {
 		{"resources of unknown names", container(`,"resources":{"requests":{"example.com/x":"1","hugepages-2Mi":"4Mi","ephemeral-storage":"1Gi"},"limits":{"example.com/x":"1"}}`), ""},
 		{"more than there is", container(`,"resources":{"requests":{"cpu":"9223372036854775807"}}`), "error"},
 		{"more than can be written", container(`,"resources":{"limits":{"memory":"1e999"},"requests":{"memory":"1e99"}}`), "error"},
+		{"a quantity that takes minutes to read", container(`,"resources":{"requests":{"cpu":"1e-999999999"}}`), "error"},
 		{"less than can be counted", container(`,"resources":{"requests":{"cpu":"1e-99"}}`), "error"},
 		{"part of a byte, which would be rounded up to its limit", container(`,"resources":{"requests":{"memory":"3m"},"limits":{"memory":"1"}}`), "error"},
 		{"amounts that are none", container(`,"resources":{"requests":{"cpu":{},"memory":[1]}}`), "error"},
