@@ -237,7 +237,7 @@ type TortoiseRules struct {
 	// Runtime says which settings of runtimes follow requests and limits. Default: none.
 	// +optional
 	// +kubebuilder:default={}
-	Runtime TunedRuntime `json:"runtime,omitempty"`
+	Runtime TunedRuntime `json:"runtime,omitzero"`
 	// Guard says how much may be disturbed at once.
 	// +optional
 	// +kubebuilder:default={}
