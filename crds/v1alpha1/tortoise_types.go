@@ -123,6 +123,18 @@ const (
 	HistoryPrometheus HistorySource = "Prometheus"
 )
 
+// Seasonality says by what demand repeats.
+// +kubebuilder:validation:Enum=Auto;Daily
+type Seasonality string
+
+// Seasonalities.
+const (
+	// SeasonalityAuto is by the day, and by the week once more than a week is known.
+	SeasonalityAuto Seasonality = "Auto"
+	// SeasonalityDaily is by the day alone.
+	SeasonalityDaily Seasonality = "Daily"
+)
+
 // TunedHistory says where usage comes from.
 // +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || self.source == 'VerticalPodAutoscaler'",message="history.create is for the source VerticalPodAutoscaler"
@@ -137,6 +149,15 @@ type TunedHistory struct {
 	// not ask for it any more.
 	// +optional
 	Create bool `json:"create,omitempty"`
+	// TimeZone in whose days and weeks demand repeats is an IANA name, for example Europe/Skopje. Default: UTC.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// Seasonality: Auto is by the day, and by the week once more than a week is known. Daily is by the day alone.
+	// +optional
+	// +kubebuilder:default=Auto
+	Seasonality Seasonality `json:"seasonality,omitempty"`
 	// Window is how far back Prometheus is asked, from 1h to 28d. Default: 28d.
 	// +optional
 	Window Duration `json:"window,omitempty"`

@@ -115,13 +115,13 @@ func (t *Tuner) away(spec Spec, o Observed) bool {
 	return !s.Returned.IsZero() && o.Now.Sub(s.Returned) < catchUpFor
 }
 
-// Hours gives the minima of the next 24 hours for a request, one an hour from the current one on; none where nothing is known.
+// Hours gives the minima of the next 24 hours for a request, one an hour from the current one of the spec's zone on; none where nothing is known.
 func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	if t.model == nil {
 		return nil
 	}
 	all := make([]int, 24)
-	first := stepOf(now) / stepsPerHour * stepsPerHour
+	first := stepOf(HourOf(now, spec.Zone))
 	for i := range all {
 		for k := range stepsPerHour {
 			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k), max(request, 1), spec.Profile, spec.Bounds)

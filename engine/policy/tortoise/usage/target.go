@@ -97,7 +97,7 @@ func (t *Target) Add(s Sample) {
 		c.cpu.Add(used, 1, s.At, halfLife)
 		c.demand.Add(used*float64(s.Replicas), s.At)
 		if thinned {
-			c.cpuHours[HourOfWeek(s.At)].add(used*float64(s.Replicas), s.At)
+			c.cpuHours[HourOfWeek(s.At.UTC())].add(used*float64(s.Replicas), s.At)
 		}
 	}
 	if s.Memory >= 0 {
