@@ -165,4 +165,3 @@ func TestDailyHasNoWeeks(t *testing.T) {
 		}
 	}
 }
-
