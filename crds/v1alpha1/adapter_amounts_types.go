@@ -20,6 +20,9 @@ type Amount struct {
 	Path Path `json:"path"`
 	// Default is what an absent amount means, 0 where that is none. Without it an absent amount stays absent.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Default *resource.Quantity `json:"default,omitempty"`
 	// Encoding of the amount.
 	// +optional

@@ -35,8 +35,14 @@ type RecommendationSpec struct {
 type RecommendedRequest struct {
 	// Own is what the owner of the target asks for; absent where that is nothing.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Own *resource.Quantity `json:"own,omitempty"`
 	// Recommended is what should be asked for.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Recommended resource.Quantity `json:"recommended"`
 	// Applied is true where the target has the recommended value.
 	Applied bool `json:"applied"`
@@ -126,8 +132,14 @@ type RecommendedDemand struct {
 	// Container that is scaled.
 	Container string `json:"container"`
 	// Expected demand now.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Expected resource.Quantity `json:"expected"`
 	// Upper is what demand is not above until a pod that starts now serves.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Upper resource.Quantity `json:"upper"`
 	// Loss is how far the forecast misses, in thousandths (the mean pinball loss of logarithms): the lower, the surer.
 	Loss int64 `json:"lossPerMille"`

@@ -176,6 +176,10 @@ func (a *Adapter) CanGovern() bool { return a.governs != nil }
 // changed in place as well.
 func (a *Adapter) SizesPods() bool { return a.sizesPods }
 
+// KeepsAmounts says whether requests and target utilisations are read of objects. They are on demand, so that who has just come to look at
+// them has to wait for that.
+func (a *Adapter) KeepsAmounts() bool { return a.keepsAmounts }
+
 // ProjectionID changes exactly when an Object made by Project would look different: a watch restarts on it.
 func (a *Adapter) ProjectionID() string { return a.projection.id }
 

@@ -186,8 +186,7 @@ func quantity(raw string) (resource.Quantity, bool) {
 	if !strings.ContainsAny(text[:min(len(text), 1)], "+-.0123456789") {
 		return resource.Quantity{}, false // not worth the error
 	}
-	q, err := resource.ParseQuantity(text)
-	return q, err == nil
+	return workload.ParseQuantity(text)
 }
 
 // bound gives an end of the range, nil if the object has none, and whether it can be written.

@@ -113,8 +113,8 @@ func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) i
 		if !amount.Exists() {
 			return 0, false
 		}
-		q, err := resource.ParseQuantity(amount.String())
-		return value(&q), err == nil
+		q, ok := workload.ParseQuantity(amount.String())
+		return value(&q), ok
 	}
 	// Where a container has a limit and no request, the API server requests the limit for it.
 	container := func(c gjson.Result) int64 {

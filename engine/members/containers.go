@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
@@ -61,16 +60,16 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 
 // milliAt and bytesAt give an amount of a container's resources; zero where there is none, or none that can be read.
 func milliAt(c gjson.Result, of string) int64 {
-	q, err := resource.ParseQuantity(c.Get("resources." + of).String())
-	if err != nil {
+	q, ok := workload.ParseQuantity(c.Get("resources." + of).String())
+	if !ok {
 		return 0
 	}
 	return q.MilliValue()
 }
 
 func bytesAt(c gjson.Result, of string) int64 {
-	q, err := resource.ParseQuantity(c.Get("resources." + of).String())
-	if err != nil {
+	q, ok := workload.ParseQuantity(c.Get("resources." + of).String())
+	if !ok {
 		return 0
 	}
 	return q.Value()

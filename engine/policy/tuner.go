@@ -14,6 +14,8 @@ type Tuner interface {
 	// Precedence orders the policies that select one target: it is tuned by the one with the highest, or of several the one whose name
 	// sorts first.
 	Precedence() int32
+	// Mode says what becomes of what is recommended.
+	Mode() v1alpha1.TortoiseMode
 	// MaxDisruption is the largest share of the targets, in percent, whose pods may be restarted at once by what is tuned.
 	MaxDisruption() int
 	// Acts says whether targets are changed by it: not where it only recommends.
@@ -115,7 +117,7 @@ type SeenGovernor struct {
 type Found struct {
 	// Advice is what is to be asked for; its By is empty. Nil: nothing is (yet).
 	Advice *workload.Advice
-	// Report has the same for people. What is applied is not filled in.
+	// Report has the same for people. The mode, and what is applied, are not filled in.
 	Report v1alpha1.RecommendationStatus
 	// Trouble says what in the spec does not fit the target; empty: nothing.
 	Trouble string

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -93,8 +94,7 @@ func sameValue(a, b any) bool {
 func amount(v any) (resource.Quantity, bool) {
 	switch v.(type) {
 	case string, int64, float64:
-		q, err := resource.ParseQuantity(fmt.Sprint(v))
-		return q, err == nil
+		return workload.ParseQuantity(fmt.Sprint(v))
 	}
 	return resource.Quantity{}, false
 }

@@ -235,6 +235,9 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
 		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
+		if known && x.made {                  // what was found stays, and what of it is in place may not
+			l.report(ctx, ref, p, x)
+		}
 		l.book.phase(p.ID, x)
 		return
 	}
@@ -278,10 +281,22 @@ func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *s
 	s.Related(ref, func(ref workload.Ref) { l.audience.Requeue(ref) })
 }
 
+// unreadable lists the policies that cannot be read, or not acted on, for now: what was learnt for them is kept, as what they have set is.
+func unreadable(s *world.Snapshot) map[string]bool {
+	found := map[string]bool{}
+	for p := range s.Policies {
+		if p.IsBroken() && !p.Deleting {
+			found[p.ID.String()] = true
+		}
+	}
+	return found
+}
+
 // leave forgets the targets that are not tuned any more, with what was kept of them.
 func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
-	for ref := range l.subjects {
-		if tuned[ref] != nil {
+	waiting := unreadable(s)
+	for ref, x := range l.subjects {
+		if tuned[ref] != nil || waiting[x.policy.String()] && s.Object(ref) != nil {
 			continue
 		}
 		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
@@ -308,16 +323,22 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		l.opts.Log.V(1).Info("what was left behind will be looked for later", "reason", err.Error())
 		return
 	}
-	for _, ref := range found {
-		if k := s.InUse(ref.GroupKind); tuned[ref] != nil || k == nil || !k.Live.HasSynced() {
+	waiting, all := unreadable(s), true
+	for _, t := range found {
+		k := s.InUse(t.GroupKind)
+		switch {
+		case tuned[t.Ref] != nil || k == nil:
+			continue
+		case waiting[t.policy], !k.Live.HasSynced():
+			all = false
 			continue
 		}
-		if err := l.store.Remove(ctx, ref); err != nil {
-			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", ref.String(), "reason", err.Error())
+		if err := l.store.Remove(ctx, t.Ref); err != nil {
+			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", t.String(), "reason", err.Error())
 			return
 		}
 	}
-	l.swept = true
+	l.swept = all
 }
 
 // keepDue writes the checkpoints that are due, and keepAll those of all targets.

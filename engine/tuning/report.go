@@ -33,6 +33,7 @@ const reportEvery = 10 * time.Minute
 // report tells people of what was found: at once where a number or the phase is another one.
 func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	st := *x.found.Report.DeepCopy()
+	st.Mode = p.Tuner().Mode()
 	note := l.resized.Note(ref)
 	if note.Policy != p.ID {
 		note = resize.Note{}

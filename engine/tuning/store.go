@@ -116,20 +116,27 @@ func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workl
 	return s.apply(ctx, obj, "Recommendation", true)
 }
 
+// toldOf is a target of which something is told, for a policy, as that is written there.
+type toldOf struct {
+	workload.Ref
+	policy string
+}
+
 // Told lists the targets of which something is told.
-func (s *Store) Told(ctx context.Context) ([]workload.Ref, error) {
-	var refs []workload.Ref
+func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
+	var all []toldOf
 	page := &v1alpha1.RecommendationList{}
 	for {
 		if err := s.Client.List(ctx, page, client.Limit(pageSize), client.Continue(page.Continue)); err != nil {
 			return nil, fmt.Errorf("list recommendations: %w", err)
 		}
 		for i := range page.Items {
-			t := &page.Items[i].Spec.Target
-			refs = append(refs, workload.Ref{GroupKind: schema.GroupKind{Group: t.Group, Kind: t.Kind}, Namespace: page.Items[i].Namespace, Name: t.Name})
+			of := &page.Items[i].Spec
+			ref := workload.Ref{GroupKind: schema.GroupKind{Group: of.Target.Group, Kind: of.Target.Kind}, Namespace: page.Items[i].Namespace, Name: of.Target.Name}
+			all = append(all, toldOf{ref, of.Policy})
 		}
 		if page.Continue == "" {
-			return refs, nil
+			return all, nil
 		}
 	}
 }

@@ -92,11 +92,11 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	return x, nil
 }
 
-// look gives what a mind looks at besides samples. It is false where the target has gone meanwhile.
+// look gives what a mind looks at besides samples. It is false where the target has gone meanwhile, or not all of it is read yet.
 func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
-	if k == nil || obj == nil {
+	if k == nil || obj == nil || !k.Adapter.KeepsAmounts() {
 		return policy.Seen{}, false
 	}
 	if x.since.IsZero() {
@@ -121,6 +121,9 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
 		if gk == nil || governor == nil || governor.Deleting {
 			continue
+		}
+		if !gk.Adapter.KeepsAmounts() {
+			return policy.Seen{}, false
 		}
 		is := gk.Adapter.Observe(governor)
 		seen.Stuck, x.blind = is.Blind, is.Blind

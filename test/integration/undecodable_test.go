@@ -6,8 +6,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // What the API server keeps and the manager cannot decode would take every policy of the kind out of use. The rules of a CRD in
@@ -47,6 +50,22 @@ var _ = Describe("An API server without Flyball's webhook", func() {
 		for _, delay := range []string{`"a day"`, `"-1h"`, `"1us"`, `""`, `["1h"]`, `5`} {
 			err := limit(delay)
 			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", delay, err)
+		}
+	})
+
+	It("keeps no quantity that takes minutes to read, or that does not decode", func() {
+		t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(), Name: "look"}}
+		t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+		Expect(env.Client.Create(ctx, t)).To(Succeed())
+		least := func(cpu string) error {
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"resources":[{"min":{"cpu":%s}}]}}`, cpu))
+			return env.Client.Patch(ctx, t.DeepCopy(), patch, client.DryRunAll)
+		}
+		for _, cpu := range []string{`1`, `"100m"`, `"1.5"`, `"1e1"`} {
+			Expect(least(cpu)).To(Succeed(), cpu)
+		}
+		for _, cpu := range []string{`"1e-999999999"`, `"1e999999999"`, `"1e1.5"`, `"much"`, `1.5`} {
+			Expect(least(cpu)).To(MatchError(ContainSubstring("spec.resources[0].min.cpu")), cpu)
 		}
 	})
 })

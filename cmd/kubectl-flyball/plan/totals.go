@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -161,7 +160,7 @@ func requests(raw []byte, template string) (cpu, memory float64) {
 	sum := func(name string) float64 {
 		total := 0.0
 		for _, container := range gjson.GetBytes(raw, at+".spec.containers").Array() {
-			if q, err := resource.ParseQuantity(container.Get("resources.requests." + name).String()); err == nil {
+			if q, ok := workload.ParseQuantity(container.Get("resources.requests." + name).String()); ok {
 				total += q.AsApproximateFloat64()
 			}
 		}

@@ -174,6 +174,9 @@ func values(r *rapid.T, s *spec.Schema) any {
 	if len(s.Enum) > 0 && rapid.Bool().Draw(r, "of the enum") {
 		return rapid.SampledFrom(s.Enum).Draw(r, "enum")
 	}
+	if isQuantity(s) && rapid.Bool().Draw(r, "a quantity") {
+		return quantities.Draw(r, "quantity")
+	}
 	switch kind {
 	case "string":
 		return texts(s.Format).Draw(r, "text")
@@ -201,6 +204,37 @@ func values(r *rapid.T, s *spec.Schema) any {
 		return out
 	default:
 		return rapid.SampledFrom([]any{nil, true, int64(5), 1.5, "text", []any{"a"}, map[string]any{"a": int64(1)}}).Draw(r, "any")
+	}
+}
+
+// isQuantity says whether a field holds an amount: controller-gen gives only those two types.
+func isQuantity(s *spec.Schema) bool { return s.Extensions["x-kubernetes-int-or-string"] == true }
+
+// quantities draws texts that look like a quantity. An exponent has few digits: what more of them do takes too long for a test.
+var quantities = rapid.StringMatching(`[-+]?([0-9]{0,3})([.][0-9]{0,3})?([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{0,2}([.][0-9]?)?)?`)
+
+// TestQuantitiesHaveNoLongExponents. Quantities are compared digit by digit, so that 1e-99999999 takes minutes to read, and 1e99999999 to compare:
+// one object would stop all of its kind, and with them the manager.
+func TestQuantitiesHaveNoLongExponents(t *testing.T) {
+	found := 0
+	for _, resource := range []string{"adapters", "tortoises", "clustertortoises", "recommendations"} {
+		for _, f := range fieldsOf(t, resource) {
+			if !isQuantity(f.schema) {
+				continue
+			}
+			found++
+			for text, accepted := range map[string]bool{
+				"250m": true, "1.5": true, "-512Mi": true, ".5": true, "12e6": true, "1E+3": true, "2E": true, "1e-9": true,
+				"1e-99999999": false, "1e99999999": false, "1e100": false, "1e1.5": false, "": false, strings.Repeat("9", 1000): false,
+			} {
+				if f.accepts(text) != accepted {
+					t.Errorf("the schema of %s accepts %q: %t", f, text, !accepted)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("found %d quantities", found)
 	}
 }
 

@@ -84,7 +84,7 @@ func request(name string, of workload.Resource) workload.Amount {
 
 // report tells people of what was found.
 func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
-	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"], Mode: m.rules.modeOr()}
+	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"]}
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return st
 	}
@@ -198,11 +198,4 @@ func (m *mind) saved(seen policy.Seen) workload.Requests {
 		s.MemoryBytes += (own.Memory - now.Memory) * int64(seen.Replicas)
 	}
 	return s
-}
-
-func (r *rules) modeOr() v1alpha1.TortoiseMode {
-	if r.mode == "" {
-		return v1alpha1.TortoiseOff
-	}
-	return r.mode
 }

@@ -2,11 +2,13 @@ package tortoise
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"encoding/json"
 	"fmt"
 	"io"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/original"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
@@ -151,6 +153,9 @@ var _ policy.Tuner = (*tortoise)(nil)
 
 // Precedence implements policy.Tuner.
 func (t *tortoise) Precedence() int32 { return t.rules.priority }
+
+// Mode implements policy.Tuner.
+func (t *tortoise) Mode() v1alpha1.TortoiseMode { return cmp.Or(t.rules.mode, v1alpha1.TortoiseOff) }
 
 // Source implements policy.Tuner.
 func (t *tortoise) Source() policy.Source { return t.rules.source }

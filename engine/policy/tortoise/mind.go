@@ -84,7 +84,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	m.follow(seen)
 	if m.Scaled == "" {
 		return policy.Found{Trouble: "no container requests CPU, so there is nothing to tune", Report: v1alpha1.RecommendationStatus{
-			Phase: string(phase.Initializing), PhaseReason: "no container requests CPU", Mode: m.rules.modeOr(),
+			Phase: string(phase.Initializing), PhaseReason: "no container requests CPU",
 		}}
 	}
 	spec := m.spec(seen)

@@ -104,12 +104,19 @@ type list struct {
 	Metadata struct {
 		Continue string `json:"continue"`
 	} `json:"metadata"`
-	Items []object `json:"items"`
+	Items []json.RawMessage `json:"items"`
 }
 
+// object has texts only where its own kind may have others, such as instants: those are not looked at, and not every cluster's schema keeps
+// them readable.
 type object struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Spec     struct {
+	Metadata struct {
+		Namespace string            `json:"namespace"`
+		Name      string            `json:"name"`
+		UID       types.UID         `json:"uid"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
 		TargetRef struct {
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
@@ -127,7 +134,11 @@ type object struct {
 		} `json:"resourcePolicy"`
 	} `json:"spec"`
 	Status struct {
-		Conditions     []metav1.Condition `json:"conditions"`
+		Conditions []struct {
+			Type    string                 `json:"type"`
+			Status  metav1.ConditionStatus `json:"status"`
+			Message string                 `json:"message"`
+		} `json:"conditions"`
 		Recommendation struct {
 			Containers []recommendation `json:"containerRecommendations"`
 		} `json:"recommendation"`
@@ -148,14 +159,17 @@ type amounts map[string]json.RawMessage
 // defaultMode is that of one that does not say: it acts.
 const defaultMode = "Recreate"
 
-// add takes over a page, and says where the next one begins.
+// add takes over a page, and says where the next one begins. What cannot be read is left out.
 func (a *All) add(raw []byte) (next string, err error) {
 	var page list
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return "", err
 	}
-	for i := range page.Items {
-		o := &page.Items[i]
+	for _, item := range page.Items {
+		var o object
+		if json.Unmarshal(item, &o) != nil {
+			continue
+		}
 		gv, err := schema.ParseGroupVersion(o.Spec.TargetRef.APIVersion)
 		if err != nil {
 			continue // it selects nothing
@@ -215,9 +229,8 @@ func (a amounts) requests() workload.Requests {
 }
 
 func (a amounts) amount(of workload.Resource) (resource.Quantity, bool) {
-	var q resource.Quantity
-	raw := a[string(of)]
-	return q, raw != nil && q.UnmarshalJSON(raw) == nil && q.Sign() > 0 && q.CmpInt64(most) < 0
+	q, ok := workload.ParseQuantity(strings.Trim(string(a[string(of)]), `"`))
+	return q, ok && q.Sign() > 0 && q.CmpInt64(most) < 0
 }
 
 // Of is the object that one is made for.

@@ -17,15 +17,17 @@ const page = `{"metadata": {"continue": "next"}, "items": [
    "status": {"conditions": [{"type": "RecommendationProvided", "status": "True"}, {"type": "LowConfidence", "status": "True", "message": "too few"}],
      "recommendation": {"containerRecommendations": [
        {"containerName": "app", "target": {"cpu": "250m", "memory": "262144k"}, "lowerBound": {"cpu": "0.1", "memory": 1000}, "upperBound": {"cpu": 2, "memory": "1Gi"}, "uncappedTarget": {"cpu": "300m"}},
-       {"containerName": "odd", "target": {"cpu": "much", "memory": "-1"}}, {"containerName": "half", "target": {"cpu": "9999999Pi", "memory": "64Mi"}}]}}},
+       {"containerName": "odd", "target": {"cpu": "much", "memory": "-1"}}, {"containerName": "long", "target": {"cpu": "1e-999999999", "memory": "1e999999999"}}, {"containerName": "half", "target": {"cpu": "9999999Pi", "memory": "64Mi"}}]}}},
   {"metadata": {"namespace": "shop", "name": "a-bare"}, "spec": {"targetRef": {"apiVersion": "apps/v1beta2", "kind": "Deployment", "name": "web"}},
-   "status": {"conditions": [{"type": "NoPodsMatched", "status": "True", "message": "no pods\nat all"}, {"type": "RecommendationProvided", "status": "False", "message": ""}]}},
+   "status": {"conditions": [{"type": "NoPodsMatched", "status": "True", "message": "no pods\nat all", "lastTransitionTime": "2037-01-05t12:00:00z"}, {"type": "RecommendationProvided", "status": "False", "message": ""}]}},
   {"metadata": {"namespace": "other", "name": "web"}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {}}},
   {"metadata": {"namespace": "shop", "name": "strange"}, "spec": {"targetRef": {"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}}},
-  {"metadata": {"namespace": "shop", "name": "empty"}}
+  {"metadata": {"namespace": "shop", "name": "empty"}},
+  {"metadata": {"namespace": "shop", "name": "none"}, "spec": {"targetRef": ["web"]}}, 3
 ]}`
 
-// TestAPageIsRead: by target, whatever version of its kind is named, and by name. What is no amount is not known.
+// TestAPageIsRead: by target, whatever version of its kind is named, and by name. What is no amount is not known, and what is
+// no VerticalPodAutoscaler stops no other from being read.
 func TestAPageIsRead(t *testing.T) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	if next, err := all.add([]byte(page)); err != nil || next != "next" {

@@ -11,12 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Names of what a sample has, as columns of CSV, keys of JSON lines, and names of queries.
@@ -119,8 +118,8 @@ func instant(text string) (time.Time, error) {
 func amount(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		q, err := resource.ParseQuantity(text)
-		if err != nil {
+		q, ok := workload.ParseQuantity(text)
+		if !ok {
 			return 0, fmt.Errorf("%q is no number and no quantity such as 250m or 256Mi", text)
 		}
 		n = q.AsApproximateFloat64()
