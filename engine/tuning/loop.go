@@ -257,7 +257,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	f, known := l.members.Fleet(ref)
 	if !known || len(f.Pods) == 0 {
 		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
-		if known && x.made { // what was found stays, and what of it is in place may not
+		if known && x.made {                  // what was found stays, and what of it is in place may not
 			l.report(ctx, ref, p, x)
 		}
 		l.book.phase(p.ID, x)
