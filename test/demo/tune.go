@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -17,8 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -98,9 +95,9 @@ func (s setting) day(from time.Time, minima func(hour int) int32) (c costs) {
 	return c
 }
 
-// tune has a Deployment tuned by what it used in the week, shows what was set before and after, and has it given back.
+// tune has a Deployment tuned over the week by what it uses, shows what was set before and after, and has it given back.
 func (d *demo) tune(ctx context.Context) error {
-	d.screen.printf("\n%s\n\n", d.screen.in(bold, "A Deployment before and after tuning, by the load of the week"))
+	d.screen.printf("\n%s\n\n", d.screen.in(bold, "A Deployment tuned over the week, by its simulated load"))
 	if err := d.applyText(ctx, fmt.Sprintf(tunedText, tunedNamespace, tunedApp, tunedMilli, tunedMin, tunedMax, tunedTarget)); err != nil {
 		return err
 	}
@@ -146,20 +143,26 @@ func (d *demo) compare(before, after setting, was, is costs, lowest, highest int
 	d.screen.printf("\n")
 }
 
-// tuned makes a Tortoise that has learnt of the week, and waits until all that it recommends is in place.
+// tuned has the simulated app tuned over the week, then makes the Tortoise, which goes on from there, and waits until all that it recommends
+// is in place.
 func (d *demo) tuned(ctx context.Context, before setting) (*v1alpha1.Tortoise, v1alpha1.RecommendationStatus, error) {
 	t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tunedNamespace, Name: tunedApp}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	t.Spec.Mode = v1alpha1.TortoiseAuto
-	t.Spec.Vertical.MaxStepDown = "80%" // in one step, since the clock stands
-	if err := d.remember(ctx, t, before); err != nil {
+	mind, days, err := tunedWeek(t, before, d.begin, d.clock.Now())
+	if err != nil {
+		return nil, v1alpha1.RecommendationStatus{}, err
+	}
+	d.showDays(days)
+	t.Spec.Vertical.MaxStepDown = "80%" // from here on in one step, since the clock stands
+	if err := d.remember(ctx, mind); err != nil {
 		return nil, v1alpha1.RecommendationStatus{}, err
 	}
 	if err := d.env.Client.Create(ctx, t); err != nil {
 		return nil, v1alpha1.RecommendationStatus{}, fmt.Errorf("create the Tortoise: %w", err)
 	}
 	var r v1alpha1.Recommendation
-	err := d.until(ctx, harness.Patience, "tuning", func() ([]string, error) {
+	err = d.until(ctx, harness.Patience, "tuning", func() ([]string, error) {
 		err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: tunedNamespace, Name: "deployment.apps-" + tunedApp}, &r)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
@@ -172,37 +175,6 @@ func (d *demo) tuned(ctx context.Context, before setting) (*v1alpha1.Tortoise, v
 		return nil, nil
 	})
 	return t, r.Status, err
-}
-
-// remember simulates the load of the week, has a Tortoise learn of it, and keeps that where the manager looks for what was learnt.
-func (d *demo) remember(ctx context.Context, t *v1alpha1.Tortoise, before setting) error {
-	compiled, errs := tortoise.Compile(t, tortoise.Context{})
-	if len(errs) > 0 {
-		return errs.ToAggregate()
-	}
-	mind, err := compiled.Tuner().NewMind(nil)
-	if err != nil {
-		return err
-	}
-	for at := d.begin; !at.After(d.clock.Now()); at = at.Add(tunedStep) {
-		pods := before.pods(load(at), before.minimum)
-		mind.Observe(policy.Sample{At: at, Container: "main", CPU: load(at) / pods, Memory: tunedMemory, Replicas: int(pods)})
-	}
-	var live appsv1.Deployment
-	if err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: tunedNamespace, Name: tunedApp}, &live); err != nil {
-		return err
-	}
-	kept := &v1alpha1.UsageCheckpoint{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tunedNamespace, Name: "deployment.apps-" + tunedApp},
-		Spec: v1alpha1.UsageCheckpointSpec{
-			Target: v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: tunedApp}, Policy: "Tortoise/" + tunedNamespace + "/" + tunedApp,
-			TargetUID: string(live.UID), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
-		},
-	}
-	if err := d.env.Client.Create(ctx, kept); err != nil {
-		return fmt.Errorf("keep what was learnt: %w", err)
-	}
-	return nil
 }
 
 // untuned deletes the Tortoise, and says whether all is as it was.

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"testing"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 func TestPodsForALoad(t *testing.T) {
@@ -31,5 +33,30 @@ func TestDay(t *testing.T) {
 	// Ten pods of the wide one are enough at all hours, and it has no fewer.
 	if c := wide.day(begin, func(int) int32 { return 10 }); math.Abs(c.coreHours-240) > 0.01 {
 		t.Errorf("%.1f core hours, want 240", c.coreHours)
+	}
+}
+
+// TestTunedWeek: over the days requests come down by steps, the load is served all the time, and what was learnt is enough to go on with.
+func TestTunedWeek(t *testing.T) {
+	owner := setting{milliCPU: tunedMilli, memory: 1 << 30, minimum: tunedMin, maximum: tunedMax, percent: tunedTarget}
+	policy := &v1alpha1.Tortoise{Spec: v1alpha1.TortoiseSpec{}}
+	policy.Spec.Mode = v1alpha1.TortoiseAuto
+	begin := monday(t)
+	mind, days, err := tunedWeek(policy, owner, begin, begin.AddDate(0, 0, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(days) != 8 || len(mind.Keep()) == 0 {
+		t.Fatalf("%d days", len(days))
+	}
+	last := days[6]
+	for i, day := range days[:7] {
+		t.Logf("%+v", day)
+		if day.short > 0 {
+			t.Errorf("day %d: the load was above what the pods request for %s", i, day.short)
+		}
+	}
+	if last.tuned > 0.8*last.owner || last.setting.memory >= owner.memory || last.setting.percent <= owner.percent {
+		t.Errorf("nothing was tuned: %+v", last)
 	}
 }

@@ -173,23 +173,29 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	}
 	until := now.at.UTC().Format(time.RFC3339)
 	for label, turn := range told {
-		written := fieldsOf(came, label)
+		written := fieldsOf(came, label, turn.to)
 		if len(written) == 0 && turn.from != turn.to || len(written) > 0 && !slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
 			return fmt.Sprintf("%s was told to become %s until %s (%v), and what came was %v", label, turn.to, until, story.Next, came)
 		}
 	}
 	for pointer := range came {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(label string) bool { return names(label, pointer) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(label string) bool {
+			return names(label, pointer) || came[pointer] == "" && told[label].to == absent
+		}) {
 			return fmt.Sprintf("%s was not told to come until %s (%v), and what came was %v", pointer, until, story.Next, came)
 		}
 	}
 	return ""
 }
 
-// fieldsOf are the values that were written to the fields of a label.
-func fieldsOf(came map[string]string, label string) (values []string) {
+// absent is what a field without a value is told to be.
+const absent = "absent"
+
+// fieldsOf are the values that were written to the fields of a label, where it was told to become something. What was told to become absent
+// may also go with its parent.
+func fieldsOf(came map[string]string, label, to string) (values []string) {
 	for pointer, raw := range came {
-		if names(label, pointer) {
+		if names(label, pointer) || raw == "" && to == absent {
 			values = append(values, raw)
 		}
 	}
@@ -204,5 +210,5 @@ func names(label, pointer string) bool {
 
 // is says whether a JSON text is what was told, where that is told in full.
 func is(raw, told string) bool {
-	return raw == told || raw == "" && told == "absent" || told == "[...]" || strings.HasPrefix(told, "{") || strings.HasSuffix(told, "...")
+	return raw == told || raw == "" && told == absent || told == "[...]" || strings.HasPrefix(told, "{") || strings.HasSuffix(told, "...")
 }

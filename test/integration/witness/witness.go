@@ -134,27 +134,42 @@ func (w *Witness) tell(ns string) {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	var now *scene
-	var wrong []string
-	begun := time.Now()
-	for {
-		var err error
-		now, wrong, err = w.look(ctx, ns)
+	now, wrong := await(ctx, func() (*scene, []string, error) {
+		now, wrong, err := w.look(ctx, ns)
 		if err != nil {
-			delete(w.last, ns) // what a spec has spoilt cannot be told of
-			return
+			return nil, nil, err
 		}
-		wrong = append(wrong, w.kept(w.last[ns], now)...)
-		if len(wrong) == 0 && (len(now.open) == 0 || time.Since(begun) > settles) || ctx.Err() != nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+		return now, append(wrong, w.kept(w.last[ns], now)...), nil
+	})
+	if now == nil {
+		delete(w.last, ns) // what a spec has spoilt cannot be told of
+		return
 	}
 	Expect(wrong).To(BeEmpty(), "what is told in %s at %s is not so", ns, now.at.UTC().Format(time.RFC3339))
 	w.count.Open += len(now.open)
 	w.count.Told += len(now.stories) - len(now.open)
 	w.count.Kept += w.foretold(w.last[ns], now)
 	w.last[ns] = now
+}
+
+// await looks until nothing is wrong and no write is pending, or until the context ends: what is wrong then is wrong. A write that stays
+// pending is waited for no longer than it takes to settle. Nil: it cannot be looked.
+func await(ctx context.Context, look func() (*scene, []string, error)) (now *scene, wrong []string) {
+	begun := time.Now()
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, settles/4) {
+		seen, disagree, err := look()
+		switch {
+		case err != nil && ctx.Err() != nil: // what was seen last counts
+			return now, wrong
+		case err != nil:
+			return nil, nil
+		}
+		now, wrong = seen, disagree
+		if len(wrong) == 0 && (len(now.open) == 0 || time.Since(begun) > settles) || ctx.Err() != nil {
+			return now, wrong
+		}
+		time.Sleep(pause)
+	}
 }
 
 // look explains every target of a namespace. wrong is what does not agree with what is.

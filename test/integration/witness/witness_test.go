@@ -1,6 +1,8 @@
 package witness
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,8 @@ func TestForetelling(t *testing.T) {
 		{reason: "two changes came as one, with another value", next: two, came: map[string]string{"/spec/minReplicas": "1"}, wrong: true},
 		{reason: "what the two changes leave as it was has changed", next: two, came: map[string]string{"/spec/minReplicas": "5", "/spec/maxReplicas": "10"}, wrong: true},
 		{reason: "of two changes neither came", next: two, came: map[string]string{}, wrong: true},
+		{reason: "what was told to become absent went with its parent", next: []explain.Change{{At: dusk, Message: "on false -> absent"}}, came: map[string]string{"/spec/power": ""}},
+		{reason: "a parent went that was not told to", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/power": ""}, wrong: true},
 		{reason: "the ledger alone was written", came: map[string]string{}},
 		{reason: "somebody else wrote, and all is decided anew", next: sleeps, edited: true},
 	} {
@@ -59,6 +63,40 @@ func TestForetelling(t *testing.T) {
 		after := &scene{at: dusk, objects: map[workload.Ref][]byte{web: []byte(now)}}
 		if got := w.compare(before, after, web, &explain.Explanation{Next: test.next}); (got != "") != test.wrong {
 			t.Errorf("%s: %q", test.reason, got)
+		}
+	}
+}
+
+// TestAwait: what disagrees until the time is up is wrong, although nothing can be looked at by then.
+func TestAwait(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		wrong  int // so many looks disagree
+		broken bool
+		want   bool
+	}{
+		{reason: "it agrees at once"},
+		{reason: "it comes to agree", wrong: 2},
+		{reason: "it never agrees", wrong: 1 << 30, want: true},
+		{reason: "it cannot be looked at", broken: true},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		looks := 0
+		now, wrong := await(ctx, func() (*scene, []string, error) {
+			looks++
+			switch {
+			case test.broken:
+				return nil, nil, errors.New("no adapter can be read")
+			case ctx.Err() != nil:
+				return nil, nil, ctx.Err()
+			case looks <= test.wrong:
+				return &scene{}, []string{"it is not so"}, nil
+			}
+			return &scene{}, nil, nil
+		})
+		cancel()
+		if (now == nil) != test.broken || (len(wrong) > 0) != test.want {
+			t.Errorf("%s: %v, %q", test.reason, now, wrong)
 		}
 	}
 }
