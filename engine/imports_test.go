@@ -27,7 +27,7 @@ var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "eng
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/resize", "engine/tuning", "engine/controller", "cmd"}
+var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/resize", "engine/disruption", "engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
 	ImportPath string

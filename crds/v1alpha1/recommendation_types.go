@@ -159,7 +159,8 @@ type RecommendationStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	DecidedTime *metav1.Time `json:"decidedTime,omitempty"`
-	// Waiting says what the target waits for before requests are changed: a freeze, or other targets that roll out; empty: nothing.
+	// Waiting says what the target waits for before requests are changed: a freeze, a PodDisruptionBudget, or other targets that
+	// restart pods; empty: nothing.
 	// +optional
 	Waiting string `json:"waiting,omitempty"`
 	// Containers have the requests.

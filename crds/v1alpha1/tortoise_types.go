@@ -186,8 +186,8 @@ type TunedVertical struct {
 
 // TunedGuard says how much may be disturbed at once.
 type TunedGuard struct {
-	// MaxDisruption is the largest share of the targets whose pods are restarted at once by changes of requests, and at least one target. A
-	// target counts until its adapter says that it has settled, or for 10 minutes. The others wait: what is short of memory goes first, then
+	// MaxDisruption is the largest share of the targets whose pods are restarted at once by changes of requests, and at least one target: by
+	// roll-outs, and by changes in place where resizePolicy says RestartContainer. A target counts until it has settled, or for 10 minutes. The others wait: what is short of memory goes first, then
 	// what has waited longest. What is given back when the policy is deleted does not wait.
 	// +optional
 	// +kubebuilder:default="10%"

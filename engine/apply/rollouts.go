@@ -18,22 +18,29 @@ type Need struct {
 	Since  time.Time
 }
 
-// Rollouts lets at most so many targets of a policy roll out at once. A target has its place until it has settled, or for RolloutTime.
-// Nobody sleeps: who is not let through is asked for again once there is a place.
+// Turn is what a target needs a place for: to roll its template out, or, with InPlace, to have containers restarted by changes of its pods in
+// place.
+type Turn struct {
+	workload.Ref
+	InPlace bool
+}
+
+// Rollouts lets at most so many targets of a policy restart pods at once. A target has its place until it has settled, or for RolloutTime;
+// it has one however it restarts them. Nobody sleeps: who is not let through is asked for again once there is a place.
 type Rollouts struct {
 	// again has targets asked for again. It is called without the lock.
 	again func(refs ...workload.Ref)
 
 	mu      sync.Mutex
-	running map[workload.Ref]rollout
-	waiting map[workload.Ref]waiter
+	running map[Turn]rollout
+	waiting map[Turn]waiter
 	// resumed are the policies whose roll-outs of an earlier run are known.
 	resumed map[workload.Policy]bool
 }
 
 type rollout struct {
 	by workload.Policy
-	// from is the version of the object before its write, which says nothing of the roll-out.
+	// from is the version of the object before its write, which says nothing of the roll-out; empty: every one does.
 	from  string
 	since time.Time
 	late  bool
@@ -49,131 +56,152 @@ type waiter struct {
 
 // NewRollouts makes Rollouts of which none is under way. again has targets asked for again.
 func NewRollouts(again func(refs ...workload.Ref)) *Rollouts {
-	return &Rollouts{again: again, running: map[workload.Ref]rollout{}, waiting: map[workload.Ref]waiter{}, resumed: map[workload.Policy]bool{}}
+	return &Rollouts{again: again, running: map[Turn]rollout{}, waiting: map[Turn]waiter{}, resumed: map[workload.Policy]bool{}}
 }
 
-// Resume takes over what an earlier run has begun, once for a policy: unsettled lists its targets that have not settled.
-func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []workload.Ref) {
+// Resume takes over what an earlier run has begun, once for a policy: unsettled lists what of its targets has not settled.
+func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []Turn) {
 	r.mu.Lock()
 	known := r.resumed[id]
 	r.mu.Unlock()
 	if known {
 		return
 	}
-	refs := unsettled()
+	turns := unsettled()
 	r.mu.Lock()
 	if !r.resumed[id] {
 		r.resumed[id] = true
-		for _, ref := range refs {
-			if _, known := r.running[ref]; !known {
-				r.running[ref] = rollout{by: id, since: now}
+		for _, t := range turns {
+			if _, known := r.running[t]; !known {
+				r.running[t] = rollout{by: id, since: now}
 			}
 		}
 	}
 	r.mu.Unlock()
+	r.ask(turns) // they may have settled meanwhile
+}
+
+// ask has targets asked for again.
+func (r *Rollouts) ask(turns []Turn) {
+	refs := make([]workload.Ref, 0, len(turns))
+	for _, t := range turns {
+		refs = append(refs, t.Ref)
+	}
 	if len(refs) > 0 {
-		r.again(refs...) // they may have settled meanwhile
+		r.again(refs...)
 	}
 }
 
 // Take asks for a place among the limit of a policy for a target whose object is in a version. Where it is not ok, the target is asked for
 // again when there is a place. took is false where it has one already: that is of an earlier write, which may just not be seen yet.
-func (r *Rollouts) Take(id workload.Policy, ref workload.Ref, version string, need Need, limit int, now time.Time) (took, ok bool) {
+func (r *Rollouts) Take(id workload.Policy, t Turn, version string, need Need, limit int, now time.Time) (took, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if x, runs := r.running[ref]; runs && !x.late {
+	if x, runs := r.running[t]; runs && !x.late {
 		return false, true
 	}
 	mine := waiter{by: id, need: need, limit: limit, asked: true}
 	before := 0
 	for other, w := range r.waiting {
-		if other != ref && w.by == id && precedes(other, w, ref, mine) {
+		if other.Ref != t.Ref && w.by == id && precedes(other, w, t, mine) {
 			before++
 		}
 	}
-	if r.free(id, limit) <= before {
-		r.waiting[ref] = mine
+	disrupted := r.disrupted(id)
+	if _, already := disrupted[t.Ref]; !already && limit-len(disrupted) <= before {
+		r.waiting[t] = mine
 		return false, false
 	}
-	delete(r.waiting, ref)
-	r.running[ref] = rollout{by: id, from: version, since: now}
+	delete(r.waiting, t)
+	r.running[t] = rollout{by: id, from: version, since: now}
 	return true, true
 }
 
-// free is how many places of a policy are left.
-func (r *Rollouts) free(id workload.Policy, limit int) int {
-	for _, x := range r.running {
+// disrupted are the targets of a policy that have a place.
+func (r *Rollouts) disrupted(id workload.Policy) map[workload.Ref]struct{} {
+	refs := map[workload.Ref]struct{}{}
+	for t, x := range r.running {
 		if x.by == id && !x.late {
-			limit--
+			refs[t.Ref] = struct{}{}
 		}
 	}
-	return limit
+	return refs
 }
 
-func precedes(a workload.Ref, x waiter, b workload.Ref, y waiter) bool {
+func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 	if x.need.Memory != y.need.Memory {
 		return x.need.Memory
 	}
 	if !x.need.Since.Equal(y.need.Since) {
 		return x.need.Since.Before(y.need.Since)
 	}
-	return a.Compare(b) < 0
+	if a.Ref != b.Ref {
+		return a.Compare(b.Ref) < 0
+	}
+	return !a.InPlace && b.InPlace
 }
 
 // Look takes note of what a target is when it is looked at. settled is called only where that matters.
-func (r *Rollouts) Look(ref workload.Ref, version string, settled func() bool, now time.Time) {
+func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
-	if w, waits := r.waiting[ref]; waits {
+	if w, waits := r.waiting[t]; waits {
 		w.asked = false
-		r.waiting[ref] = w
+		r.waiting[t] = w
 	}
-	x, runs := r.running[ref]
+	x, runs := r.running[t]
 	late := now.Sub(x.since) >= RolloutTime
 	switch {
-	case !runs || version == x.from:
+	case !runs || x.from != "" && version == x.from:
 		r.mu.Unlock()
 		return
 	case settled():
-		delete(r.running, ref)
+		delete(r.running, t)
 	case !late || x.late:
 		r.mu.Unlock()
 		return
 	default:
 		x.late = true
-		r.running[ref] = x
+		r.running[t] = x
 	}
 	r.mu.Unlock()
 	r.call(x.by)
 }
 
-// Late says whether a target's roll-out is late, and under which policy.
+// turnsOf are all that a target can need a place for.
+func turnsOf(ref workload.Ref) []Turn { return []Turn{{Ref: ref}, {Ref: ref, InPlace: true}} }
+
+// Late says whether a target has been restarting pods for too long, and under which policy.
 func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	x := r.running[ref]
-	return x.by, x.late
+	for _, t := range turnsOf(ref) {
+		if x := r.running[t]; x.late {
+			return x.by, true
+		}
+	}
+	return by, false
 }
 
 // Looked says that a target was looked at: if it has not asked for a place meanwhile, it needs none.
-func (r *Rollouts) Looked(ref workload.Ref) {
+func (r *Rollouts) Looked(t Turn) {
 	r.mu.Lock()
-	w, waits := r.waiting[ref]
+	w, waits := r.waiting[t]
 	if !waits || w.asked {
 		r.mu.Unlock()
 		return
 	}
-	delete(r.waiting, ref)
+	delete(r.waiting, t)
 	r.mu.Unlock()
 	r.call(w.by)
 }
 
-// Return gives back the place of a target whose write is known not to have come about, or that has gone.
-func (r *Rollouts) Return(ref workload.Ref) {
+// Return gives back the place of a target whose write is known not to have come about, or that needs none any more.
+func (r *Rollouts) Return(t Turn) {
 	r.mu.Lock()
-	x, runs := r.running[ref]
-	w, waits := r.waiting[ref]
-	delete(r.running, ref)
-	delete(r.waiting, ref)
+	x, runs := r.running[t]
+	w, waits := r.waiting[t]
+	delete(r.running, t)
+	delete(r.waiting, t)
 	r.mu.Unlock()
 	if runs {
 		r.call(x.by)
@@ -187,37 +215,37 @@ func (r *Rollouts) Return(ref workload.Ref) {
 func (r *Rollouts) call(id workload.Policy) {
 	r.mu.Lock()
 	next := slices.Collect(maps.Keys(r.waiting))
-	next = slices.DeleteFunc(next, func(ref workload.Ref) bool { return r.waiting[ref].by != id })
-	slices.SortFunc(next, func(a, b workload.Ref) int {
+	next = slices.DeleteFunc(next, func(t Turn) bool { return r.waiting[t].by != id })
+	slices.SortFunc(next, func(a, b Turn) int {
 		if precedes(a, r.waiting[a], b, r.waiting[b]) {
 			return -1
 		}
 		return 1
 	})
 	if len(next) > 0 {
-		next = next[:min(len(next), max(r.free(id, r.waiting[next[0]].limit), 0))]
+		next = next[:min(len(next), max(r.waiting[next[0]].limit-len(r.disrupted(id)), 0))]
 	}
 	r.mu.Unlock()
-	if len(next) > 0 {
-		r.again(next...)
-	}
+	r.ask(next)
 }
 
-// Deadline is when a target's roll-out is late; zero: none is under way.
-func (r *Rollouts) Deadline(ref workload.Ref) time.Time {
+// Deadline is when a target has been restarting pods for too long; zero: it restarts none.
+func (r *Rollouts) Deadline(ref workload.Ref) (at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if x, runs := r.running[ref]; runs && !x.late {
-		return x.since.Add(RolloutTime)
+	for _, t := range turnsOf(ref) {
+		if x, runs := r.running[t]; runs && !x.late && (at.IsZero() || x.since.Add(RolloutTime).Before(at)) {
+			at = x.since.Add(RolloutTime)
+		}
 	}
-	return time.Time{}
+	return at
 }
 
 // Waits says whether a target waits for a place.
-func (r *Rollouts) Waits(ref workload.Ref) bool {
+func (r *Rollouts) Waits(t Turn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, waits := r.waiting[ref]
+	_, waits := r.waiting[t]
 	return waits
 }
 
@@ -226,27 +254,24 @@ func (r *Rollouts) Forget(id workload.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.resumed, id)
-	maps.DeleteFunc(r.running, func(_ workload.Ref, x rollout) bool { return x.by == id })
-	maps.DeleteFunc(r.waiting, func(_ workload.Ref, w waiter) bool { return w.by == id })
+	maps.DeleteFunc(r.running, func(_ Turn, x rollout) bool { return x.by == id })
+	maps.DeleteFunc(r.waiting, func(_ Turn, w waiter) bool { return w.by == id })
 }
 
-// Counts says how many targets of a policy roll out, wait for a place, and are late.
+// Counts says how many targets of a policy restart pods, wait for a place, and are late.
 func (r *Rollouts) Counts(id workload.Policy) (running, waiting, late int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, x := range r.running {
-		switch {
-		case x.by != id:
-		case x.late:
-			late++
-		default:
-			running++
+	overdue, awaited := map[workload.Ref]struct{}{}, map[workload.Ref]struct{}{}
+	for t, x := range r.running {
+		if x.by == id && x.late {
+			overdue[t.Ref] = struct{}{}
 		}
 	}
-	for _, w := range r.waiting {
+	for t, w := range r.waiting {
 		if w.by == id {
-			waiting++
+			awaited[t.Ref] = struct{}{}
 		}
 	}
-	return running, waiting, late
+	return len(r.disrupted(id)), len(awaited), len(overdue)
 }

@@ -13,6 +13,10 @@ var rolling = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"
 
 func named(name string) workload.Ref { return workload.Ref{Namespace: "shop", Name: name} }
 
+func rollOut(name string) apply.Turn { return apply.Turn{Ref: named(name)} }
+
+func inPlace(name string) apply.Turn { return apply.Turn{Ref: named(name), InPlace: true} }
+
 // asks is a Rollouts with what it has asked for again since the last look.
 type asks struct {
 	*apply.Rollouts
@@ -44,7 +48,7 @@ func no() bool  { return false }
 func TestRolloutsInTurn(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string, memory bool, since time.Duration) bool {
-		_, ok := r.Take(rolling, named(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
+		_, ok := r.Take(rolling, rollOut(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
 		return ok
 	}
 	for _, step := range []struct {
@@ -61,17 +65,17 @@ func TestRolloutsInTurn(t *testing.T) {
 		}
 	}
 	other := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}
-	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); !took || !ok {
+	if took, ok := r.Take(other, rollOut("elsewhere"), "1", apply.Need{}, 1, now); !took || !ok {
 		t.Error("policies are in each other's way")
 	}
-	if took, ok := r.Take(other, named("elsewhere"), "1", apply.Need{}, 1, now); took || !ok {
+	if took, ok := r.Take(other, rollOut("elsewhere"), "1", apply.Need{}, 1, now); took || !ok {
 		t.Error("who asks again, before the watch has the first write, takes a place that it would give back")
 	}
-	r.Look(named("a"), "1", yes, now) // the object as it was before the write
+	r.Look(rollOut("a"), "1", yes, now) // the object as it was before the write
 	r.called(t)
-	r.Look(named("a"), "2", no, now)
+	r.Look(rollOut("a"), "2", no, now)
 	r.called(t)
-	r.Look(named("a"), "3", yes, now)
+	r.Look(rollOut("a"), "3", yes, now)
 	r.called(t, "short")
 	if take("old", false, time.Hour) {
 		t.Error("old comes before short")
@@ -79,12 +83,12 @@ func TestRolloutsInTurn(t *testing.T) {
 	if !take("short", true, 0) {
 		t.Error("short has no place")
 	}
-	r.Return(named("b")) // its write was refused
+	r.Return(rollOut("b")) // its write was refused
 	r.called(t, "old")
-	r.Look(named("old"), "1", no, now)
-	r.Looked(named("old")) // it needs none any more
+	r.Look(rollOut("old"), "1", no, now)
+	r.Looked(rollOut("old")) // it needs none any more
 	r.called(t, "new")
-	if !take("new", false, time.Minute) || r.Waits(named("new")) || r.Waits(named("old")) {
+	if !take("new", false, time.Minute) || r.Waits(rollOut("new")) || r.Waits(rollOut("old")) {
 		t.Error("who needs no place keeps others from one")
 	}
 	if running, waiting, late := r.Counts(rolling); running != 2 || waiting != 0 || late != 0 {
@@ -101,7 +105,7 @@ func TestRolloutsInTurn(t *testing.T) {
 func TestLateRollouts(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string) bool {
-		_, ok := r.Take(rolling, named(name), "1", apply.Need{}, 1, now)
+		_, ok := r.Take(rolling, rollOut(name), "1", apply.Need{}, 1, now)
 		return ok
 	}
 	if !take("slow") || take("next") {
@@ -110,9 +114,9 @@ func TestLateRollouts(t *testing.T) {
 	if at := r.Deadline(named("slow")); !at.Equal(now.Add(apply.RolloutTime)) {
 		t.Errorf("late at %s", at)
 	}
-	r.Look(named("slow"), "2", no, now.Add(apply.RolloutTime-1))
+	r.Look(rollOut("slow"), "2", no, now.Add(apply.RolloutTime-1))
 	r.called(t)
-	r.Look(named("slow"), "2", no, now.Add(apply.RolloutTime))
+	r.Look(rollOut("slow"), "2", no, now.Add(apply.RolloutTime))
 	r.called(t, "next")
 	if by, late := r.Late(named("slow")); !late || by != rolling || !r.Deadline(named("slow")).IsZero() {
 		t.Error("it is not late")
@@ -120,7 +124,7 @@ func TestLateRollouts(t *testing.T) {
 	if !take("next") || take("slow") {
 		t.Error("what is late keeps its place")
 	}
-	r.Look(named("slow"), "3", yes, now.Add(time.Hour))
+	r.Look(rollOut("slow"), "3", yes, now.Add(time.Hour))
 	if _, late := r.Late(named("slow")); late {
 		t.Error("it is late after it has settled")
 	}
@@ -130,12 +134,47 @@ func TestLateRollouts(t *testing.T) {
 func TestRolloutsOfAnEarlierRun(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	for range 2 {
-		r.Resume(rolling, now, func() []workload.Ref { return []workload.Ref{named("begun")} })
+		r.Resume(rolling, now, func() []apply.Turn { return []apply.Turn{rollOut("begun")} })
 	}
 	r.called(t, "begun") // once, and it may have settled meanwhile
-	if _, ok := r.Take(rolling, named("next"), "1", apply.Need{}, 1, now); ok {
+	if _, ok := r.Take(rolling, rollOut("next"), "1", apply.Need{}, 1, now); ok {
 		t.Error("an earlier run's roll-out does not count")
 	}
-	r.Look(named("begun"), "9", yes, now)
+	r.Look(rollOut("begun"), "9", yes, now)
 	r.called(t, "next")
+}
+
+// TestRestartsInPlaceTakeTurns with roll-outs, and a target that does both has one place.
+func TestRestartsInPlaceTakeTurns(t *testing.T) {
+	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	take := func(turn apply.Turn) bool {
+		_, ok := r.Take(rolling, turn, "", apply.Need{}, 1, now)
+		return ok
+	}
+	if !take(rollOut("a")) || take(inPlace("b")) || !take(inPlace("a")) {
+		t.Error("the one place is not that of a")
+	}
+	if running, waiting, late := r.Counts(rolling); running != 1 || waiting != 1 || late != 0 {
+		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
+	}
+	r.Look(rollOut("a"), "2", yes, now) // it goes on restarting pods in place
+	r.called(t)
+	if take(inPlace("b")) || take(rollOut("c")) {
+		t.Error("two targets are disrupted at once")
+	}
+	r.Look(inPlace("a"), "", no, now)
+	r.called(t)
+	r.Look(inPlace("a"), "", yes, now)
+	r.called(t, "b")
+	if !take(inPlace("b")) || take(rollOut("c")) {
+		t.Error("b does not come next")
+	}
+	if at := r.Deadline(named("b")); !at.Equal(now.Add(apply.RolloutTime)) {
+		t.Errorf("late at %s", at)
+	}
+	r.Look(inPlace("b"), "", no, now.Add(apply.RolloutTime))
+	r.called(t, "c")
+	if by, late := r.Late(named("b")); !late || by != rolling || !take(rollOut("c")) {
+		t.Error("restarts that hang hold the others up")
+	}
 }

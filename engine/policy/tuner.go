@@ -18,6 +18,8 @@ type Tuner interface {
 	Mode() v1alpha1.TortoiseMode
 	// MaxDisruption is the largest share of the targets, in percent, whose pods may be restarted at once by what is tuned.
 	MaxDisruption() int
+	// Acts says whether targets are changed by it: not where it only recommends.
+	Acts() bool
 	// NewMind makes what learns of one target, from what an earlier one kept; nothing: it begins anew. With an error what was kept cannot
 	// be read.
 	NewMind(kept []byte) (Mind, error)

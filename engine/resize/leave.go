@@ -55,8 +55,12 @@ func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, 
 		l.queue.AddAfter(group, again)
 		return fmt.Errorf("%w: %s", errFrozen, why)
 	}
-	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, changes)
-	if err == nil && done+refused < len(changes) {
+	turn := inplace.InTurn(pods, changes, l.watch.Now())
+	if len(turn) < len(changes) {
+		l.queue.AddAfter(group, restartRetry)
+	}
+	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, turn)
+	if err == nil && done+refused < len(turn) {
 		l.queue.AddAfter(group, calm)
 	}
 	return err

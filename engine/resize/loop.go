@@ -6,6 +6,7 @@ package resize
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,12 +51,22 @@ type Keeper interface {
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
+// Turns lets restart pods at once the pods of so many targets of a policy as it permits.
+type Turns interface {
+	// TakeRestart asks whether a target may restart pods by changes in place now; waits says what that waits for; empty: it may. Who has to wait
+	// is decided again once that may be over.
+	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
+	// LookRestart takes note of how far a target is, before it asks: settled says that no pod of it is being restarted, or is to be.
+	LookRestart(ref workload.Ref, settled bool)
+}
+
 // Options say how a Loop runs.
 type Options struct {
 	// Clock tells the time by which policies are decided. Default: the machine's.
 	Clock clock.PassiveClock
 	// Server asks what the API server can do.
 	Server func() (inplace.Options, error)
+	Turns  Turns
 	// Requeue has a target told of anew under its policies. Fault counts a target that could not be worked on because of a fault in Flyball.
 	Requeue func(refs ...workload.Ref)
 	Fault   func()
@@ -71,6 +82,8 @@ const (
 	writesPerSecond = 20
 	// frozenRetry is after how long it is asked again whether a freeze is over of which nobody knows the end.
 	frozenRetry = time.Minute
+	// restartRetry is after how long it is looked again whether a pod may be restarted; that others are ready is heard of before.
+	restartRetry = time.Minute
 )
 
 // Loop changes pods in place.
@@ -101,8 +114,8 @@ type Loop struct {
 type Note struct {
 	Policy workload.Policy
 	fleet.Resizing
-	// Failure says what went wrong, and Frozen which freeze the changes wait for; empty: nothing.
-	Failure, Frozen string
+	// Failure says what went wrong, Frozen which freeze the changes wait for, and Turn what those wait for that restart pods; empty: nothing.
+	Failure, Frozen, Turn string
 }
 
 // Stuck says whether some pod cannot be changed in place.
@@ -120,7 +133,7 @@ func (n *Note) Waits() string {
 		}
 	}
 	text := strings.Join(parts, ", ")
-	for _, why := range []string{n.Frozen, n.Message} {
+	for _, why := range []string{n.Frozen, n.Turn, n.Message} {
 		if text != "" && why != "" {
 			text += ": " + why
 		}
@@ -249,12 +262,19 @@ func (l *Loop) setNote(ref workload.Ref, n Note) {
 	}
 }
 
+// IsRestarting says whether changes that were made may still restart pods of a target.
+func (l *Loop) IsRestarting(ref workload.Ref) bool {
+	f, known := l.members.Fleet(ref)
+	return known && inplace.IsRestarting(f)
+}
+
 // forget drops the note of a target whose pods are not to be changed any more.
 func (l *Loop) forget(ref workload.Ref) {
 	l.mu.Lock()
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
+	l.opts.Turns.LookRestart(ref, true)
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -282,6 +302,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	plan := inplace.For(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
+	l.opts.Turns.LookRestart(ref, plan.Restarts == 0 && !inplace.IsRestarting(f))
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
 		return nil
@@ -292,23 +313,47 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.queue.AddAfter(ref, again)
 		return nil
 	}
-	if err := l.keeper.PutFinalizer(ctx, v.Kind); err != nil {
-		n.Failure = err.Error()
-		l.setNote(ref, n)
-		return err
+	if n.Turn = l.takeTurn(ctx, ref, &v, &plan); n.Turn != "" {
+		plan.Changes = slices.DeleteFunc(plan.Changes, restarts)
 	}
-	done, refused, err := l.writeAll(ctx, ref, n.Policy, plan.Changes)
-	if refused > 0 {
-		n.Resizing = inplace.For(f, want, server, l.refusals(ref)).Resizing
-		l.queue.AddAfter(ref, calm) // who has waited for those
+	if len(plan.Changes) > 0 {
+		if err = l.keeper.PutFinalizer(ctx, v.Kind); err == nil {
+			err = l.carryOut(ctx, ref, &n, plan.Changes, func() inplace.Plan { return inplace.For(f, want, server, l.refusals(ref)) })
+		}
 	}
-	n.Waiting -= done
-	n.InProgress += done // until its node says otherwise
 	if err != nil {
 		n.Failure = err.Error()
 	}
 	l.setNote(ref, n)
 	return err
+}
+
+// carryOut writes changes of the pods of a target, and takes down what has become of them. again plans anew.
+func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []inplace.Change, again func() inplace.Plan) error {
+	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
+	if refused > 0 {
+		n.Resizing = again().Resizing
+		l.queue.AddAfter(ref, calm) // who has waited for those
+	}
+	n.Waiting -= done
+	n.InProgress += done // until its node says otherwise
+	return err
+}
+
+func restarts(c inplace.Change) bool { return c.Restarts }
+
+// takeTurn asks whether the changes of a plan that restart pods may be made now. It says what they wait for; empty: they may, or there are none.
+func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, v *decide.Verdict, plan *inplace.Plan) (waits string) {
+	if !slices.ContainsFunc(plan.Changes, restarts) {
+		return ""
+	}
+	need := apply.Need{Memory: plan.MoreMemory}
+	for key, claim := range v.Plan.Amounts {
+		if key.Kind == workload.AmountInPlace {
+			need.Since = claim.Since
+		}
+	}
+	return l.opts.Turns.TakeRestart(ctx, ref, claimant(v.Plan), need)
 }
 
 // claimant is the policy by which pods are changed.

@@ -24,6 +24,7 @@ func TestNotesSayWhatIsWaitedFor(t *testing.T) {
 		"": {Resizing: fleet.Resizing{Pods: 3, Resized: 3, Message: "nothing"}},
 		"2 pods to be changed in place: changes pods in place, which waits for ChangeFreeze/a/b": {
 			Resizing: fleet.Resizing{Pods: 2, Waiting: 2}, Frozen: "changes pods in place, which waits for ChangeFreeze/a/b"},
+		"2 pods to be changed in place: waits for others": {Resizing: fleet.Resizing{Pods: 2, Waiting: 2}, Turn: "waits for others"},
 		"1 pod being changed by the node, 2 pods deferred by the node, 1 pod that cannot be changed in place: pod a: no room": {
 			Resizing: fleet.Resizing{Pods: 5, Resized: 1, InProgress: 1, Deferred: 2, Infeasible: 1, Message: "pod a: no room"}},
 	} {

@@ -65,6 +65,19 @@ type Resized interface {
 	Decided(ref workload.Ref, v *decide.Verdict)
 	// Note is what has become of the pods of a target.
 	Note(ref workload.Ref) resize.Note
+	// IsRestarting says whether changes that were made may still restart pods of a target.
+	IsRestarting(ref workload.Ref) bool
+}
+
+// Budgets are the PodDisruptionBudgets of the cluster.
+type Budgets interface {
+	// Ask says what keeps pods of a target from being restarted now; empty: nothing does. The target is asked for again when that changes. more
+	// says that it is to get more memory.
+	Ask(ctx context.Context, ref workload.Ref, more bool) (waits string)
+	// Waits says what a target waits for since it was last asked for.
+	Waits(ref workload.Ref) string
+	// Forget drops what is known of a target.
+	Forget(ref workload.Ref)
 }
 
 // Tuned are the targets that policies tune.
@@ -128,6 +141,7 @@ type Loop struct {
 	pods      Pods
 	tuned     Tuned
 	resized   Resized
+	budgets   Budgets
 	metrics   *Metrics
 
 	timer *timer
@@ -164,6 +178,9 @@ func (l *Loop) FollowPods(p Pods) { l.pods = p }
 
 // FollowResized says who changes pods in place. It must be called before Run.
 func (l *Loop) FollowResized(r Resized) { l.resized = r }
+
+// FollowBudgets says who knows which pods may be restarted. It must be called before Run.
+func (l *Loop) FollowBudgets(b Budgets) { l.budgets = b }
 
 // FollowTuned says who tunes targets. It must be called before Run.
 func (l *Loop) FollowTuned(t Tuned) { l.tuned = t }

@@ -57,7 +57,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 		l.status.Moved()
 	}
 	l.look(ref, &v, now)
-	defer l.rollouts.Looked(ref)
+	defer l.rollouts.Looked(apply.Turn{Ref: ref})
 	l.opts.Savings.Set(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
 		return l.write(ctx, ref, &v, now)
@@ -108,11 +108,11 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 		l.count(ref, v, status.Outcome{Failure: why})
 		return errQueued
 	}
-	rolls, ok := l.takeRollout(ref, v, now)
-	if !ok {
+	rolls, waits := l.takeRollout(ctx, ref, v, now)
+	if waits != "" {
 		l.refused.Forget(ref)
 		l.requeueAt(ref, v.Wake)
-		l.count(ref, v, status.Outcome{Waiting: waitsForOthers})
+		l.count(ref, v, status.Outcome{Waiting: waits})
 		return nil
 	}
 	place, ok, err := l.takePlace(ctx, ref, v, now)
@@ -377,7 +377,11 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 
 // forget takes a target that is gone out of every count.
 func (l *Loop) forget(ref workload.Ref) {
-	l.rollouts.Return(ref)
+	l.rollouts.Return(apply.Turn{Ref: ref})
+	l.rollouts.Return(apply.Turn{Ref: ref, InPlace: true})
+	if l.budgets != nil {
+		l.budgets.Forget(ref)
+	}
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.refused.Forget(ref)

@@ -66,6 +66,8 @@ type Options struct {
 	Resolution time.Duration
 	// Recorder has what pods used before; nil: there is none.
 	Recorder Recorder
+	// Budgets are needed while a policy acts.
+	Budgets Budgets
 	// Verticals are read with each measurement; nil: nobody looks for them.
 	Verticals Verticals
 	// Events takes events.
@@ -152,8 +154,8 @@ func (l *Loop) round(ctx context.Context) {
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
 	l.sweep(ctx, snapshot, tuned)
-	needed, measures := tuners(snapshot)
-	trouble := l.follow(ctx, needed)
+	needed, measures, acts := tuners(snapshot)
+	trouble := l.follow(ctx, needed, acts)
 	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
 		if !l.tidy {
@@ -182,30 +184,6 @@ func (l *Loop) tell(ids []workload.Policy) {
 	for _, id := range ids {
 		l.audience.Dirty(id)
 	}
-}
-
-// follow has pods watched with their containers, or not any more, and says why they are not known.
-func (l *Loop) follow(ctx context.Context, needed bool) (trouble string) {
-	if needed {
-		if err := l.members.NeedContainers(ctx); err != nil {
-			return err.Error()
-		}
-		return ""
-	}
-	if err := l.members.DropContainers(ctx); err != nil {
-		l.opts.Log.Error(err, "pods are watched anew")
-	}
-	return ""
-}
-
-// tuners says whether there are policies that tune: any, also those that have still to give pods back what they had, and any that measures.
-func tuners(s *world.Snapshot) (needed, measures bool) {
-	for p := range s.Policies {
-		if p.Tuner() != nil {
-			needed, measures = true, measures || !p.Deleting
-		}
-	}
-	return needed, measures
 }
 
 // assign says which policy tunes which target: of several that select one, the one of the highest precedence.

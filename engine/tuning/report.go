@@ -90,8 +90,9 @@ func text(v any) string {
 func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, st *v1alpha1.RecommendationStatus, pods resize.Note) {
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	own := decide.Target(s, ref, now, nil)
+	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)
 	if own.Result.Patch != nil {
-		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), pods.Frozen)
+		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), st.Waiting)
 	}
 	for i := range st.Containers {
 		c := &st.Containers[i]

@@ -38,6 +38,43 @@ type Verticals interface {
 	Remove(ctx context.Context, m vertical.Made) error
 }
 
+// Budgets are the PodDisruptionBudgets of the cluster.
+type Budgets interface {
+	// Need has them watched. Drop ends that.
+	Need(ctx context.Context) error
+	Drop()
+}
+
+// follow has pods watched with their containers, and budgets, or not any more. It says why pods are not known.
+func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
+	if !acts {
+		l.opts.Budgets.Drop()
+	} else if err := l.opts.Budgets.Need(ctx); err != nil {
+		l.opts.Log.Error(err, "budgets are watched later")
+	}
+	if needed {
+		if err := l.members.NeedContainers(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if err := l.members.DropContainers(ctx); err != nil {
+		l.opts.Log.Error(err, "pods are watched anew")
+	}
+	return ""
+}
+
+// tuners says whether there are policies that tune: any, also those that have still to give pods back what they had, any that measures, and any
+// that acts.
+func tuners(s *world.Snapshot) (needed, measures, acts bool) {
+	for p := range s.Policies {
+		if p.Tuner() != nil {
+			needed, measures, acts = true, measures || !p.Deleting, acts || !p.Deleting && p.Tuner().Acts()
+		}
+	}
+	return needed, measures, acts
+}
+
 // measured is what all pods use, by the two sources; nil: one was not asked, or has not answered.
 type measured struct {
 	metrics, recorded map[types.NamespacedName]usage.Pod

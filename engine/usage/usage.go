@@ -5,15 +5,21 @@ package usage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Pod is what the containers of one pod use.
@@ -81,11 +87,32 @@ type list struct {
 
 // Read gives what all pods use. Those of which nothing is known (yet) are left out. Its error names the metrics API.
 func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error) {
-	raw, err := r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx).Raw()
+	raw, err := RawOf(r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics API (%s), which a metrics server serves: %w", group, err)
 	}
 	return parse(raw)
+}
+
+// mostWords is how many bytes are told of what a server said that is no API object.
+const mostWords = 512
+
+// RawOf gives the body of an answer. Its error has what the server said, also where that is plain text, as of the aggregator in front of a server
+// that is away; that of Result.Raw only says which code it was.
+func RawOf(answer rest.Result) ([]byte, error) {
+	err := answer.Error()
+	if err == nil {
+		return answer.Raw() //nolint:wrapcheck // the caller says what was asked
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			if words := workload.OneLine(c.Message, mostWords); c.Type == metav1.CauseTypeUnexpectedServerResponse && words != "unknown" && !strings.Contains(err.Error(), words) {
+				err = fmt.Errorf("%w: %s", err, words)
+			}
+		}
+	}
+	return nil, err
 }
 
 func parse(raw []byte) (map[types.NamespacedName]Pod, error) {

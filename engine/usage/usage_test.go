@@ -1,10 +1,15 @@
 package usage
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // TestParse reads an answer of the API in the units that it uses: n, u, m and none for cores, Ki for bytes.
@@ -30,5 +35,31 @@ func TestParse(t *testing.T) {
 		if _, err := parse([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)
 		}
+	}
+}
+
+// TestWhatTheServerSays of a request that it does not answer is in the error.
+func TestWhatTheServerSays(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no kubelet has been scraped yet"}`: "no kubelet has been scraped yet",
+		`error trying to reach service: dial tcp 10.0.0.7:4443: connect: connection refused`:                                                          "connection refused",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if answer[0] == '{' {
+				w.Header().Set("Content-Type", "application/json")
+			} else {
+				w.Header().Set("Content-Type", "text/plain; charset=utf-8") // as the aggregator does
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(answer))
+		}))
+		r, err := NewReader(&rest.Config{Host: server.URL, QPS: -1}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = r.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "metrics.k8s.io/v1beta1") {
+			t.Errorf("%v does not say %q", err, want)
+		}
+		server.Close()
 	}
 }

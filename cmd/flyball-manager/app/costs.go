@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapter"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/disruption"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
@@ -24,20 +26,23 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// newMembers makes what knows the pods of targets.
-func newMembers(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (*members.Members, error) {
+// newMembers makes what knows the pods of targets, and which of them may be restarted.
+func newMembers(mgr ctrl.Manager, config *rest.Config, w *world.World, metadatas metadata.Interface, loop *target.Loop, log logr.Logger) (*members.Members, *disruption.Budgets, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	authorization, err := authorizationclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up the pods of targets: %w", err)
+		return nil, nil, fmt.Errorf("set up the pods of targets: %w", err)
 	}
-	return members.New(members.Options{
+	belonging := members.New(members.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
-	}), nil
+	})
+	budgets := disruption.New(disruption.Options{Watches: watches, Members: belonging, Pods: metadatas, Again: loop.Queue})
+	loop.FollowBudgets(budgets)
+	return belonging, budgets, nil
 }
 
 // newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.

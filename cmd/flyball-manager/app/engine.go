@@ -100,7 +100,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	loop := target.New(w, writer, apply.NewBatches(statuses.RecordBatch), statuses, templates, adapters, m.target,
 		target.Options{Clock: opts.Clock, Workers: opts.Workers, Log: log, Savings: m.savings})
 	adapters.Drive(loop)
-	belonging, err := newMembers(mgr, config, w, log)
+	belonging, budgets, err := newMembers(mgr, config, w, metadatas, loop, log)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	adapters.FollowPods(func(gk schema.GroupKind) int { return costs.CostedOn(gk) + resized.ResizedOn(gk) })
-	tuned, err := newTuning(belonging, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	tuned, err := newTuning(belonging, budgets, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 	}
 	server := &resizing{client: client, clock: clock.RealClock{}}
 	resized := resize.New(w, belonging, writer, adapters, m, resize.Options{
-		Clock: opts.Clock, Server: server.options, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
+		Clock: opts.Clock, Server: server.options, Turns: loop, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
 	})
 	belonging.Follow(resized)
 	loop.FollowResized(resized)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"flyball.dev/flyball/engine/fleet"
 )
@@ -44,15 +45,27 @@ func (r Refusals) of(c Change) string {
 type Change struct {
 	Pod        *fleet.Pod
 	Containers []fleet.Container
-	// Restarts is true where a container is restarted by that.
-	Restarts bool
+	// Restarts is true where a container is restarted by that, MoreMemory where one requests more memory.
+	Restarts, MoreMemory bool
 }
 
 // Plan is what is to be done about the pods of a target, and what has become of them.
 type Plan struct {
 	// Changes are the pods to be written now.
 	Changes []Change
+	// Restarts is how many pods have still to be changed in a way that restarts containers of theirs.
+	Restarts int
+	// MoreMemory says that some pod is to request more memory.
+	MoreMemory bool
 	fleet.Resizing
+}
+
+// IsRestarting says whether changes that were made in place may still restart containers of a target, or have just done so: a container is
+// restarted by such changes, and its pod is not through or not ready.
+func IsRestarting(f *fleet.Fleet) bool {
+	return slices.ContainsFunc(f.Pods, func(p *fleet.Pod) bool {
+		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers, func(c fleet.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
+	})
 }
 
 // For plans for the pods of a target. Pods that somebody else has changed in place are left alone.
@@ -76,9 +89,13 @@ func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 			p.say(pod, why)
 		case change.Restarts && (restarting || othersUnready(pods, pod)):
 			p.Waiting++
+			p.Restarts++
 			p.say(pod, "its container is restarted by the change, and that waits for the other pods to be ready")
 		default:
-			restarting = restarting || change.Restarts
+			if change.Restarts {
+				p.Restarts++
+			}
+			restarting, p.MoreMemory = restarting || change.Restarts, p.MoreMemory || change.MoreMemory
 			p.Waiting++
 			p.Changes = append(p.Changes, change)
 		}
@@ -96,6 +113,24 @@ func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) []C
 		}
 	}
 	return changes
+}
+
+// Patience is how long a pod that is not ready keeps others from being given back.
+const Patience = 10 * time.Minute
+
+// InTurn is what of changes that give pods back is made now: of those that restart containers one, and none while another pod is not ready,
+// unless that has been so for longer than Patience: what is to be given back does not wait for ever.
+func InTurn(pods []*fleet.Pod, changes []Change, now time.Time) []Change {
+	patient := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !p.Ready && now.Sub(time.Unix(p.Changed, 0)) > Patience })
+	restarting := false
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
+		if !c.Restarts {
+			return false
+		}
+		waits := restarting || othersUnready(patient, c.Pod)
+		restarting = restarting || !waits
+		return waits
+	})
 }
 
 func compare(a, b *fleet.Pod) int {
@@ -154,7 +189,7 @@ func changeOf(pod *fleet.Pod, want Want) Change {
 		if next.Resources == has.Resources {
 			continue
 		}
-		c.Restarts = c.Restarts || restarts(has, next)
+		c.Restarts, c.MoreMemory = c.Restarts || restarts(has, next), c.MoreMemory || next.Memory > has.Memory
 		c.Containers = append(c.Containers, next)
 	}
 	return c
@@ -203,7 +238,10 @@ func isGuaranteed(r fleet.Resources) bool {
 
 // othersUnready says whether a pod other than one is not ready, or may be restarted soon for a change that its node is about to carry out.
 func othersUnready(pods []*fleet.Pod, but *fleet.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool {
-		return p != but && (!p.Ready || p.Resize.State == fleet.ResizeInProgress || p.Resize.State == fleet.ResizeFailing)
-	})
+	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool { return p != but && isUnsettled(p) })
+}
+
+// isUnsettled says whether a pod is not ready, or its node is about to change it.
+func isUnsettled(p *fleet.Pod) bool {
+	return !p.Ready || p.Resize.State == fleet.ResizeInProgress || p.Resize.State == fleet.ResizeFailing
 }

@@ -3,6 +3,7 @@ package inplace_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/inplace"
@@ -111,6 +112,61 @@ func TestPlans(t *testing.T) {
 			if strings.Contains(names(again.Changes), c.Pod.Name) {
 				t.Errorf("%s: pod %s is written twice", test.reason, c.Pod.Name)
 			}
+		}
+	}
+}
+
+// TestRestartsAreCounted: those that are due, and pods that may be restarted any moment.
+func TestRestartsAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		reason   string
+		pods     []*fleet.Pod
+		restarts int
+		under    bool
+	}{
+		{"none", []*fleet.Pod{pod("a", owner)}, 0, false},
+		{"now and later", []*fleet.Pod{pod("a", owner, restarting), pod("b", owner, restarting)}, 2, false},
+		{"what cannot be is none", []*fleet.Pod{pod("a", owner, restarting, unsupported)}, 0, false},
+		{"all through", []*fleet.Pod{pod("a", done, restarting, says(fleet.ResizeDone, ""))}, 0, false},
+		{"the node is at it", []*fleet.Pod{pod("a", done, restarting, says(fleet.ResizeInProgress, "")), pod("b", owner, restarting)}, 1, true},
+		{"restarted, and not ready yet", []*fleet.Pod{pod("a", done, restarting, unready, says(fleet.ResizeDone, ""))}, 0, true},
+		{"never changed, and not ready", []*fleet.Pod{pod("a", done, restarting, unready)}, 0, false},
+		{"no restart by that", []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, ""))}, 0, false},
+	} {
+		f := &fleet.Fleet{Pods: test.pods, Own: "flyball"}
+		if p := inplace.For(f, want, inplace.Options{}, nil); p.Restarts != test.restarts || inplace.IsRestarting(f) != test.under {
+			t.Errorf("%s: %d restarts, %t", test.reason, p.Restarts, inplace.IsRestarting(f))
+		}
+	}
+	more := inplace.Want{"main": {Memory: 2 * gi}}
+	for memory, w := range map[bool]inplace.Want{false: want, true: more} {
+		if p := inplace.For(&fleet.Fleet{Pods: []*fleet.Pod{pod("a", owner)}, Own: "flyball"}, w, inplace.Options{}, nil); p.MoreMemory != memory {
+			t.Errorf("%+v is more memory: %t", w, p.MoreMemory)
+		}
+	}
+}
+
+// TestGivingBackInTurn: what restarts a container comes one pod after the other, and does not wait for ever.
+func TestGivingBackInTurn(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	since := func(d time.Duration) func(*fleet.Pod) {
+		return func(p *fleet.Pod) { p.Ready, p.Changed = false, now.Add(-d).Unix() }
+	}
+	for _, test := range []struct {
+		reason string
+		pods   []*fleet.Pod
+		want   string
+	}{
+		{"no restart", []*fleet.Pod{pod("a", done), pod("b", done)}, "a b"},
+		{"one restart at a time", []*fleet.Pod{pod("a", done, restarting), pod("b", done, restarting), pod("c", done)}, "a c"},
+		{"one is given back, and not ready yet", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience)), pod("b", done, restarting)}, ""},
+		{"one has still to be restarted", []*fleet.Pod{pod("a", owner, restarting, says(fleet.ResizeInProgress, "")), pod("b", done, restarting)}, ""},
+		{"one does not become ready", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience+time.Second)), pod("b", done, restarting)}, "b"},
+		{"who is not ready may be restarted", []*fleet.Pod{pod("a", done, restarting, since(time.Second)), pod("b", done, restarting)}, "a"},
+	} {
+		changes := inplace.GiveBack(test.pods, inplace.Want{"main": owner}, inplace.Options{}, nil)
+		if got := names(inplace.InTurn(test.pods, changes, now)); got != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
 }

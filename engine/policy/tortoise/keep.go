@@ -194,6 +194,9 @@ func (t *tortoise) Source() policy.Source { return t.rules.source }
 // MaxDisruption implements policy.Tuner.
 func (t *tortoise) MaxDisruption() int { return t.rules.maxDisruption }
 
+// Acts implements policy.Tuner.
+func (t *tortoise) Acts() bool { return !isOff(t.rules.mode) }
+
 // NewMind implements policy.Tuner.
 func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
 

@@ -82,15 +82,10 @@ func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[
 func (c *Client) List(ctx context.Context) (*All, error) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
-		answer := c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).Timeout(c.timeout).Do(ctx)
-		err := answer.Error() // it has the server's words; that of Raw does not
+		raw, err := usage.RawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).Timeout(c.timeout).Do(ctx))
 		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
-		}
-		raw, err := answer.Raw()
 		if err != nil {
 			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
 		}

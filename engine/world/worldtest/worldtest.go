@@ -38,6 +38,12 @@ const (
 // Kind makes the kind of an adapter of the library, by the adapter's name, in the first version that it lists.
 func Kind(t testing.TB, name string) *decide.Kind {
 	t.Helper()
+	return KindWith(t, name, adapter.Keys{})
+}
+
+// KindWith makes it with more kept of its objects.
+func KindWith(t testing.TB, name string, keys adapter.Keys) *decide.Kind {
+	t.Helper()
 	all, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +52,7 @@ func Kind(t testing.TB, name string) *decide.Kind {
 		if all[i].Name != name {
 			continue
 		}
-		a, errs := adapter.Compile(name, all[i].Spec, adapter.Keys{})
+		a, errs := adapter.Compile(name, all[i].Spec, keys)
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}

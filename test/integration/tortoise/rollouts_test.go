@@ -2,14 +2,20 @@ package tortoise
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
-
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -75,5 +81,146 @@ var _ = Describe("A Tortoise over several targets", func() {
 			pause(name, "false")
 		}
 		Eventually(readyOf(ns)).Should(HaveField("Status", metav1.ConditionTrue))
+	})
+
+	It("restarts pods in place of one target after the other, and one pod of it after the other, also giving back", func() {
+		ns := suite.Namespace(ctx, env)
+		names := []string{"a", "b"}
+		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		var released atomic.Bool
+		kubelet(ns, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		for _, name := range names {
+			Expect(env.Apply(ctx, fmt.Appendf(nil, restarted, ns, name))).To(Succeed())
+			rememberOf(ns, name, learnt(ns))
+		}
+		all := func(g Gomega) []corev1.Pod {
+			var list corev1.PodList
+			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+			return list.Items
+		}
+		Eventually(func(g Gomega) {
+			pods := all(g)
+			g.Expect(pods).To(HaveLen(10))
+			for _, p := range pods {
+				g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+				g.Expect(p.Status.ContainerStatuses).NotTo(BeEmpty())
+				g.Expect(p.Status.ContainerStatuses[0].Resources).NotTo(BeNil())
+			}
+		}).Should(Succeed())
+		// changed lists the targets of pods that do not ask for what their template does.
+		changed := func(g Gomega) (which []string) {
+			for _, p := range all(g) {
+				if p.Spec.Containers[0].Resources.Requests.Memory().String() != "1Gi" {
+					which = append(which, p.Labels["app"])
+				}
+			}
+			return which
+		}
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
+		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+		m := manage(clock, t)
+		Eventually(changed).Should(HaveLen(1))
+		first := changed(Default)[0]
+		second := names[1-slices.Index(names, first)]
+		const others = "waits for other targets to roll out"
+		Eventually(func(g Gomega) {
+			g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others))
+			g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring(others)))
+		}).Should(Succeed())
+		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+
+		By("restarting the manager while the node is at it")
+		Expect(m.Stop()).To(Succeed())
+		manage(clock, t)
+		Eventually(func(g Gomega) { g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others)) }).Should(Succeed())
+		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+
+		By("letting the nodes go on")
+		released.Store(true)
+		Eventually(changed).Should(HaveLen(10))
+		Eventually(func(g Gomega) { g.Expect(readyOf(ns)(g).Status).To(Equal(metav1.ConditionTrue)) }).Should(Succeed())
+
+		By("giving back")
+		released.Store(false)
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(changed).Should(HaveLen(8))
+		Consistently(changed).WithTimeout(3 * time.Second).Should(And(HaveLen(8), ContainElements("a", "b")))
+		released.Store(true)
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(changed(Default)).To(BeEmpty())
+	})
+
+	It("waits for PodDisruptionBudgets that allow nothing, by name, in roll-outs and restarts in place, and for none that is for others", func() {
+		ns := suite.Namespace(ctx, env)
+		budget := func(name, app string, unavailable int) *policyv1.PodDisruptionBudget {
+			GinkgoHelper()
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(int32(unavailable)))
+			b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+			Expect(env.Client.Create(ctx, b)).To(Succeed())
+			return b
+		}
+		kubelet(ns, nobody)
+		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		for name, manifest := range map[string]string{"a": deployment, "web": restarted} {
+			Expect(env.Apply(ctx, fmt.Appendf(nil, manifest, ns, name))).To(Succeed())
+			rememberOf(ns, name, learnt(ns))
+		}
+		Eventually(func(g Gomega) {
+			for _, p := range podsOf(ns)(g) {
+				g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+			}
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(own, 5))
+		}).Should(Succeed())
+		none, open := budget("none", "a", 0), budget("open", "web", 1)
+		budget("other", "nobody", 0)
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(none), none)).To(Succeed())
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(open), open)).To(Succeed())
+			g.Expect(none.Status.ExpectedPods).To(BeEquivalentTo(5))
+			g.Expect(open.Status.DisruptionsAllowed).To(BeEquivalentTo(1))
+		}).Should(Succeed())
+		inTemplate := func(g Gomega) string { return requests(ns, "a")(g)["memory"] }
+
+		By("rolling out")
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) { s.Target.Names = []string{"a"} })
+		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
+		waited := ContainSubstring("waits for PodDisruptionBudget " + ns + "/none, which allows no disruption now")
+		Eventually(func(g Gomega) {
+			g.Expect(recommendation(ns, "a")(g).Waiting).To(waited)
+			g.Expect(waits(ns)(g)).To(ContainElement(waited))
+		}).Should(Succeed())
+		Consistently(inTemplate).WithTimeout(3 * time.Second).Should(Equal("1Gi"))
+		Expect(env.Patch(ctx, none, `{"spec":{"maxUnavailable":1}}`)).To(Succeed())
+		Eventually(inTemplate).ShouldNot(Equal("1Gi"))
+		Eventually(func(g Gomega) { g.Expect(waits(ns)(g)).To(BeEmpty()) }).Should(Succeed())
+
+		By("restarting in place")
+		Expect(env.Patch(ctx, open, `{"spec":{"maxUnavailable":0}}`)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(open), open)).To(Succeed())
+			g.Expect(open.Status.ObservedGeneration).To(Equal(open.Generation))
+		}).Should(Succeed())
+		Eventually(func() error {
+			if err := env.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+				return err
+			}
+			t.Spec.Target.Names, t.Spec.Vertical.Apply = []string{"web"}, v1alpha1.ApplyInPlace
+			return env.Client.Update(ctx, t)
+		}).Should(Succeed())
+		waited = ContainSubstring("waits for PodDisruptionBudget " + ns + "/open, which allows no disruption now")
+		Eventually(func(g Gomega) {
+			g.Expect(recommendation(ns, "web")(g).Waiting).To(waited)
+			g.Expect(waits(ns)(g)).To(ContainElement(waited))
+		}).Should(Succeed())
+		Consistently(asked(ns)).WithTimeout(3 * time.Second).Should(Equal(map[string]int{own: 5}))
+		Expect(env.Client.Delete(ctx, open)).To(Succeed())
+		Eventually(asked(ns)).ShouldNot(HaveKey(own))
+
+		By("leaving, which waits for none")
+		budget("late", "web", 0)
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: 5}))
 	})
 })

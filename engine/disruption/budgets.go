@@ -1,0 +1,270 @@
+// Package disruption knows the PodDisruptionBudgets of the cluster while somebody needs them, and says whether they allow that pods of a target
+// are restarted now. Budgets are watched, and what waits for one hears of its change. The labels of pods are read where a budget of their
+// namespace allows nothing, and only then: of one pod a revision.
+package disruption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Members knows the pods of targets.
+type Members interface {
+	// Fleet gives the active pods of a target; false: not everything is known yet.
+	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
+}
+
+// Options say how Budgets work.
+type Options struct {
+	Watches *watch.Manager
+	Members Members
+	// Pods reads the metadata of pods.
+	Pods metadata.Interface
+	// Again has targets asked for again that have waited. It must be quick.
+	Again func(refs ...workload.Ref)
+	// Clock tells the time of the cluster. Default: the machine's.
+	Clock clock.PassiveClock
+}
+
+// Budgets are the PodDisruptionBudgets of a cluster.
+type Budgets struct {
+	opts Options
+
+	mu    sync.Mutex
+	watch *watch.Watch // nil while nobody needs it
+	stop  context.CancelFunc
+	// waiting says what targets wait for.
+	waiting map[workload.Ref]string
+}
+
+var (
+	budgets = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+	pods    = corev1.SchemeGroupVersion.WithResource("pods")
+)
+
+// killedLately is for how long the target counts as short of memory after one of its containers was killed for that.
+const killedLately = time.Hour
+
+// New makes Budgets that watch nothing yet.
+func New(opts Options) *Budgets {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	return &Budgets{opts: opts, waiting: map[workload.Ref]string{}}
+}
+
+// Need has budgets watched until the context ends or Drop is called. It does not wait for the network. With an error it has to be called again.
+func (b *Budgets) Need(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.watch != nil {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	w, err := b.opts.Watches.Ensure(ctx, watch.Source{GVR: budgets, ID: "disruption", Projector: projector{}, Handler: watch.HandlerFunc(b.changed), OnState: func() { go b.wake("") }})
+	if err != nil {
+		stop()
+		return fmt.Errorf("watch PodDisruptionBudgets: %w", err)
+	}
+	b.watch, b.stop = w, stop
+	return nil
+}
+
+// Drop ends what Need began.
+func (b *Budgets) Drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.watch != nil {
+		b.stop()
+		b.watch, b.stop, b.waiting = nil, nil, map[workload.Ref]string{}
+	}
+}
+
+// changed has targets asked for again that may have waited for a budget.
+func (b *Budgets) changed(old, cur *workload.Object) {
+	if cur == nil {
+		cur = old
+	}
+	go b.wake(cur.Namespace)
+}
+
+// wake has all targets of a namespace asked for again that wait; "": of all namespaces.
+func (b *Budgets) wake(namespace string) {
+	b.mu.Lock()
+	var refs []workload.Ref
+	for ref := range b.waiting {
+		if namespace == "" || ref.Namespace == namespace {
+			refs = append(refs, ref)
+		}
+	}
+	b.mu.Unlock()
+	if len(refs) > 0 {
+		b.opts.Again(refs...)
+	}
+}
+
+// Waits says what a target waits for since it was last asked for; empty: for nothing.
+func (b *Budgets) Waits(ref workload.Ref) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting[ref]
+}
+
+// Forget drops what is known of a target that needs no answer any more.
+func (b *Budgets) Forget(ref workload.Ref) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.waiting, ref)
+}
+
+// toBeRead is waited for while budgets are not known.
+const toBeRead = "waits for PodDisruptionBudgets to be read"
+
+// Ask says what keeps pods of a target from being restarted now; empty: no budget does. The target is asked for again when a budget of its
+// namespace changes. more says that it is to get more memory: a budget does not keep it from that where it is killed for lack of it.
+func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool) (waits string) {
+	b.mu.Lock()
+	w := b.watch
+	b.waiting[ref] = toBeRead // so that a change from now on is not missed
+	b.mu.Unlock()
+	waits = b.waits(ctx, w, ref, more)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if waits == "" {
+		delete(b.waiting, ref)
+	} else {
+		b.waiting[ref] = waits
+	}
+	return waits
+}
+
+func (b *Budgets) waits(ctx context.Context, w *watch.Watch, ref workload.Ref, more bool) string {
+	if w == nil {
+		return toBeRead
+	}
+	if _, err := w.Err(); !w.HasSynced() && err != nil {
+		return fmt.Sprintf("%s, which fails: %s", toBeRead, err)
+	}
+	if !w.HasSynced() {
+		return toBeRead
+	}
+	var closed []*workload.Object
+	w.RangeNamespace(ref.Namespace, func(obj *workload.Object) bool {
+		if obj.Fields[why].Raw != "" {
+			closed = append(closed, obj)
+		}
+		return true
+	})
+	if len(closed) == 0 {
+		return ""
+	}
+	return b.closed(ctx, closed, ref, more)
+}
+
+// closed says which of the budgets that allow nothing is for pods of a target.
+func (b *Budgets) closed(ctx context.Context, closed []*workload.Object, ref workload.Ref, more bool) string {
+	f, known := b.opts.Members.Fleet(ref)
+	switch {
+	case !known:
+		return "waits until its pods are known, for PodDisruptionBudgets"
+	case more && b.isShort(f):
+		return ""
+	}
+	seen := map[string]bool{}
+	for _, p := range f.Pods {
+		if seen[p.Revision] {
+			continue
+		}
+		seen[p.Revision] = true
+		has, err := b.labelsOf(ctx, p)
+		if err != nil {
+			return "waits for PodDisruptionBudgets: " + err.Error()
+		}
+		for _, obj := range closed {
+			if selects(obj, has) {
+				return fmt.Sprintf("waits for PodDisruptionBudget %s/%s, %s", obj.Namespace, obj.Name, obj.Fields[why].Raw)
+			}
+		}
+	}
+	return ""
+}
+
+// isShort says whether a container was killed lately for lack of memory.
+func (b *Budgets) isShort(f *fleet.Fleet) bool {
+	for _, p := range f.Pods {
+		for _, c := range p.Containers {
+			if c.KilledAt > 0 && b.opts.Clock.Since(time.Unix(c.KilledAt, 0)) < killedLately {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// labelsOf reads the labels of a pod, from the API server's cache.
+func (b *Budgets) labelsOf(ctx context.Context, p *fleet.Pod) (labels.Set, error) {
+	list, err := b.opts.Pods.Resource(pods).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String(), ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("read the labels of pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, fmt.Errorf("pod %s/%s has gone", p.Namespace, p.Name) //nolint:err113 // it is told, and nobody asks which
+	}
+	return list.Items[0].Labels, nil
+}
+
+// The fields of a projected budget: why it allows no disruption, empty: it allows one; and its selector as JSON.
+const (
+	why = iota
+	selector
+)
+
+// projector keeps of a budget whether it allows a disruption, and of whom.
+type projector struct{}
+
+// Project implements watch.Projector.
+func (projector) Project(raw []byte) (*workload.Object, error) {
+	var o policyv1.PodDisruptionBudget
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil, fmt.Errorf("read a PodDisruptionBudget: %w", err)
+	}
+	reason := ""
+	switch {
+	case o.Status.ObservedGeneration < o.Generation:
+		reason = "whose status is not up to date"
+	case o.Status.DisruptionsAllowed < 1:
+		reason = "which allows no disruption now"
+	}
+	of, err := json.Marshal(o.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("keep the selector of PodDisruptionBudget %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return &workload.Object{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion,
+		Fields: []workload.Field{{Raw: reason}, {Raw: string(of)}}}, nil
+}
+
+// selects says whether a budget is for pods with some labels. An empty selector is for all pods of the namespace, none for no pod.
+func selects(obj *workload.Object, has labels.Set) bool {
+	var of *metav1.LabelSelector
+	if err := json.Unmarshal([]byte(obj.Fields[selector].Raw), &of); err != nil {
+		return false
+	}
+	s, err := metav1.LabelSelectorAsSelector(of)
+	return err == nil && s.Matches(has)
+}

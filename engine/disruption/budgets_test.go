@@ -1,0 +1,114 @@
+package disruption
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var web = workload.Ref{Namespace: "shop", Name: "web"}
+
+// budget projects one with a selector and a status, as JSON.
+func budget(t *testing.T, selector, status string) *workload.Object {
+	t.Helper()
+	obj, err := projector{}.Project(fmt.Appendf(nil, `{"metadata":{"namespace":"shop","name":"pdb","uid":"u","resourceVersion":"7","generation":2},"spec":{"selector":%s},"status":%s}`, selector, status))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// TestWhatABudgetAllows: one disruption at least, by a status that is of the spec as it is.
+func TestWhatABudgetAllows(t *testing.T) {
+	for status, want := range map[string]string{
+		`{"observedGeneration":2,"disruptionsAllowed":1}`: "",
+		`{"observedGeneration":2,"disruptionsAllowed":0}`: "which allows no disruption now",
+		`{"observedGeneration":1,"disruptionsAllowed":1}`: "whose status is not up to date",
+		`{}`: "whose status is not up to date",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":0}`:  "which allows no disruption now",
+		`{"observedGeneration":2,"disruptionsAllowed":-1,"expectedPods":1}`: "which allows no disruption now",
+	} {
+		if got := budget(t, `{}`, status).Fields[why].Raw; got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+	if _, err := (projector{}).Project([]byte(`{"spec":7}`)); err == nil {
+		t.Error("nonsense is read")
+	}
+}
+
+func TestWhomABudgetSelects(t *testing.T) {
+	for selector, want := range map[string]bool{
+		`{"matchLabels":{"app":"web"}}`: true, `{"matchLabels":{"app":"web","tier":"x"}}`: false, `{}`: true, `null`: false,
+		`{"matchExpressions":[{"key":"app","operator":"NotIn","values":["db"]}]}`: true, `{"matchExpressions":[{"key":"app","operator":"Never"}]}`: false,
+	} {
+		if got := selects(budget(t, selector, `{}`), labels.Set{"app": "web"}); got != want {
+			t.Errorf("%s selects it: %t", selector, got)
+		}
+	}
+}
+
+type fleets map[workload.Ref]*fleet.Fleet
+
+func (f fleets) Fleet(ref workload.Ref) (*fleet.Fleet, bool) { return f[ref], f[ref] != nil }
+
+// TestWhatIsWaitedFor: a budget of the pods that there are, of whatever revision, unless they are killed for what they are to get.
+func TestWhatIsWaitedFor(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		items := map[string]string{"metadata.name=old": `{"metadata":{"namespace":"shop","name":"old","labels":{"app":"web"}}}`,
+			"metadata.name=new": `{"metadata":{"namespace":"shop","name":"new","labels":{"app":"web2"}}}`}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[%s]}`, items[r.URL.Query().Get("fieldSelector")])
+	}))
+	defer server.Close()
+	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := func(ago time.Duration) *fleet.Pod {
+		return &fleet.Pod{Namespace: "shop", Name: "old", Revision: "1", Containers: []fleet.Container{{KilledAt: now.Add(-ago).Unix()}}}
+	}
+	closed := []*workload.Object{budget(t, `{"matchLabels":{"app":"web"}}`, `{"observedGeneration":2}`)}
+	const waits = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
+	for _, test := range []struct {
+		reason string
+		pods   []*fleet.Pod
+		more   bool
+		want   string
+	}{
+		{"no pods", nil, false, ""},
+		{"its pods", []*fleet.Pod{killed(0)}, false, waits},
+		{"others", []*fleet.Pod{{Namespace: "shop", Name: "new", Revision: "2"}}, false, ""},
+		{"a revision of two", []*fleet.Pod{{Namespace: "shop", Name: "new", Revision: "2"}, {Namespace: "shop", Name: "old", Revision: "1"}}, false, waits},
+		{"one that has gone meanwhile", []*fleet.Pod{{Namespace: "shop", Name: "gone", Revision: "2"}}, false, "waits for PodDisruptionBudgets: pod shop/gone has gone"},
+		{"more memory where it is killed for that", []*fleet.Pod{killed(killedLately - time.Second)}, true, ""},
+		{"... and was long ago", []*fleet.Pod{killed(killedLately)}, true, waits},
+		{"... and never was", []*fleet.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []fleet.Container{{}}}}, true, waits},
+	} {
+		b := New(Options{Members: fleets{web: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
+		if got := b.closed(t.Context(), closed, web, test.more); got != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		}
+	}
+	b := New(Options{Members: fleets{}})
+	if got := b.closed(t.Context(), closed, web, false); got == "" {
+		t.Error("nothing is waited for while pods are not known")
+	}
+	if got := b.Ask(t.Context(), web, false); got != toBeRead || b.Waits(web) != toBeRead {
+		t.Errorf("budgets that nobody reads: %q", got)
+	}
+	if b.Forget(web); b.Waits(web) != "" {
+		t.Error("it is not forgotten")
+	}
+}

@@ -1,0 +1,97 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+
+// restartingPods are targets whose pods are restarted by changes in place.
+type restartingPods []string
+
+func (restartingPods) Decided(workload.Ref, *decide.Verdict) {}
+func (restartingPods) Note(workload.Ref) resize.Note         { return resize.Note{} }
+func (r restartingPods) IsRestarting(ref workload.Ref) bool  { return slices.Contains(r, ref.Name) }
+
+// put has an object be there.
+func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
+	t.Helper()
+	obj := worldtest.Project(t, k.Kind, manifest)
+	k.Live.Objects.(*worldtest.Store).Put(obj)
+	k.Live.Change(nil, obj)
+}
+
+// tune puts kinds to use with what is tuned of them, and a Tortoise over all Deployments.
+func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
+	t.Helper()
+	use := func(name string) *world.Kind {
+		k := worldtest.KindWith(t, name, adapter.Keys{Amounts: true})
+		live := world.NewLive(k.Adapter)
+		live.Objects = &worldtest.Store{}
+		used := &world.Kind{Kind: k, Live: live}
+		s.world.Update(func(tx *world.Tx) { tx.UseKind(used) })
+		return used
+	}
+	deployments, autoscalers = use(worldtest.Deployments), use(worldtest.Autoscalers)
+	k, _ := kinds.Find("Tortoise")
+	obj := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tuned.Namespace, Name: tuned.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	obj.Spec.Mode = v1alpha1.TortoiseAuto
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, obj) })
+	return deployments, autoscalers
+}
+
+// tunedBy is the metadata of an object with a request or a bound that the Tortoise has set.
+func tunedBy(kind, name, pointer string, id workload.Policy) string {
+	ledger := fmt.Sprintf(`{%q:{"was":"1","set":"2","by":%q,"since":"2037-05-11T18:00:00Z"},"of":"%s/%s"}`, pointer, id, kind, name)
+	return fmt.Sprintf(`,"annotations":{%q:%q}`, v1alpha1.AnnotationLedger, ledger)
+}
+
+// running is a Deployment with a request, of which so many of three pods are updated.
+func running(name, metadata string, updated int) string {
+	bare := strings.TrimSuffix(worldtest.Deployment(name, 3, metadata), "}")
+	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`, 1) +
+		fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":3,"availableReplicas":3,"updatedReplicas":%d}}`, updated)
+}
+
+// TestWhatAnEarlierManagerHasBegun: targets that were tuned and have not settled, and those whose pods are restarted in place. Autoscalers are
+// written by the policy too and never count: they have no pods of their own.
+func TestWhatAnEarlierManagerHasBegun(t *testing.T) {
+	s := newScene(t, http.NotFoundHandler())
+	deployments, autoscalers := s.tune(t)
+	const request = "/spec/template/spec/containers/0/resources/requests/cpu"
+	s.put(t, deployments, running("rolling", tunedBy("Deployment", "rolling", request, tuned), 1))
+	s.put(t, deployments, running("settled", tunedBy("Deployment", "settled", request, tuned), 3))
+	s.put(t, deployments, running("of-another", tunedBy("Deployment", "of-another", request, nights), 1))
+	s.put(t, deployments, running("untouched", "", 1))
+	s.put(t, deployments, running("in-place", "", 3))
+	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9, tunedBy("HorizontalPodAutoscaler", "rolling", "/spec/minReplicas", tuned)))
+	s.FollowResized(restartingPods{"in-place"})
+	p := s.world.Snapshot().Find(tuned)
+	if p == nil || p.IsBroken() {
+		t.Fatalf("%+v", p)
+	}
+	got := map[string]bool{}
+	for _, turn := range s.unsettled(p) {
+		got[fmt.Sprintf("%s %s %t", turn.Kind, turn.Name, turn.InPlace)] = true
+	}
+	want := map[string]bool{"Deployment rolling false": true, "Deployment in-place true": true}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
