@@ -103,6 +103,11 @@ func (t *Tuner) config() classic.Config {
 func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	t.enter(spec)
 	t.formulas.Config = t.config()
+	for _, at := range []*time.Time{&t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince} {
+		if at.After(o.Now) {
+			*at = o.Now // the clock was ahead
+		}
+	}
 	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
 	r.Setting.Requests = maps.Clone(o.Setting.Requests)
 	if spec.Dry {

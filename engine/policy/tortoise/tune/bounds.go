@@ -24,7 +24,7 @@ const (
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
 	needed := replicasFor(spec, upper, request)
 	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm", needed, upper, 100*t.quantile, spec.Profile.Headroom*float64(request))
-	current := o.Setting.Min
+	current := min(o.Setting.Min, spec.Bounds.Max)
 	switch {
 	case !may.Lower:
 		held := max(needed, current, min(o.Replicas, spec.Bounds.Max))

@@ -148,6 +148,18 @@ type State struct {
 	Nowcast forecast.Nowcast
 }
 
+// until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
+func (s *State) until(now time.Time) {
+	for _, at := range []*time.Time{&s.Resized, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	if s.Nowcast.Last > minuteOf(now) {
+		s.Nowcast = forecast.Nowcast{Lead: s.Nowcast.Lead}
+	}
+}
+
 // Tuner tunes one target.
 type Tuner struct {
 	Usage *usage.Target
@@ -193,6 +205,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
+	t.State.until(o.Now)
 	if o.Changed {
 		t.State.Resized = o.Now
 	}
