@@ -119,6 +119,16 @@ type Predicate struct {
 	ValueFrom Path `json:"valueFrom,omitempty"`
 }
 
+// ReadyPredicate is a Predicate that some objects do not have to meet.
+type ReadyPredicate struct {
+	Predicate `json:",inline"`
+	// When lists predicates, ANDed. Where one does not hold, the object does not have to meet this one. Empty: always.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	When []Predicate `json:"when,omitempty"`
+}
+
 // Write sets one field. A value of null removes it.
 type Write struct {
 	// Path of the field; it names one place (no [*] and no filter).
@@ -347,7 +357,7 @@ type AdapterSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
-	Ready []Predicate `json:"ready,omitempty"`
+	Ready []ReadyPredicate `json:"ready,omitempty"`
 	// Changes says what an edit means to a change freeze. By default the paths of scale, bounds, suspend and utilisation are scales, another
 	// owner in .metadata.ownerReferences is a deletion, the rest of .metadata and .status is nothing, and every other field is a
 	// roll-out.

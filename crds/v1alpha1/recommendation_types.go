@@ -152,6 +152,9 @@ type RecommendedAutoscaler struct {
 	// +kubebuilder:validation:MaxItems=24
 	// +listType=atomic
 	MinByHour []int32 `json:"minByHour,omitempty"`
+	// TimeZone is the one whose hours those are.
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
 	// Utilisation is the target for CPU, in percent of the request.
 	// +optional
 	Utilisation *RecommendedNumber `json:"utilisation,omitempty"`

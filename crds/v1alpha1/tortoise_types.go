@@ -115,39 +115,6 @@ type TunedReplicas struct {
 	PreferredMax *int32 `json:"preferredMax,omitempty"`
 }
 
-// HistorySource is where usage comes from.
-// +kubebuilder:validation:Enum=Metrics;VerticalPodAutoscaler;Prometheus
-type HistorySource string
-
-// Sources of usage.
-const (
-	// HistoryMetrics is the metrics API (metrics.k8s.io), from now on.
-	HistoryMetrics HistorySource = "Metrics"
-	// HistoryVertical is the VerticalPodAutoscaler of the target for requests, and the metrics API for all else.
-	HistoryVertical HistorySource = "VerticalPodAutoscaler"
-	// HistoryPrometheus is the Prometheus server that the manager was started with.
-	HistoryPrometheus HistorySource = "Prometheus"
-)
-
-// TunedHistory says where usage comes from.
-// +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
-// +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || self.source == 'VerticalPodAutoscaler'",message="history.create is for the source VerticalPodAutoscaler"
-type TunedHistory struct {
-	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; VerticalPodAutoscaler: requests that are not chosen together with
-	// replicas are what that of the target recommends, and all else is learnt by the metrics API; or Prometheus: the server that the manager
-	// was started with (--prometheus), which has a history. While that one cannot be read, the metrics API is.
-	// +optional
-	// +kubebuilder:default=Metrics
-	Source HistorySource `json:"source,omitempty"`
-	// Create says that a VerticalPodAutoscaler with the update mode Off is made for each target that has none. It goes when the policy does, or does
-	// not ask for it any more.
-	// +optional
-	Create bool `json:"create,omitempty"`
-	// Window is how far back Prometheus is asked, from 1h to 28d. Default: 28d.
-	// +optional
-	Window Duration `json:"window,omitempty"`
-}
-
 // VerticalApply says how requests change.
 // +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut;OnCreate
 type VerticalApply string

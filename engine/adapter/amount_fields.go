@@ -137,6 +137,12 @@ func (v *view) observeAmounts() (allocations workload.Allocations, targets []wor
 	return allocations, targets
 }
 
+// AmountFault says what keeps the requests, limits and utilisations of an object from being read and written; empty: nothing does.
+func (a *Adapter) AmountFault(obj *workload.Object) string {
+	_, fault := a.view(obj).amounts()
+	return fault
+}
+
 // findAmount gives an amount, or the limit beside a request; nil if the object has none.
 func findAmount(all []amountField, key workload.Amount, limit bool) *amountField {
 	for i := range all {

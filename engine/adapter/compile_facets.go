@@ -238,6 +238,8 @@ type predicate struct {
 	value  string
 	list   []json.RawMessage
 	from   *slot
+	// when says of which objects it is asked; empty: of all.
+	when []predicate
 }
 
 // predicates compiles tests whose values are asked for in d.
@@ -260,7 +262,12 @@ func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if c.a.keepsReady {
 		d = c.d
 	}
-	c.a.ready = c.predicates(at, spec.Ready, d)
+	for i, ready := range spec.Ready {
+		if p, ok := c.predicate(at.Index(i), ready.Predicate, d); ok {
+			p.when = c.predicates(at.Index(i).Child("when"), ready.When, d)
+			c.a.ready = append(c.a.ready, p)
+		}
+	}
 }
 
 func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate, d drafts) []predicate {

@@ -147,10 +147,12 @@ func TestCompileInvalidJSON(t *testing.T) {
 	spec.Suspend[0].Set[0].Value.Raw = []byte("{")
 	null := spec.Suspend[0].Set[0].Value.DeepCopy()
 	null.Raw = nil
-	spec.Ready = []v1alpha1.Predicate{{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()},
-		{Path: ".spec.a", Op: v1alpha1.OpEq, Value: null}}
+	bad := v1alpha1.Predicate{Path: ".spec.a", Op: v1alpha1.OpEq, Value: spec.Suspend[0].Set[0].Value.DeepCopy()}
+	spec.Ready = []v1alpha1.ReadyPredicate{{Predicate: bad},
+		{Predicate: v1alpha1.Predicate{Path: ".spec.a", Op: v1alpha1.OpEq, Value: null}},
+		{Predicate: v1alpha1.Predicate{Path: ".spec.a", Op: v1alpha1.OpExists}, When: []v1alpha1.Predicate{bad}}}
 	_, errs := Compile("cronjobs.batch", spec, Keys{})
-	if len(errs) != 3 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" ||
+	if len(errs) != 4 || errs[0].Field != "spec.suspend[0].set[0].value" || errs[1].Field != "spec.ready[0].value" || errs[3].Field != "spec.ready[2].when[0].value" ||
 		errs[1].Detail != "is not JSON" || errs[2].Detail != "null is no value: use Exists or NotExists" {
 		t.Errorf("got %v", errs)
 	}

@@ -70,8 +70,13 @@ func (p *predicate) finding(read func(*slot) string) string {
 	return p.slot.path.String() + " is " + brief(raw)
 }
 
-// holds compares. A comparison with an absent field is false, Ne included.
+// holds compares. A comparison with an absent field is false, Ne included. What is not asked of the object holds.
 func (p *predicate) holds(read func(*slot) string) bool {
+	for i := range p.when {
+		if !p.when[i].holds(read) {
+			return true
+		}
+	}
 	raw := read(p.slot)
 	switch p.op {
 	case v1alpha1.OpExists:

@@ -224,7 +224,7 @@ func (b *Budgets) labelsOf(ctx context.Context, p *fleet.Pod) (labels.Set, error
 		return nil, fmt.Errorf("read the labels of pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	if len(list.Items) == 0 {
-		return nil, fmt.Errorf("pod %s/%s has gone", p.Namespace, p.Name) //nolint:err113 // it is told, and nobody asks which
+		return nil, fmt.Errorf("pod %s/%s has gone", p.Namespace, p.Name)
 	}
 	return list.Items[0].Labels, nil
 }

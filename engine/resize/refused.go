@@ -1,7 +1,9 @@
 package resize
 
 import (
+	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +34,10 @@ var (
 	missingFeature = "which are not available on node"
 )
 
-// whyNever says why a change will not be carried out on the node where the pod is; empty: the error is another one.
+// whyNever says why a change will not be carried out on the node where the pod is; empty: the error is another one. What is invalid about a pod
+// names a field; a ValidatingAdmissionPolicy that denies the change calls it invalid, too, and names none.
 func whyNever(err error) string {
-	never := apierrors.IsInvalid(err)
+	never := apierrors.IsInvalid(err) && namesField(err)
 	if apierrors.IsForbidden(err) {
 		never = strings.Contains(err.Error(), missingFeature)
 		for _, cause := range causes {
@@ -45,6 +48,15 @@ func whyNever(err error) string {
 		return ""
 	}
 	return "the API server refuses the change: " + workload.OneLine(err.Error(), longestRefusal)
+}
+
+// namesField says whether an error names a field.
+func namesField(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
 // refuse takes down that a change was refused for good, and forgets what was long ago.

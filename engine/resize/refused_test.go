@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -32,7 +33,10 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 	}{
 		{nil, false},
 		{errors.New("connection refused"), false},
-		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), true},
+		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "pod QOS class may not change")}), true},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422,
+			Message: "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'no' denied request: nobody resizes",
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'no' with binding 'no' denied request: nobody resizes"}}}}}, false},
 		{forbidden("node didn't have enough capacity: cpu, requested: 9000, capacity: 8000", "NodeCapacity"), true},
 		{forbidden("pod resize is only supported on linux nodes", "UnsupportedPlatform"), true},
 		{forbidden("pod update requires features GuaranteedQoSPodCPUResize which are not available on node \"n\""), true},

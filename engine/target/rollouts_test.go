@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,9 +12,11 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/world/worldtest"
@@ -93,5 +96,63 @@ func TestWhatAnEarlierManagerHasBegun(t *testing.T) {
 	want := map[string]bool{"Deployment rolling false": true, "Deployment in-place true": true}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// budgets say what targets wait for, by name.
+type budgets map[string]string
+
+func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool) string { return b[ref.Name] }
+func (b budgets) Waits(ref workload.Ref) string                          { return b[ref.Name] }
+func (budgets) Forget(workload.Ref)                                      {}
+
+// ten targets are tuned.
+type ten struct{}
+
+func (ten) Note(workload.Ref) (n tuning.Note) { return n }
+func (ten) Targets(workload.Policy) (n int)   { return 10 }
+
+// TestWhoWaitsForABudgetHoldsNoPlace: others restart pods meanwhile, one target at a time, and what a policy gives back that does not act any more
+// asks no budget.
+func TestWhoWaitsForABudgetHoldsNoPlace(t *testing.T) {
+	s := newScene(t, http.NotFoundHandler())
+	s.tune(t)
+	s.FollowTuned(ten{})
+	s.FollowBudgets(budgets{"a": "waits for a budget"})
+	named := func(name string) workload.Ref {
+		ref := webs(0)
+		ref.Name = name
+		return ref
+	}
+	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"}, {"c", waitsForOthers}, {"b", ""}} {
+		if got := s.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
+			t.Errorf("%s: %q, want %q", step.name, got, step.want)
+		}
+	}
+	if running, waiting, late := s.Rollouts(tuned); running != 1 || waiting != 1 || late != 0 {
+		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
+	}
+	if got := s.Waiting(named("a")); got != "waits for a budget" {
+		t.Errorf("a %q", got)
+	}
+	s.LookRestart(named("b"), false)
+	if got := s.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != waitsForOthers {
+		t.Errorf("b has not settled, and c %q", got)
+	}
+	s.LookRestart(named("b"), true)
+	if got := s.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != "" {
+		t.Errorf("b has settled, and c %q", got)
+	}
+	s.clock.Step(apply.RolloutTime)
+	s.LookRestart(named("c"), false)
+	if _, late := s.rollouts.Late(named("c")); !late || s.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
+		t.Error("restarts that hang hold the others up")
+	}
+	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	k, _ := kinds.Find("Tortoise")
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, off) })
+	p := s.world.Snapshot().Find(workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "off"})
+	if got := s.askBudgets(t.Context(), named("a"), p, false); got != "" {
+		t.Errorf("with mode Off: %q", got)
 	}
 }

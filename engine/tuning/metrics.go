@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,8 @@ import (
 
 // Metrics are those of what is tuned.
 type Metrics struct {
+	// making is held while series are made anew.
+	making                                                        sync.Mutex
 	request, bound, phase, loss, saved, rollouts, blind, readable *prometheus.GaugeVec
 	ready                                                         *prometheus.HistogramVec
 	// timed are the policies of which starts were counted.
@@ -42,7 +45,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		readable: gauge("flyball_usage_readable", "1 while what pods use is read from a source, 0 while it cannot be; absent while nobody asks it.", "source"),
 	}
 	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable, m.ready} {
-		if err := r.Register(c); err != nil {
+		if err := r.Register(whole{&m.making, c}); err != nil {
 			return nil, err
 		}
 	}
@@ -57,9 +60,24 @@ func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 	}
 }
 
+// whole gives series while nobody makes them anew: no scrape sees half of them.
+type whole struct {
+	making *sync.Mutex
+	prometheus.Collector
+}
+
+// Collect implements prometheus.Collector.
+func (w whole) Collect(out chan<- prometheus.Metric) {
+	w.making.Lock()
+	defer w.making.Unlock()
+	w.Collector.Collect(out)
+}
+
 // publish makes all series anew: those of targets and policies that have gone go with them. rollouts counts the targets of a policy that roll
 // out, that wait, and that are late.
 func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts func(workload.Policy) (running, waiting, late int)) {
+	m.making.Lock()
+	defer m.making.Unlock()
 	for _, v := range []*prometheus.GaugeVec{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable} {
 		v.Reset()
 	}

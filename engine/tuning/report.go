@@ -49,6 +49,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		return
 	}
 	l.markApplied(ref, p.ID, &v, &st, note)
+	x.found.Report = st // metrics tell it, whether it is news or not
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
@@ -62,7 +63,6 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	}
 	l.announcePhase(ref, p, x, st)
 	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}
-	x.found.Report = st
 }
 
 // numbersOf is what is told at once where it changes.

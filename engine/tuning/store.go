@@ -2,11 +2,8 @@ package tuning
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,17 +27,6 @@ type Store struct {
 	Kinds func(workload.Ref) *decide.Kind
 }
 
-// NameOf is the name of the objects that belong to a target.
-func NameOf(ref workload.Ref) string {
-	name := strings.ToLower(ref.GroupKind.String()) + "-" + ref.Name
-	const most = 253
-	if len(name) <= most {
-		return name
-	}
-	digest := sha256.Sum256([]byte(name))
-	return name[:most-17] + "-" + hex.EncodeToString(digest[:8])
-}
-
 func tunedTarget(ref workload.Ref) v1alpha1.TunedTarget {
 	return v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 }
@@ -51,7 +37,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	if k == nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("%s is not in use any more", ref.GroupKind)
 	}
-	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: NameOf(ref), OwnerReferences: []metav1.OwnerReference{{
+	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref), OwnerReferences: []metav1.OwnerReference{{
 		APIVersion: k.Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name, UID: typesUID(uid), Controller: ptr.To(false),
 	}}}, nil
 }
@@ -66,7 +52,7 @@ type Kept struct {
 // Kept gives what was kept of a target for a policy; nothing if that is not there, or is of another object of that name.
 func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) (Kept, error) {
 	c := &v1alpha1.UsageCheckpoint{}
-	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: NameOf(ref)}, c)
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, c)
 	if apierrors.IsNotFound(err) {
 		return Kept{}, nil
 	}
@@ -144,7 +130,7 @@ func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 // Read gives what is told of a target; nil: nothing is.
 func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommendation, error) {
 	r := &v1alpha1.Recommendation{}
-	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: NameOf(ref)}, r)
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, r)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -159,7 +145,7 @@ const pageSize = 200
 
 // Remove deletes what belongs to a target.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
-	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: NameOf(ref)}
+	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}
 	for _, obj := range []client.Object{&v1alpha1.Recommendation{ObjectMeta: meta}, &v1alpha1.UsageCheckpoint{ObjectMeta: meta}} {
 		if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove what was learnt of %s: %w", ref, err)

@@ -123,15 +123,15 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	ref := func(group, kind, name string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: name}
 	}
-	if got := NameOf(ref("apps", "Deployment", "web")); got != "deployment.apps-web" {
+	if got := workload.CompanionName(ref("apps", "Deployment", "web")); got != "deployment.apps-web" {
 		t.Errorf("it is %s", got)
 	}
 	long := strings.Repeat("a", 250)
-	one, other := NameOf(ref("apps", "Deployment", long+"1")), NameOf(ref("apps", "Deployment", long+"2"))
+	one, other := workload.CompanionName(ref("apps", "Deployment", long+"1")), workload.CompanionName(ref("apps", "Deployment", long+"2"))
 	if one == other || len(one) > 253 {
 		t.Errorf("long names become %s and %s", one, other)
 	}
-	if NameOf(ref("apps", "Deployment", "web")) == NameOf(ref("example.com", "Deployment", "web")) {
+	if workload.CompanionName(ref("apps", "Deployment", "web")) == workload.CompanionName(ref("example.com", "Deployment", "web")) {
 		t.Error("kinds of two groups have one name")
 	}
 }

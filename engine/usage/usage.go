@@ -102,7 +102,7 @@ const mostWords = 512
 func RawOf(answer rest.Result) ([]byte, error) {
 	err := answer.Error()
 	if err == nil {
-		return answer.Raw() //nolint:wrapcheck // the caller says what was asked
+		return answer.Raw()
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {

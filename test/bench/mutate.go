@@ -29,7 +29,6 @@ import (
 	"flyball.dev/flyball/engine/controller/newpods"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -150,7 +149,7 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	}
 	ref := workload.Ref{Namespace: mutated, Name: "web"}
 	ref.Group, ref.Kind = "apps", "Deployment"
-	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: tuning.NameOf(ref)}, Spec: v1alpha1.RecommendationSpec{
+	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: workload.CompanionName(ref)}, Spec: v1alpha1.RecommendationSpec{
 		Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, Policy: "Tortoise/" + mutated + "/" + mutatedPolicy,
 	}}
 	if err := s.env.Client.Create(ctx, told); err != nil {

@@ -256,12 +256,12 @@ func (d *drafting) resources() {
 // ready finds by what an object is known to have settled.
 func (d *drafting) ready() {
 	if d.is(".status.observedGeneration", "integer") {
-		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.Predicate{
-			Path: ".status.observedGeneration", Op: "Ge", ValueFrom: ".metadata.generation"})
+		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.ReadyPredicate{Predicate: v1alpha1.Predicate{
+			Path: ".status.observedGeneration", Op: "Ge", ValueFrom: ".metadata.generation"}})
 	}
 	if s := d.Adapter.Spec.Scale; len(s) == 1 && s[0].Each == "" && d.is(".status.readyReplicas", "integer") {
-		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.Predicate{
-			Path: ".status.readyReplicas", Default: &apiextensionsv1.JSON{Raw: []byte("0")}, Op: "Ge", ValueFrom: s[0].Replicas})
+		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.ReadyPredicate{Predicate: v1alpha1.Predicate{
+			Path: ".status.readyReplicas", Default: &apiextensionsv1.JSON{Raw: []byte("0")}, Op: "Ge", ValueFrom: s[0].Replicas}})
 		d.guess("ready: .status.readyReplicas reaches %s", s[0].Replicas)
 	}
 	if len(d.Adapter.Spec.Ready) == 0 {

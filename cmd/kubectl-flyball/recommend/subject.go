@@ -73,6 +73,9 @@ func observe(memory *world.Memory, a *adapter.Adapter, ref workload.Ref) (*workl
 	if err != nil {
 		return nil, err
 	}
+	if fault := a.AmountFault(obj); fault != "" {
+		return nil, fmt.Errorf("%s: %s", ref, fault)
+	}
 	o := a.Observe(obj)
 	return &o, nil
 }
@@ -92,6 +95,9 @@ func (s *subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 			return err
 		}
 		if governed, ok := a.Governs(obj); ok && governed == s.ref && s.governor == nil {
+			if fault := a.AmountFault(obj); fault != "" {
+				return fmt.Errorf("%s: %s", ref, fault)
+			}
 			o := a.Observe(obj)
 			s.governor = &policy.SeenGovernor{Ref: ref, Bounds: o.Bounds, Utilisation: o.Utilisation}
 		}

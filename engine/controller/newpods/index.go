@@ -22,7 +22,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/fleet/newpod"
-	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -216,7 +215,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 		return newpod.Want{}, newpods.Unknown
 	}
 	for range ownersAtMost {
-		if e, ok := x.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: tuning.NameOf(owner)}); ok {
+		if e, ok := x.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: workload.CompanionName(owner)}); ok {
 			return x.wantOf(e.(*entry), owner, uid)
 		}
 		above, known := x.ownerOf(ctx, now.ctx, owner, uid)

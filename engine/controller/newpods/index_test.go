@@ -17,7 +17,6 @@ import (
 	"flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -46,7 +45,7 @@ func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner 
 func recommendation(t *testing.T, namespace, policy, more string) *workload.Object {
 	t.Helper()
 	ref := workload.Ref{GroupKind: deployment, Namespace: namespace, Name: "web"}
-	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + tuning.NameOf(ref) + `","uid":"u","resourceVersion":"1",
+	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + workload.CompanionName(ref) + `","uid":"u","resourceVersion":"1",
 	   "ownerReferences":[{"kind":"Other","name":"web","uid":"o"},{"kind":"Deployment","name":"web","uid":"d"}]},
 	 "spec":{"policy":"` + policy + `","target":{"group":"apps","kind":"Deployment","name":"web"}},"status":{"phase":"Working"` + more + `}}`))
 	if err != nil {

@@ -99,7 +99,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	st.NewPods = m.newPods()
 	st.Autoscaler = m.reportGovernor(seen, spec)
 	for _, n := range m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU) {
-		st.Autoscaler.MinByHour = append(st.Autoscaler.MinByHour, int32(n))
+		st.Autoscaler.MinByHour, st.Autoscaler.TimeZone = append(st.Autoscaler.MinByHour, int32(n)), m.rules.zone.String()
 	}
 	if r.Upper > 0 {
 		st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)), Loss: int64(1000 * r.Loss)}

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"compress/flate"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -125,8 +127,37 @@ func newMind(r *rules, from []byte) (*mind, error) {
 	if m.tuner, err = restored(k); err != nil {
 		return nil, fmt.Errorf("read what was learnt: %w", err)
 	}
+	if !k.isSound() {
+		return nil, errors.New("read what was learnt: its numbers are beyond all measure")
+	}
 	m.memory = k.Memory
+	m.bound()
 	return m, nil
+}
+
+// isSound says whether numbers are such as are written. Whoever may write checkpoints and nothing else is not to decide by them.
+func (k *kept) isSound() bool {
+	set, s := k.Memory.Setting, k.State
+	sound := set.Min >= 0 && set.Min <= maxReplicas && set.Max >= 0 && set.Max <= maxReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
+		s.Utilisation >= 0 && s.Utilisation <= 100 && s.Wanted >= 0 && s.Wanted <= most && s.Lead >= 0 && s.Lead <= 24*time.Hour
+	for _, r := range set.Requests {
+		sound = sound && r.CPU >= 0 && r.CPU <= most && r.Memory >= 0 && r.Memory <= most
+	}
+	return sound
+}
+
+// maxUtilisation is what no target utilisation is above, in percent: owners may ask for more than what is requested.
+const maxUtilisation = 1_000_000
+
+// bound brings what was recommended into what the spec permits, or its owner has.
+func (m *mind) bound() {
+	for name, r := range m.Setting.Requests {
+		l, own := m.rules.of(name).limits, m.Own[name]
+		m.Setting.Requests[name] = tune.Request{
+			CPU:    min(max(r.CPU, min(l.Min.CPU, own.CPU)), max(l.Max.CPU, own.CPU)),
+			Memory: min(max(r.Memory, min(l.Min.Memory, own.Memory)), max(l.Max.Memory, own.Memory)),
+		}
+	}
 }
 
 // newTuner gives what decides by a profile and has learnt nothing.

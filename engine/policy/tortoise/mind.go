@@ -196,7 +196,7 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = n, n, n
 		spec.Fixed = true
 	}
-	spec.Vertical = r.source.Vertical
+	spec.Vertical, spec.Zone, spec.Daily = r.source.Vertical, r.zone, r.daily
 	spec.Limits = map[string]tune.Limits{}
 	for name, own := range m.Own {
 		rule := r.of(name)

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -44,6 +45,9 @@ type rules struct {
 	maxDisruption int
 	containers    []containerRule
 	source        policy.Source
+	// zone is that in whose days and weeks demand repeats; daily says that it repeats by the day alone.
+	zone  *time.Location
+	daily bool
 	// min, max and preferredMax are nil where they were not given.
 	min, max, preferredMax *int
 }
@@ -111,7 +115,15 @@ const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
 
 func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
 	r.source.Window = mostWindow
-	var errs field.ErrorList
+	zone, errs := when.Zone(in.TimeZone, at.Child("timeZone"))
+	r.zone = zone
+	switch in.Seasonality {
+	case "", v1alpha1.SeasonalityAuto:
+	case v1alpha1.SeasonalityDaily:
+		r.daily = true
+	default:
+		errs = append(errs, field.NotSupported(at.Child("seasonality"), in.Seasonality, []v1alpha1.Seasonality{v1alpha1.SeasonalityAuto, v1alpha1.SeasonalityDaily}))
+	}
 	switch in.Source {
 	case "", v1alpha1.HistoryMetrics:
 	case v1alpha1.HistoryPrometheus:

@@ -175,7 +175,8 @@ func (a *All) add(raw []byte) (next string, err error) {
 			continue // it selects nothing
 		}
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace, Name: o.Spec.TargetRef.Name}
-		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" {
+		// A copy has the label, too, and is somebody else's: it is not to be removed.
+		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
 			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
 			a.made[ref]++
 		}

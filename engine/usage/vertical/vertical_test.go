@@ -11,7 +11,7 @@ import (
 )
 
 const page = `{"metadata": {"continue": "next"}, "items": [
-  {"metadata": {"namespace": "shop", "name": "z-full", "uid": "1", "labels": {"flyball.dev/made": "true"}},
+  {"metadata": {"namespace": "shop", "name": "deployment.apps-web", "uid": "1", "labels": {"flyball.dev/made": "true"}},
    "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"},
      "resourcePolicy": {"containerPolicies": [{"containerName": "*", "mode": "Off"}, {"containerName": "app", "mode": "Auto", "controlledResources": ["memory"]}]}},
    "status": {"conditions": [{"type": "RecommendationProvided", "status": "True"}, {"type": "LowConfidence", "status": "True", "message": "too few"}],
@@ -20,7 +20,7 @@ const page = `{"metadata": {"continue": "next"}, "items": [
        {"containerName": "odd", "target": {"cpu": "much", "memory": "-1"}}, {"containerName": "long", "target": {"cpu": "1e-999999999", "memory": "1e999999999"}}, {"containerName": "half", "target": {"cpu": "9999999Pi", "memory": "64Mi"}}]}}},
   {"metadata": {"namespace": "shop", "name": "a-bare"}, "spec": {"targetRef": {"apiVersion": "apps/v1beta2", "kind": "Deployment", "name": "web"}},
    "status": {"conditions": [{"type": "NoPodsMatched", "status": "True", "message": "no pods\nat all", "lastTransitionTime": "2037-01-05t12:00:00z"}, {"type": "RecommendationProvided", "status": "False", "message": ""}]}},
-  {"metadata": {"namespace": "other", "name": "web"}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {}}},
+  {"metadata": {"namespace": "other", "name": "web", "labels": {"flyball.dev/made": "true"}}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {}}},
   {"metadata": {"namespace": "shop", "name": "strange"}, "spec": {"targetRef": {"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}}},
   {"metadata": {"namespace": "shop", "name": "empty"}},
   {"metadata": {"namespace": "shop", "name": "none"}, "spec": {"targetRef": ["web"]}}, 3
@@ -37,7 +37,7 @@ func TestAPageIsRead(t *testing.T) {
 	want := []policy.SeenVertical{
 		{Name: "a-bare", Mode: "Recreate", NoPods: true, Message: `no pods\nat all`, Recommended: map[string]policy.VerticalRequests{}},
 		{
-			Name: "z-full", Mode: "Off", LowConfidence: true,
+			Name: "deployment.apps-web", Mode: "Off", LowConfidence: true,
 			Containers: []policy.VerticalRule{{Container: "*", Off: true}, {Container: "app", Resources: []workload.Resource{workload.Memory}}},
 			Recommended: map[string]policy.VerticalRequests{
 				"app": {
@@ -51,7 +51,7 @@ func TestAPageIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, all.Of(web)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Made{{Namespace: "shop", Name: "z-full", UID: "1", Target: web}}, all.Made); diff != "" {
+	if diff := cmp.Diff([]Made{{Namespace: "shop", Name: "deployment.apps-web", UID: "1", Target: web}}, all.Made); diff != "" {
 		t.Error(diff)
 	}
 	other := web
@@ -64,5 +64,20 @@ func TestAPageIsRead(t *testing.T) {
 	}
 	if _, err := all.add([]byte(`{"items": 3}`)); err == nil {
 		t.Error("what is no list is read")
+	}
+}
+
+// TestOneThatWasMadeAndActs is seen as it acts, like any other. Without the label it is somebody else's.
+func TestOneThatWasMadeAndActs(t *testing.T) {
+	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
+		all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "web", "labels": ` + labels + `},
+			"spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Recreate"}}}]}`)); err != nil {
+			t.Fatal(err)
+		}
+		web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+		if got := all.Of(web); len(got) != 1 || got[0].Mode != "Recreate" || len(all.Made) != mine || all.HasOthers(web) != (mine == 0) {
+			t.Errorf("with %s: %+v, %d made, others: %t", labels, got, len(all.Made), all.HasOthers(web))
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -22,6 +23,26 @@ func checkpointOf(namespace string) func(Gomega) types.UID {
 		c := &v1alpha1.UsageCheckpoint{}
 		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment.apps-web"}, c)).To(Succeed())
 		return c.UID
+	}
+}
+
+// appliedMemory is the memory request of web that metrics tell as applied; 0: they tell none.
+func appliedMemory(m *harness.Manager, namespace string) func(Gomega) float64 {
+	return func(g Gomega) float64 {
+		families, err := m.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, f := range families {
+			for _, series := range f.GetMetric() {
+				labels := map[string]string{}
+				for _, l := range series.GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				if f.GetName() == "flyball_tuned_request" && labels["target_namespace"] == namespace && labels["resource"] == "memory" && labels["of"] == "applied" {
+					return series.GetGauge().GetValue()
+				}
+			}
+		}
+		return 0
 	}
 }
 
@@ -62,13 +83,18 @@ var _ = Describe("A Tortoise", func() {
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
 		remember(ns, learnt(ns))
 		t := newTortoise(ns, v1alpha1.TortoiseAuto)
-		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
+		m := manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
 		Eventually(func(g Gomega) {
 			st := recommendation(ns, "web")(g)
 			g.Expect(st.Containers).To(HaveLen(1))
 			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
 			g.Expect(st.Mode).To(Equal(v1alpha1.TortoiseAuto))
 		}).Should(Succeed())
+		By("telling it in metrics too, for as long as it is so")
+		Eventually(appliedMemory(m, ns)).Should(BeNumerically(">", 0))
+		Consistently(appliedMemory(m, ns)).WithTimeout(3 * time.Second).Should(Equal(820.0 * (1 << 20)))
+
+		By("scaling it to nothing, and then switching tuning off")
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 		Expect(env.Patch(ctx, d, `{"spec":{"replicas":0}}`)).To(Succeed())
 		Eventually(func(g Gomega) { g.Expect(podsOf(ns)(g)).To(BeEmpty()) }).Should(Succeed())

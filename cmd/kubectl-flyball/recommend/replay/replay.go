@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -294,7 +295,11 @@ func (in *Input) read(found policy.Found) *Output {
 		o.Max = bound(o.Max, &a.Max)
 		o.Utilisation = bound(o.Utilisation, a.Utilisation)
 		if phase.Phase(st.Phase).Allowed().Seasons { // a forecast without a season says nothing of hours
-			first := time.Unix(in.At.Unix()/3600*3600, 0)
+			zone, err := timeline.LoadZone(a.TimeZone)
+			if err != nil {
+				zone = time.UTC // it was compiled: there is none that does not load
+			}
+			first := tune.HourOf(in.At, zone)
 			for i, n := range a.MinByHour {
 				o.Hours = append(o.Hours, Hour{From: first.Add(time.Duration(i) * time.Hour), Min: int(n)})
 			}

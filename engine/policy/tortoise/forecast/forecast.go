@@ -33,6 +33,8 @@ type Config struct {
 	Quantile float64
 	// Lead is how many steps ahead of the newest point a forecast must be good.
 	Lead int
+	// Daily says that there are no weeks.
+	Daily bool
 }
 
 // Default looks at four weeks of steps of ten minutes, and two steps ahead.
@@ -87,7 +89,7 @@ func Fit(s Series, until int64, cfg Config) *Model {
 	m.values = m.values[begin:]
 	m.forget()
 	m.season = cfg.Day
-	if len(m.values) >= 8*cfg.Day {
+	if !cfg.Daily && len(m.values) >= 8*cfg.Day {
 		m.season = 7 * cfg.Day
 	}
 	m.fits[0], m.ahead[0] = m.seasonalNaive()

@@ -111,6 +111,9 @@ func Utilisation(in Input) int {
 // Replicas gives how many replicas of a request keep a demand within the headroom, within the bounds.
 func Replicas(demand float64, request int64, p Profile, b Bounds) int {
 	n := math.Ceil(demand / (p.Headroom * float64(request)))
+	if math.IsNaN(n) {
+		return b.Max // of a demand that is no number nothing is known
+	}
 	return int(min(max(n, float64(b.Min)), float64(b.Max)))
 }
 

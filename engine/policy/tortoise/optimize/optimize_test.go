@@ -20,6 +20,13 @@ func input(peak float64) Input {
 	return in
 }
 
+// TestADemandThatIsNoNumber takes no replica away.
+func TestADemandThatIsNoNumber(t *testing.T) {
+	if got := Replicas(math.NaN(), 100, Profiles["Balanced"], Bounds{Min: 3, Max: 20}); got != 20 {
+		t.Errorf("%d replicas", got)
+	}
+}
+
 func TestTheRequestShrinksForAMinimumThatBinds(t *testing.T) {
 	c := Choose(input(2000))
 	if c.Request >= 500 || c.Cost >= 0.8*c.Now {

@@ -10,7 +10,9 @@ import (
 
 // Kept is all that survives a restart, in a form that can be kept as JSON.
 type Kept struct {
-	Low, Top      []classic.Slot
+	Low, Top []classic.Slot
+	// Zone is the name of the time zone of the slots; empty: UTC.
+	Zone          string `json:",omitempty"`
 	Values        map[string]int64
 	Moved, Rolled time.Time
 	Pressure      classic.Pressure
@@ -25,7 +27,7 @@ type Kept struct {
 func (t *Tuner) Keep() *Kept {
 	f := t.formulas
 	return &Kept{
-		Low: f.Low.Values, Top: f.Top.Values, Values: f.Values, Moved: f.Moved, Rolled: f.Rolled, Pressure: f.Pressure, Mode: f.Mode, LostSince: f.LostSince,
+		Low: f.Low.Values, Top: f.Top.Values, Zone: t.zone, Values: f.Values, Moved: f.Moved, Rolled: f.Rolled, Pressure: f.Pressure, Mode: f.Mode, LostSince: f.LostSince,
 		Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep(),
 	}
 }
@@ -34,6 +36,12 @@ func (t *Tuner) Keep() *Kept {
 func Restore(k *Kept) (*Tuner, error) {
 	t := New()
 	f := t.formulas
+	if daily := classic.NewSlots(false, time.UTC); len(k.Low) == len(daily.Values) {
+		f.Low, f.Top = daily, classic.NewSlots(false, time.UTC)
+	}
+	if k.Zone != "" {
+		t.zone = k.Zone
+	}
 	if len(k.Low) != len(f.Low.Values) || len(k.Top) != len(f.Top.Values) {
 		return nil, errors.New("read what was learnt: it has slots of another length")
 	}

@@ -35,7 +35,9 @@ type Tuner struct {
 	Rules Rules
 
 	formulas *classic.Tuner
-	vpa      vpa.Recommender
+	// zone is the name of that of the slots.
+	zone string
+	vpa  vpa.Recommender
 	// targets are the target utilisations that were set last, by resource.
 	targets map[string]int32
 	// first and newest are the instants of the first and the newest sample.
@@ -44,7 +46,7 @@ type Tuner struct {
 
 // New gives a tuner that has learnt nothing.
 func New() *Tuner {
-	return &Tuner{formulas: classic.NewTuner(classic.Default(), time.UTC), targets: map[string]int32{}}
+	return &Tuner{formulas: classic.NewTuner(classic.Default(), time.UTC), zone: time.UTC.String(), targets: map[string]int32{}}
 }
 
 // Observe learns from samples.
@@ -99,7 +101,13 @@ func (t *Tuner) config() classic.Config {
 
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
+	t.enter(spec)
 	t.formulas.Config = t.config()
+	for _, at := range []*time.Time{&t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince} {
+		if at.After(o.Now) {
+			*at = o.Now // the clock was ahead
+		}
+	}
 	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
 	r.Setting.Requests = maps.Clone(o.Setting.Requests)
 	if spec.Dry {
@@ -336,14 +344,26 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []clas
 	say("utilisation", "by V over the request, from %d %% to %d %%, at most %d more a day", c.MinUtilisation, c.MaxUtilisation, c.MaxIncrease)
 }
 
+// enter has slots of the spec's time zone and season. What slots of others have learnt says nothing of these: they begin anew.
+func (t *Tuner) enter(spec tune.Spec) {
+	f, weekly, zone := t.formulas, !spec.Daily, spec.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	if f.Low.Weekly != weekly || t.zone != zone.String() {
+		f.Low, f.Top = classic.NewSlots(weekly, zone), classic.NewSlots(weekly, zone)
+	}
+	f.Low.Zone, f.Top.Zone, t.zone = zone, zone, zone.String()
+}
+
 // Hours gives the minima of the next 24 hours, one an hour from the current one on; none before every slot has a value.
-func (t *Tuner) Hours(_ tune.Spec, now time.Time, _ int64) []int {
+func (t *Tuner) Hours(spec tune.Spec, now time.Time, _ int64) []int {
 	if !t.formulas.Low.Filled() {
 		return nil
 	}
 	all := make([]int, 24)
 	for i := range all {
-		slot := t.formulas.Low.At(now.Truncate(time.Hour).Add(time.Duration(i) * time.Hour))
+		slot := t.formulas.Low.At(tune.HourOf(now, spec.Zone).Add(time.Duration(i) * time.Hour))
 		b := t.formulas.Config.Bounds(classic.Working, t.formulas.Low.Values[slot].Value, t.formulas.Top.Values[slot].Value, 0)
 		all[i] = int(min(b.Min, b.Max))
 	}

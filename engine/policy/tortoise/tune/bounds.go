@@ -24,7 +24,7 @@ const (
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
 	needed := replicasFor(spec, upper, request)
 	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm", needed, upper, 100*t.quantile, spec.Profile.Headroom*float64(request))
-	current := o.Setting.Min
+	current := min(o.Setting.Min, spec.Bounds.Max)
 	switch {
 	case !may.Lower:
 		held := max(needed, current, min(o.Replicas, spec.Bounds.Max))
@@ -115,13 +115,13 @@ func (t *Tuner) away(spec Spec, o Observed) bool {
 	return !s.Returned.IsZero() && o.Now.Sub(s.Returned) < catchUpFor
 }
 
-// Hours gives the minima of the next 24 hours for a request, one an hour from the current one on; none where nothing is known.
+// Hours gives the minima of the next 24 hours for a request, one an hour from the current one of the spec's zone on; none where nothing is known.
 func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	if t.model == nil {
 		return nil
 	}
 	all := make([]int, 24)
-	first := stepOf(now) / stepsPerHour * stepsPerHour
+	first := stepOf(HourOf(now, spec.Zone))
 	for i := range all {
 		for k := range stepsPerHour {
 			n := optimize.Replicas(t.model.Upper(first+int64(i)*stepsPerHour+k), max(request, 1), spec.Profile, spec.Bounds)

@@ -36,6 +36,7 @@ func TestTheNextMinimum(t *testing.T) {
 		{"never down in an emergency", phase.Emergency, 5, 3, 4, time.Hour, 5, false},
 		{"no pod that is there goes in an emergency", phase.Emergency, 5, 3, 7, time.Hour, 7, false},
 		{"but for those that are too many", phase.Emergency, 5, 3, 200, time.Hour, 100, false},
+		{"the maximum has been lowered since", phase.Emergency, 120, 3, 4, time.Hour, 100, false},
 		{"up in an emergency", phase.Emergency, 5, 9, 7, 0, 9, false},
 		{"back too soon", phase.BackToNormal, 30, 5, 0, backEvery - 1, 30, false},
 		{"back by a tenth", phase.BackToNormal, 30, 5, 0, backEvery, 27, true},

@@ -93,7 +93,7 @@ func TestAnOutlookReachesToTheNextFit(t *testing.T) {
 		see(tuner, at, 1000+at.Sub(monday).Minutes()) // so that a season later there is more
 	}
 	tuner.refit(half(), now)
-	far := forecast.Fit(peaks{tuner.Usage.Demand("app")}, stepOf(now), forecast.Default()).Outlook(tuner.quantile, 1000)
+	far := forecast.Fit(peaks{Series: tuner.Usage.Demand("app"), until: math.MaxInt64}, stepOf(now), forecast.Default()).Outlook(tuner.quantile, 1000)
 	for step := stepOf(now); step < stepOf(now.Add(30*time.Hour)); step++ {
 		if got, want := tuner.model.Peak(step), far.Peak(step); got != want {
 			t.Fatalf("%d steps ahead it is %v, want %v", step-stepOf(now), got, want)

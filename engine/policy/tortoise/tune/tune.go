@@ -48,6 +48,9 @@ type Spec struct {
 	// Vertical says that what is sized, and not scaled by replicas, is what a VerticalPodAutoscaler recommends. Fixed says that nothing is scaled by
 	// replicas.
 	Vertical, Fixed bool
+	// Zone is that in whose days and weeks demand repeats; nil: UTC. Daily says that it repeats by the day alone.
+	Zone  *time.Location
+	Daily bool
 }
 
 // Vertical is what a VerticalPodAutoscaler recommends for a container: a target, and from Lower to Upper what it would leave. Zero is not
@@ -145,12 +148,24 @@ type State struct {
 	Nowcast forecast.Nowcast
 }
 
+// until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
+func (s *State) until(now time.Time) {
+	for _, at := range []*time.Time{&s.Resized, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	if s.Nowcast.Last > minuteOf(now) {
+		s.Nowcast = forecast.Nowcast{Lead: s.Nowcast.Lead}
+	}
+}
+
 // Tuner tunes one target.
 type Tuner struct {
 	Usage *usage.Target
 	State State
 
-	model  *forecast.Outlook
+	model  *outlook
 	fitted int64 // hour
 	// young says that there is no season yet at the last six hours.
 	young bool
@@ -183,15 +198,6 @@ func (t *Tuner) Forget() {
 	t.State.Nowcast, t.State.Chosen = forecast.Nowcast{}, time.Time{}
 }
 
-// peaks reads the series of the scaled container.
-type peaks struct{ *usage.Series }
-
-// Peak implements forecast.Series.
-func (p peaks) Peak(step int64) (float64, bool) {
-	at := p.At(step)
-	return at.Peak, at.Known
-}
-
 const stepsPerHour = int64(time.Hour / usage.Step)
 
 func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Second) }
@@ -199,6 +205,7 @@ func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Secon
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons = nil
+	t.State.until(o.Now)
 	if o.Changed {
 		t.State.Resized = o.Now
 	}
@@ -267,6 +274,9 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 		return
 	}
 	step := stepOf(now)
+	if t.model != nil && !t.model.fits(spec) {
+		t.model = nil
+	}
 	if t.model != nil && step == t.followed {
 		return
 	}
@@ -277,22 +287,24 @@ func (t *Tuner) refit(spec Spec, now time.Time) {
 	if t.young {
 		t.fit(spec, series, step)
 	}
-	t.model.Follow(peaks{series}, step)
+	t.model.Follow(peaks{series, t.model.wall, step}, t.model.step(step))
 	t.followed = step
 }
 
 func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
-	fitted := forecast.Fit(peaks{series}, until, forecast.Default())
+	w, config := wall{spec.Zone}, forecast.Default()
+	config.Daily = spec.Daily
+	fitted := forecast.Fit(peaks{series, w, until}, w.step(until), config)
 	t.spiky = fitted.Spiky()
 	t.quantile = fitted.Best(t.price(spec, until))
-	t.model = fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour))
+	t.model = &outlook{fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour)), w, spec.Daily}
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
 		t.shares[name] = t.share(spec, name, until)
 	}
 }
 
-func seasonal(m *forecast.Outlook) bool {
+func seasonal(m *outlook) bool {
 	day, _ := m.Seasonal()
 	return day
 }

@@ -102,6 +102,9 @@ func (w *writer) gap(n int64) {
 	}
 }
 
+// mostSteps is what no number of a step is above: it is far from overflow.
+const mostSteps = 1 << 40
+
 var errShort = errors.New("it is cut off or damaged")
 
 // Marshal gives all of a histogram.
@@ -244,7 +247,7 @@ func (r *reader) slots(slots *[hoursOfWeek]slot) {
 func (r *reader) series(s *Series) {
 	s.last, s.count = r.int(), int(r.int())
 	s.sum, s.peak, s.latest = r.float(), r.float(), r.float()
-	if s.last < 0 || s.count < 0 {
+	if s.last < 0 || s.last > mostSteps || s.count < 0 {
 		r.bad = true
 	}
 	if s.last == 0 || r.bad {

@@ -44,11 +44,20 @@ func oldest(newest int64) int64 { return max(newest-int64(Points)+1, 1) }
 // stepOf gives the number of the step of an instant.
 func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 
+// ahead is how many steps the newest one may be ahead of the clock: an hour. What is further ahead was written by a clock that was wrong.
+const ahead = 6
+
 // Add adds the demand at an instant, in milli-CPU. Steps between that nobody added to stay unknown; what is older than the newest
-// step is dropped.
+// step is dropped, unless that is too far ahead: then the steps from there on are.
 func (s *Series) Add(demand float64, at time.Time) {
 	n := stepOf(at)
-	if n < max(s.last, 1) || math.IsNaN(demand) {
+	if n < 1 || math.IsNaN(demand) {
+		return
+	}
+	if s.last-n > ahead {
+		s.rewind(n - 1)
+	}
+	if n < s.last {
 		return
 	}
 	if n != s.last {
@@ -65,6 +74,14 @@ func (s *Series) Add(demand float64, at time.Time) {
 	s.latest = demand
 	s.count++
 	s.peak = max(s.peak, demand)
+}
+
+// rewind forgets all steps after one.
+func (s *Series) rewind(to int64) {
+	for n := max(to+1, oldest(s.last)); n <= s.last; n++ {
+		s.ring[n%int64(Points)] = packed{}
+	}
+	s.last, s.sum, s.count, s.peak = to, 0, 0, 0
 }
 
 // flush writes the newest step into the ring.

@@ -81,7 +81,9 @@ func (t *Target) Add(s Sample) {
 	if t.first == 0 {
 		t.first = now
 	}
-	t.last = max(t.last, now)
+	if t.last = max(t.last, now); t.last-now > int64(ahead*Step/time.Second) {
+		t.first, t.last = min(t.first, now), now // the clock was wrong
+	}
 	if s.OOMKills > 0 {
 		wanted := s.MemoryLimit * oomBump
 		c.memory.Add(wanted/mebi, oomWeight*float64(s.OOMKills), s.At, halfLife)
@@ -97,7 +99,7 @@ func (t *Target) Add(s Sample) {
 		c.cpu.Add(used, 1, s.At, halfLife)
 		c.demand.Add(used*float64(s.Replicas), s.At)
 		if thinned {
-			c.cpuHours[HourOfWeek(s.At)].add(used*float64(s.Replicas), s.At)
+			c.cpuHours[HourOfWeek(s.At.UTC())].add(used*float64(s.Replicas), s.At)
 		}
 	}
 	if s.Memory >= 0 {

@@ -1,0 +1,50 @@
+package tortoise
+
+import (
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+)
+
+// TestWhoWritesACheckpointDecidesNothing: numbers that nobody writes are refused, and those that the spec does not permit, and the owner does not
+// have, are brought within.
+func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
+	m := mindOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
+	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
+	restore := func(edit func(k *kept)) (*mind, error) {
+		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
+		k.Memory.Setting.Requests = map[string]tune.Request{"app": {CPU: 700, Memory: 200 << 20}}
+		edit(&k)
+		return newMind(m.rules, pack(k))
+	}
+	request := func(cpu, memory int64) func(*kept) {
+		return func(k *kept) { k.Memory.Setting.Requests["app"] = tune.Request{CPU: cpu, Memory: memory} }
+	}
+	for what, tc := range map[string]struct{ has, want tune.Request }{
+		"as it was":                   {tune.Request{CPU: 700, Memory: 200 << 20}, tune.Request{CPU: 700, Memory: 200 << 20}},
+		"on the way from its owner's": {tune.Request{CPU: 2900, Memory: 70 << 20}, tune.Request{CPU: 2900, Memory: 70 << 20}},
+		"above what either says":      {tune.Request{CPU: 9000, Memory: 2 << 30}, tune.Request{CPU: 3000, Memory: 1 << 30}},
+		"below what either says":      {tune.Request{CPU: 0, Memory: 1}, tune.Request{CPU: 500, Memory: 64 << 20}},
+	} {
+		got, err := restore(request(tc.has.CPU, tc.has.Memory))
+		if err != nil || got.Setting.Requests["app"] != tc.want {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+	}
+	for what, edit := range map[string]func(*kept){
+		"a negative request":     request(-1, 1),
+		"a request of no node":   request(1<<60, 1),
+		"a negative minimum":     func(k *kept) { k.Memory.Setting.Min = -1 },
+		"more than any maximum":  func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = maxReplicas+1, maxReplicas+1 },
+		"no utilisation":         func(k *kept) { k.State.Utilisation = 101 },
+		"a negative lead":        func(k *kept) { k.State.Lead = -time.Minute },
+		"an aim of no node":      func(k *kept) { k.State.Wanted = 1 << 60 },
+		"a history cut in two":   func(k *kept) { k.Usage = k.Usage[:len(k.Usage)/2] },
+		"a history after itself": func(k *kept) { k.Usage = append(k.Usage, k.Usage...) },
+	} {
+		if _, err := restore(edit); err == nil {
+			t.Errorf("%s is taken over", what)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+)
+
+// TestAClockThatWasAhead: within an hour what is older is dropped; beyond, what the wrong clock has written is, however far ahead it was, and
+// learning goes on.
+func TestAClockThatWasAhead(t *testing.T) {
+	for _, jump := range []int{1, ahead, ahead + 1, 500, Points, 20 * Points} {
+		target := &Target{}
+		add := func(step int, used float64) {
+			target.Add(Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
+		}
+		for step := range 300 {
+			add(step, 100)
+		}
+		add(299+jump, 900)
+		add(299, 100) // right again, within the step that it was
+		for step := 300; step < 310; step++ {
+			add(step, 100)
+		}
+		series := target.Demand("app")
+		if wrong := series.At(stepOf(at(299 + jump))); jump > ahead && wrong.Known && wrong.Peak > 200 {
+			t.Errorf("%d steps ahead: what was written then is still known", jump)
+		}
+		if got := target.Newest(); !got.Equal(at(max(309, 299+jump))) && jump <= ahead || jump > ahead && !got.Equal(at(309)) {
+			t.Errorf("%d steps ahead: the newest sample is of %s", jump, got.Sub(monday))
+		}
+		if got := series.At(stepOf(at(309))); !got.Known {
+			t.Errorf("%d steps ahead: nothing was learnt after it", jump)
+		}
+		if kept := series.At(stepOf(at(290))); kept.Known != (jump < Points-10) {
+			t.Errorf("%d steps ahead: what was learnt before is known: %t", jump, kept.Known)
+		}
+		if first := target.First(); first.After(at(309)) {
+			t.Errorf("%d steps ahead: the first sample is of %s", jump, first.Sub(monday))
+		}
+	}
+}
+
+// TestAStepBeyondAllTimeIsRefused: counting on from it would begin again below zero.
+func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
+	target := &Target{}
+	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+	last := binary.AppendVarint(nil, stepOf(monday))
+	data := target.Marshal()
+	if bytes.Count(data, last) != 1 {
+		t.Fatal("the step is not found in what is written")
+	}
+	for _, step := range []int64{mostSteps + 1, math.MaxInt64 - 3} {
+		if _, err := Unmarshal(bytes.Replace(data, last, binary.AppendVarint(nil, step), 1)); err == nil {
+			t.Errorf("step %d is read", step)
+		}
+	}
+}
