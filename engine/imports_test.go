@@ -118,10 +118,10 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 	}
 }
 
-// TestPureImportsGoOneWay checks path <- workload; spelling, timeline, workload <- adapter <- pipeline <- policy <- decide.
+// TestPureImportsGoOneWay checks path <- workload, fleet; spelling, timeline, workload <- adapter <- pipeline <- policy <- decide.
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
-		"engine/path": 0, "engine/timeline": 0, "engine/fleet": 0, "engine/spelling": 0, "engine/workload": 1, "engine/adapter": 2, "engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5,
+		"engine/path": 0, "engine/timeline": 0, "engine/spelling": 0, "engine/workload": 1, "engine/fleet": 1, "engine/adapter": 2, "engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5,
 	}
 	rank := func(path string) (int, bool) {
 		for p, n := range layers {
