@@ -71,7 +71,7 @@ func TestAPageIsRead(t *testing.T) {
 func TestOneThatWasMadeAndActs(t *testing.T) {
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
 		all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
-		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "web", "labels": ` + labels + `},
+		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "deployment.apps-web", "labels": ` + labels + `},
 			"spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Recreate"}}}]}`)); err != nil {
 			t.Fatal(err)
 		}
