@@ -284,66 +284,6 @@ func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *s
 	s.Related(ref, func(ref workload.Ref) { l.audience.Requeue(ref) })
 }
 
-// unreadable lists the policies that cannot be read, or not acted on, for now: what was learnt for them is kept, as what they have set is.
-func unreadable(s *world.Snapshot) map[string]bool {
-	found := map[string]bool{}
-	for p := range s.Policies {
-		if p.IsBroken() && !p.Deleting {
-			found[p.ID.String()] = true
-		}
-	}
-	return found
-}
-
-// leave forgets the targets that are not tuned any more, with what was kept of them.
-func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
-	waiting := unreadable(s)
-	for ref, x := range l.subjects {
-		if tuned[ref] != nil || waiting[x.policy.String()] && s.Object(ref) != nil {
-			continue
-		}
-		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
-			continue // nobody knows whether it is there
-		}
-		if err := l.store.Remove(ctx, ref); err != nil {
-			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
-			continue
-		}
-		l.subjects[ref].recalled.drop()
-		delete(l.subjects, ref)
-		l.world.Advise(ref, nil)
-		l.audience.Requeue(ref)
-	}
-}
-
-// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy while no manager was there.
-func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
-	if l.swept {
-		return
-	}
-	found, err := l.store.Told(ctx)
-	if err != nil {
-		l.opts.Log.V(1).Info("what was left behind will be looked for later", "reason", err.Error())
-		return
-	}
-	waiting, all := unreadable(s), true
-	for _, t := range found {
-		k := s.InUse(t.GroupKind)
-		switch {
-		case tuned[t.Ref] != nil || k == nil:
-			continue
-		case waiting[t.policy], !k.Live.HasSynced():
-			all = false
-			continue
-		}
-		if err := l.store.Remove(ctx, t.Ref); err != nil {
-			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", t.String(), "reason", err.Error())
-			return
-		}
-	}
-	l.swept = all
-}
-
 // keepDue writes the checkpoints that are due, and keepAll those of all targets.
 func (l *Loop) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()

@@ -69,13 +69,13 @@ func TestAPageIsRead(t *testing.T) {
 
 // TestOneThatWasMadeAndActs is seen as it acts, like any other. Without the label it is somebody else's.
 func TestOneThatWasMadeAndActs(t *testing.T) {
+	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
 		all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
-		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "web", "labels": ` + labels + `},
+		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "` + workload.CompanionName(web) + `", "labels": ` + labels + `},
 			"spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Recreate"}}}]}`)); err != nil {
 			t.Fatal(err)
 		}
-		web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 		if got := all.Of(web); len(got) != 1 || got[0].Mode != "Recreate" || len(all.Made) != mine || all.HasOthers(web) != (mine == 0) {
 			t.Errorf("with %s: %+v, %d made, others: %t", labels, got, len(all.Made), all.HasOthers(web))
 		}
