@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/tidwall/gjson"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,15 +39,16 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// The namespaces in which pods are created: with what is recommended for them, and as they are.
+// The namespaces in which pods are created: changed by our webhook, changed by one that decides nothing, and as they are.
 const (
-	mutated, unmutated = "bench-mutated", "bench-unmutated"
-	mutatedPolicy      = "bench"
+	mutated, fixed, unmutated = "bench-mutated", "bench-fixed", "bench-unmutated"
+	mutatedPolicy             = "bench"
 )
 
-// mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, and in one from which it
-// does not. Pods are created in dry runs: all of admission, and nothing is stored. They are created one at a time, so that none waits for
-// another one, and in pairs, so that whatever else the machine does meets both alike.
+// mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, in one from which another
+// webhook gets them that has the same answer for all, and in one without. The second tells what any webhook costs. Pods are created in dry
+// runs: all of admission, and nothing is stored. They are created one at a time, so that none waits for another one, and in turns, so that
+// whatever else the machine does meets all alike.
 func (b *bench) mutating(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -59,39 +64,69 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	server := httptest.NewTLSServer(handler) // HTTP/1.1, which is what API servers speak with Services
-	defer server.Close()
-	if err := s.mutatedBy(ctx, server); err != nil {
-		return err
+	for ns, h := range map[string]http.Handler{mutated: handler, fixed: http.HandlerFunc(sameForAll)} {
+		server := httptest.NewTLSServer(h) // HTTP/1.1, which is what API servers speak with Services
+		defer server.Close()
+		remove, failed := s.mutatedBy(ctx, ns, server)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, remove()) }()
 	}
-	defer func() {
-		err = errors.Join(err, s.clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(context.WithoutCancel(ctx), registration.PodsConfigurationName, metav1.DeleteOptions{}))
-	}()
 	create := func(namespace string) func() error {
 		return func() error { return s.createPod(ctx, namespace, replicaSet[namespace]) }
 	}
-	if err := harness.Poll(ctx, harness.Patience, create(mutated)); err != nil {
+	for _, ns := range []string{mutated, fixed} {
+		if err := harness.Poll(ctx, harness.Patience, create(ns)); err != nil {
+			return err
+		}
+	}
+	if err := b.mutations(create); err != nil {
 		return err
 	}
-	var added []float64
+	return s.sayMutated(ctx)
+}
+
+// mutations takes the figures.
+func (b *bench) mutations(create func(namespace string) func() error) error {
+	var added, whole, ratio []float64
 	for round := range b.admitRounds + 1 {
-		mine, bare, err := inPairs(b.updatesJudged, create(mutated), create(unmutated))
+		of, err := oneByOne(b.updatesJudged, create(mutated), create(fixed), create(unmutated))
 		if err != nil {
 			return err
 		}
 		if round == 0 {
 			continue // connections and caches are warm now
 		}
-		b.report.say("%d pods, changed: median %.2f ms, p99 %.2f ms; as they are: median %.2f ms, p99 %.2f ms",
-			len(mine.each), mine.quantile(50), mine.p99(), bare.quantile(50), bare.p99())
-		added = append(added, mine.p99()-bare.p99())
-	}
-	if err := s.sayMutated(ctx); err != nil {
-		return err
+		mine, same, bare := of[0], of[1], of[2]
+		b.report.say("%d pods, changed: median %.2f ms, p99 %.2f ms; by a webhook that decides nothing: %.2f and %.2f ms; as they are: %.2f and %.2f ms",
+			len(mine.each), mine.quantile(50), mine.p99(), same.quantile(50), same.p99(), bare.quantile(50), bare.p99())
+		added, whole, ratio = append(added, mine.p99()-same.p99()), append(whole, mine.p99()-bare.p99()), append(ratio, mine.p99()/same.p99())
 	}
 	b.report.rounds("mutate_added_p99_ms", added)
+	b.report.rounds("mutate_whole_p99_ms", whole)
+	b.report.rounds("mutate_p99_ratio", ratio)
 	b.report.figure("mutate_added_p99_ms", median(added), "ms")
+	b.report.figure("mutate_whole_p99_ms", median(whole), "ms")
+	b.report.figure("mutate_p99_ratio", median(ratio), "ratio")
 	return nil
+}
+
+// fixedPatch is what our webhook answers for the pods of the benchmark: their requests, their limit by its ratio, and two variables.
+const fixedPatch = `[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"250m"},` +
+	`{"op":"replace","path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
+	`{"op":"replace","path":"/spec/containers/0/resources/limits/memory","value":"128Mi"},` +
+	`{"op":"add","path":"/spec/containers/0/env","value":[{"name":"GOMAXPROCS","value":"1"},{"name":"GOMEMLIMIT","value":"120795955"}]}]`
+
+// sameForAll is the cheapest webhook that changes pods: of what it is sent it reads the UID alone.
+func sameForAll(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":true,"patchType":"JSONPatch","patch":%q}}`,
+		gjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
 }
 
 // sayMutated reports what the API server itself has counted of our webhook: sending, waiting, and applying the patch.
@@ -112,28 +147,29 @@ func (s *stage) sayMutated(ctx context.Context) error {
 	return nil
 }
 
-// inPairs does two things in turns, each so many times and one at a time, and takes the time of each: whatever else the machine does meets
-// both alike. Which comes first changes each time.
-func inPairs(n int, a, b func() error) (ofA, ofB times, err error) {
-	kinds := [2]func() error{a, b}
-	var of [2]times
+// oneByOne does things in turns, each so many times and one at a time, and takes the time of each: whatever else the machine does meets all
+// alike. Which comes first changes each time.
+func oneByOne(n int, do ...func() error) ([]times, error) {
+	of := make([]times, len(do))
 	collect()
-	for i := range 2 * n {
-		kind := (i + i/2) % 2 // a b, b a, a b
-		began := time.Now()
-		if err := kinds[kind](); err != nil {
-			return ofA, ofB, err
+	for i := range n {
+		for j := range do {
+			kind := (i + j) % len(do)
+			began := time.Now()
+			if err := do[kind](); err != nil {
+				return nil, err
+			}
+			took := time.Since(began)
+			of[kind].add(times{each: []time.Duration{took}, took: took})
 		}
-		took := time.Since(began)
-		of[kind].add(times{each: []time.Duration{took}, took: took})
 	}
-	return of[0], of[1], nil
+	return of, nil
 }
 
 // tune makes the namespaces with a ReplicaSet of a Deployment each, and what is recommended for the one. It gives the ReplicaSets.
 func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	sets := map[string]types.UID{}
-	for _, ns := range []string{mutated, unmutated} {
+	for _, ns := range []string{mutated, fixed, unmutated} {
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
 		for _, obj := range []client.Object{space, account} {
@@ -191,15 +227,19 @@ func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.Grou
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", nil
 }
 
-// mutatedBy has the API server send pods of the one namespace to a server on this machine.
-func (s *stage) mutatedBy(ctx context.Context, server *httptest.Server) error {
+// mutatedBy has the API server send pods of one namespace to a server on this machine, until remove is called.
+func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptest.Server) (remove func() error, err error) {
 	url := server.URL + registration.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{mutated}, nil, nil)
-	if _, err := s.clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create the webhook configuration: %w", err)
+	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace}, nil, nil)
+	if namespace != mutated {
+		config.Name, config.Webhooks[0].Name = namespace, namespace+".flyball.dev"
 	}
-	return nil
+	configs := s.clients.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	if _, err := configs.Create(ctx, config, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("create the webhook configuration: %w", err)
+	}
+	return func() error { return configs.Delete(context.WithoutCancel(ctx), config.Name, metav1.DeleteOptions{}) }, nil
 }
 
 // createPod creates a pod of a ReplicaSet in a dry run, and looks whether it was changed.
@@ -212,7 +252,7 @@ func (s *stage) createPod(ctx context.Context, namespace string, owner types.UID
 	if err != nil {
 		return fmt.Errorf("create a pod: %w", err)
 	}
-	if changed := pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() == 250; changed != (namespace == mutated) {
+	if changed := pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() == 250; changed != (namespace != unmutated) {
 		return fmt.Errorf("a pod of %s was changed: %t", namespace, changed)
 	}
 	return nil
