@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/controller/newpods"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -48,6 +49,9 @@ func metrics(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := freezecontroller.NewMetrics(&known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newpods.NewNote(&known); err != nil {
 		t.Fatal(err)
 	}
 	if err := app.RegisterCertificate(&known, nil); err != nil {

@@ -51,7 +51,8 @@ var adapters = []string{
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, With: []string{"prometheus", "promtool"}})
+	// What a spec has made stays, so there has to be room for the pods of all.
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, Nodes: 24, With: []string{"prometheus", "promtool"}})
 	for _, kind := range []string{"argoproj.io Rollout rollouts v1alpha1", "postgresql.cnpg.io Cluster clusters v1"} {
 		Expect(env.Apply(ctx, openCRD(strings.Fields(kind)))).To(Succeed())
 	}
