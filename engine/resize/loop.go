@@ -268,13 +268,14 @@ func (l *Loop) IsRestarting(ref workload.Ref) bool {
 	return known && inplace.IsRestarting(f)
 }
 
-// forget drops the note of a target whose pods are not to be changed any more.
-func (l *Loop) forget(ref workload.Ref) {
+// forget drops the note of a target whose pods are not to be changed any more, or not yet: after a start nobody may have said so. It keeps its
+// turn while a change that was made may still restart pods of it.
+func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	l.mu.Lock()
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
-	l.opts.Turns.LookRestart(ref, true)
+	l.opts.Turns.LookRestart(ref, !inplace.IsRestarting(f))
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -288,7 +289,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
 	if !isClaimed(v.Plan) {
-		l.forget(ref)
+		l.forget(ref, f)
 		return l.giveBack(ctx, ref)
 	}
 	own := v.Kind.Adapter.Observe(v.Object).Allocations
