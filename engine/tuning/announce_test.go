@@ -13,30 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
-
-// TestWhatIsInPlace: what is recommended where it is applied, else what the owner has.
-func TestWhatIsInPlace(t *testing.T) {
-	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
-	st := v1alpha1.RecommendationStatus{
-		Containers: []v1alpha1.RecommendedContainer{
-			{Name: "app", CPU: &v1alpha1.RecommendedRequest{Own: quantity("1"), Recommended: *quantity("500m"), Applied: true},
-				Memory: &v1alpha1.RecommendedRequest{Own: quantity("1Gi"), Recommended: *quantity("300Mi")}},
-			{Name: "proxy"},
-		},
-		Autoscaler: &v1alpha1.RecommendedAutoscaler{Name: "web", Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3, Applied: true},
-			Max: v1alpha1.RecommendedNumber{Own: ptr.To(int32(20)), Recommended: 30}},
-	}
-	if diff := cmp.Diff(map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requestsOf(st)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]string{"minimum": "3", "maximum": "20"}, numbersInPlace(st.Autoscaler)); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
 func TestChangesAreToldTogether(t *testing.T) {
@@ -57,6 +38,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 		{14 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
 		{30 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
 		{31 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8", "side cpu": "1"}, nil},
+		{32 * time.Minute, map[string]string{"minimum": "8", "side cpu": "1"}, nil}, // the pods differ
+		{33 * time.Minute, map[string]string{"app cpu": "400m", "minimum": "8", "side cpu": "1"}, []string{"app cpu 500m -> 400m"}},
 	} {
 		if diff := cmp.Diff(step.want, a.next(step.values, noon.Add(step.after))); diff != "" {
 			t.Errorf("after %s: %s", step.after, diff)
@@ -64,7 +47,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of.
+// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of, once all pods
+// have it.
 func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
@@ -75,8 +59,13 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 			Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}},
 	}
 	var x subject
-	for step, apply := range []func(){func() {}, func() { st.Containers[0].Memory.Applied = true }, func() { st.Autoscaler.Min.Applied = true }} {
-		apply()
+	before, after := requesting("app", 0, 1<<30), requesting("app", 0, 300<<20)
+	for step, is := range []struct {
+		pods    []*fleet.Pod
+		minimum int64
+	}{{[]*fleet.Pod{before, before}, 5}, {[]*fleet.Pod{before, after}, 5}, {[]*fleet.Pod{after, after}, 5}, {[]*fleet.Pod{after, after}, 3}} {
+		x.has = hasOf(is.pods)
+		x.has.numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
 	}
 	want := []string{
