@@ -69,6 +69,29 @@ func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
+// held is how long a PodDisruptionBudget has kept requests from a target; zero: none does. Told says that an event has told it.
+type held struct {
+	since time.Time
+	told  bool
+}
+
+// heldLong is after how long a budget that keeps requests from a target is told of by an event: nodes that are drained take less.
+const heldLong = time.Hour
+
+// announceHold sends one event on a target that waits for PodDisruptionBudgets for long. Why is empty where it waits for none.
+func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
+	now := l.pods.Now()
+	switch {
+	case why == "":
+		x.held = held{}
+	case x.held.since.IsZero():
+		x.held.since = now
+	case !x.held.told && now.Sub(x.held.since) >= heldLong && l.opts.Events != nil:
+		x.held.told = true
+		l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "Held", "Wait", "%s: %s, for an hour", ref, why)
+	}
+}
+
 // next gives what is to be told, if it is time, and takes it for told.
 func (a *told) next(values map[string]string, now time.Time) (news []string) {
 	if len(values) == 0 {

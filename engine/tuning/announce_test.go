@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -74,6 +75,29 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, events.notes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestABudgetThatHoldsForLongIsToldOnce: after an hour, and again only after it has let go.
+func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
+	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
+	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{}), pods: clock}
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	const why = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
+	var x subject
+	for _, step := range []struct {
+		after time.Duration
+		why   string
+		told  int
+	}{{0, "", 0}, {time.Minute, why, 0}, {time.Hour, why, 0}, {time.Hour + time.Minute, why, 1}, {5 * time.Hour, why, 1}, {6 * time.Hour, "", 1}, {7 * time.Hour, why, 1},
+		{8*time.Hour - time.Second, why + ", really", 1}, {8 * time.Hour, why, 2}} {
+		clock.SetTime(noon.Add(step.after))
+		if l.announceHold(ref, &world.Policy{}, &x, step.why); len(events.notes) != step.told {
+			t.Errorf("after %s: %q", step.after, events.notes)
+		}
+	}
+	if want := "Deployment web: Deployment.apps/shop/web: " + why + ", for an hour"; len(events.notes) == 0 || events.notes[0] != want {
+		t.Errorf("it is told as %q", events.notes)
 	}
 }
 

@@ -57,6 +57,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
+	l.announceHold(ref, p, x, l.heldBy(ref, st.Waiting))
 	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
 		return
 	}
@@ -95,6 +96,14 @@ func numbersOf(st v1alpha1.RecommendationStatus) string {
 func text(v any) string {
 	raw, _ := json.Marshal(v) // an API type
 	return string(raw)
+}
+
+// heldBy says which PodDisruptionBudget a target waits for; empty: for none.
+func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
+	if why := l.audience.Held(ref); waiting != "" && waiting == why {
+		return why
+	}
+	return ""
 }
 
 // markApplied says of each number whether the policy has it in place, and what a target waits for. It gives what pods and autoscaler have.

@@ -49,6 +49,7 @@ type subject struct {
 	unmade string
 	reported
 	announced announced
+	held      held
 }
 
 const (

@@ -200,7 +200,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		By("rolling out")
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) { s.Target.Names = []string{"a"} })
 		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
-		waited := ContainSubstring("waits for PodDisruptionBudget " + ns + "/none, which allows no disruption now")
+		waited := ContainSubstring("waits for PodDisruptionBudget " + ns + "/none, which allows no disruption, however healthy its pods are")
 		Eventually(func(g Gomega) {
 			g.Expect(recommendation(ns, "a")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))
@@ -223,7 +223,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 			t.Spec.Target.Names, t.Spec.Vertical.Apply = []string{"web"}, v1alpha1.ApplyInPlace
 			return env.Client.Update(ctx, t)
 		}).Should(Succeed())
-		waited = ContainSubstring("waits for PodDisruptionBudget " + ns + "/open, which allows no disruption now")
+		waited = ContainSubstring("waits for PodDisruptionBudget " + ns + "/open, which allows no disruption, however healthy its pods are")
 		Eventually(func(g Gomega) {
 			g.Expect(recommendation(ns, "web")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))
