@@ -62,7 +62,7 @@ func TestLimitsFollowRequests(t *testing.T) {
 func TestInRatio(t *testing.T) {
 	for _, test := range []struct{ request, ownRequest, ownLimit, want int64 }{
 		{100, 100, 200, 200},
-		{1, 3, 4, 2}, // a limit that is more stays more
+		{1, 3, 4, 2},         // a limit that is more stays more
 		{251, 200, 300, 376}, // 376.5: not more than the ratio allows
 		{50, 0, 20, 50},
 		{50, 0, 80, 80},
