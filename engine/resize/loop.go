@@ -270,6 +270,11 @@ func (l *Loop) IsRestarting(ref workload.Ref) bool {
 	return known && inplace.IsRestarting(f)
 }
 
+// isSettled says that a plan restarts no pod of a target, and that no change that was made is about to.
+func isSettled(f *fleet.Fleet, plan inplace.Plan) bool {
+	return plan.Restarts == 0 && !inplace.IsRestarting(f)
+}
+
 // forget drops the note of a target whose pods are not to be changed any more, or not yet: after a start nobody may have said so. It keeps its
 // turn while a change that was made may still restart pods of it.
 func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
@@ -277,7 +282,7 @@ func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
-	l.opts.Turns.LookRestart(ref, !inplace.IsRestarting(f))
+	l.opts.Turns.LookRestart(ref, isSettled(f, inplace.Plan{}))
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -305,7 +310,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	plan := inplace.For(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
-	l.opts.Turns.LookRestart(ref, plan.Restarts == 0 && !inplace.IsRestarting(f))
+	l.opts.Turns.LookRestart(ref, isSettled(f, plan))
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
 		return nil

@@ -37,6 +37,8 @@ type subject struct {
 	// blind: its autoscaler cannot read its metrics.
 	blind bool
 	found policy.Found
+	// has is what its pods and its autoscaler have.
+	has has
 	// pods is what has become of the pods that are changed in place.
 	pods fleet.Resizing
 	// kept is when the last checkpoint was written.
@@ -47,6 +49,7 @@ type subject struct {
 	unmade string
 	reported
 	announced announced
+	held      held
 }
 
 const (
