@@ -143,10 +143,10 @@ func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommend
 // pageSize is how many objects are read at once.
 const pageSize = 200
 
-// Remove deletes what belongs to a target.
+// Remove deletes what belongs to a target. What is told goes last: by that the rest is found.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}
-	for _, obj := range []client.Object{&v1alpha1.Recommendation{ObjectMeta: meta}, &v1alpha1.UsageCheckpoint{ObjectMeta: meta}} {
+	for _, obj := range []client.Object{&v1alpha1.UsageCheckpoint{ObjectMeta: meta}, &v1alpha1.Recommendation{ObjectMeta: meta}} {
 		if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove what was learnt of %s: %w", ref, err)
 		}
