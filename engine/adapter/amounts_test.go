@@ -38,7 +38,7 @@ func TestLimitsFollowRequests(t *testing.T) {
 		{"no limit, and none is made", `{"requests":{"cpu":"100m"}}`, 300, `{"requests":{"cpu":"300m"}}`},
 		{"nothing at all", `{}`, 300, `{"requests":{"cpu":"300m"}}`},
 		{"by the ratio, up", `{"requests":{"cpu":"100m"},"limits":{"cpu":"250m"}}`, 300, `{"requests":{"cpu":"300m"},"limits":{"cpu":"750m"}}`},
-		{"by the ratio, down, rounded up", `{"requests":{"cpu":"300m"},"limits":{"cpu":"1"}}`, 100, `{"requests":{"cpu":"100m"},"limits":{"cpu":"334m"}}`},
+		{"by the ratio, down, rounded down", `{"requests":{"cpu":"300m"},"limits":{"cpu":"1"}}`, 100, `{"requests":{"cpu":"100m"},"limits":{"cpu":"333m"}}`},
 		{"guaranteed stays guaranteed", `{"requests":{"cpu":"1"},"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
 		{"a limit is the request, too", `{"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
 		{"a request of nothing has no ratio", `{"requests":{"cpu":"0"},"limits":{"cpu":"500m"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
@@ -62,7 +62,8 @@ func TestLimitsFollowRequests(t *testing.T) {
 func TestInRatio(t *testing.T) {
 	for _, test := range []struct{ request, ownRequest, ownLimit, want int64 }{
 		{100, 100, 200, 200},
-		{1, 3, 4, 2},
+		{1, 3, 4, 2},         // a limit that is more stays more
+		{251, 200, 300, 376}, // 376.5: not more than the ratio allows
 		{50, 0, 20, 50},
 		{50, 0, 80, 80},
 		{100, 200, 100, 100}, // never below the request, whatever was there
@@ -108,7 +109,7 @@ func TestWhoseRequest(t *testing.T) {
 	claim.Since = monday.Add(time.Hour)
 	next.Amounts[webCPU] = claim
 	s.settle(t, a, next)
-	if want := pod(`{"requests":{"cpu":"1"},"limits":{"cpu":"1667m"}}`); !path.Equal(want, s.spec()) {
+	if want := pod(`{"requests":{"cpu":"1"},"limits":{"cpu":"1666m"}}`); !path.Equal(want, s.spec()) {
 		t.Errorf("after the next transition: %s", s.spec())
 	}
 	s.settle(t, a, workload.Plan{})

@@ -74,7 +74,7 @@ func TestOwnersOfKindsThatDoNotExistAreForgotten(t *testing.T) {
 	for i := range 2*ownerKindsAtMost + 10 {
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "here", Kind: fmt.Sprint("Kind", i)}, Namespace: "shop", Name: "o"}
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Microsecond) {
-			if _, known, ever := o.OwnerOf(t.Context(), ref, ""); !known && !ever && o.has(ref.GroupKind) {
+			if _, known, ever := o.OwnerOf(t.Context(), ref, ""); !known && !ever && has(o, ref.GroupKind) {
 				break
 			}
 			if time.Now().After(end) {
@@ -82,13 +82,12 @@ func TestOwnersOfKindsThatDoNotExistAreForgotten(t *testing.T) {
 			}
 		}
 	}
-	if n := len(o.kinds); n > ownerKindsAtMost {
+	if n := len(o.kinds.all); n > ownerKindsAtMost {
 		t.Errorf("%d kinds are remembered", n)
 	}
 }
 
-func (o *Owners) has(gk schema.GroupKind) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.kinds[gk] != nil
+func has(o *Owners, gk schema.GroupKind) bool {
+	_, found := o.kinds.at(gk)
+	return found
 }

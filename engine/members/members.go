@@ -71,7 +71,7 @@ type Members struct {
 	nodes  *watch.Watch
 	// nextNodes is a watch with other labels, until it has taken over.
 	nextNodes *watch.Watch
-	owners    map[schema.GroupKind]*ownerKind
+	owners    *kinds
 	tree      *tree
 	byNode    map[string]*crowd
 	// known says that everything is known that is asked for, and settled of how many kinds of owners.
@@ -89,8 +89,7 @@ func New(opts Options) *Members {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	interner := workload.NewInterner()
-	m := &Members{opts: opts, identity: identity{interner, &ownerTable{interner, newShared()}}}
+	m := &Members{opts: opts, identity: newIdentity()}
 	m.forget()
 	return m
 }
@@ -105,7 +104,8 @@ func (m *Members) tellChanged(refs []workload.Ref) {
 }
 
 func (m *Members) forget() {
-	m.owners, m.byNode, m.known = map[schema.GroupKind]*ownerKind{}, map[string]*crowd{}, false
+	m.owners = &kinds{opts: m.opts, watch: m.watchOwners, changed: m.check, all: map[schema.GroupKind]*ownerKind{}}
+	m.byNode, m.known = map[string]*crowd{}, false
 	m.pods, m.nodes, m.nextNodes, m.wide = nil, nil, nil, false
 	m.tree = newTree(m.ownerOf)
 }

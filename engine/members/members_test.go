@@ -147,18 +147,16 @@ func TestKindsThatDoNotExistAreForgotten(t *testing.T) {
 	look := func(kind string) {
 		m.mu.Lock()
 		m.lookInto(t.Context(), &workload.Owner{GroupKind: schema.GroupKind{Group: "here", Kind: kind}})
-		k := m.owners[schema.GroupKind{Group: "here", Kind: kind}]
 		m.mu.Unlock()
 		for settled := false; !settled; time.Sleep(time.Microsecond) {
-			m.mu.Lock()
+			k, _ := m.owners.at(schema.GroupKind{Group: "here", Kind: kind})
 			settled = k.isSettled()
-			m.mu.Unlock()
 		}
 	}
 	for i := range 2*ownerKindsAtMost + 10 {
 		look(fmt.Sprint("Kind", i))
 	}
-	if n := len(m.owners); n > ownerKindsAtMost {
+	if n := len(m.owners.all); n > ownerKindsAtMost {
 		t.Errorf("%d kinds are remembered", n)
 	}
 	gk := schema.GroupKind{Group: "here", Kind: "Kind0"}
@@ -166,5 +164,23 @@ func TestKindsThatDoNotExistAreForgotten(t *testing.T) {
 	look("Kind0")
 	if n := c.asked[gk]; n != 2 {
 		t.Errorf("a kind that was forgotten once was asked for %d times", n)
+	}
+}
+
+// TestKindsThatDoNotAnswerAreBounded: neither do those of which nobody can say whether they exist. Of what is not remembered nothing is sure.
+func TestKindsThatDoNotAnswerAreBounded(t *testing.T) {
+	m := New(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
+	var gk schema.GroupKind
+	m.mu.Lock()
+	for i := range ownerKindsAtMost + 10 {
+		gk = schema.GroupKind{Group: "away", Kind: fmt.Sprint("Kind", i)}
+		m.lookInto(t.Context(), &workload.Owner{GroupKind: gk})
+	}
+	m.mu.Unlock()
+	if n := len(m.owners.all); n != ownerKindsAtMost {
+		t.Errorf("%d kinds are remembered", n)
+	}
+	if m.owners.isSettled(gk) {
+		t.Error("it is sure what owns a kind that was never looked into")
 	}
 }

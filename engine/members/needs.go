@@ -150,15 +150,8 @@ func (m *Members) check() {
 		m.nodes, m.nextNodes = m.nextNodes, nil
 	}
 	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nextNodes == nil && (!m.ordering || m.nodes != nil && m.nodes.HasSynced())
-	for _, k := range m.owners {
-		known = known && !k.isAwaited()
-	}
-	settled := 0
-	for _, k := range m.owners {
-		if k.isSettled() {
-			settled++
-		}
-	}
+	settled, awaited := m.owners.count()
+	known = known && !awaited
 	tell := known && (!m.known || settled != m.settled)
 	m.known, m.settled = known, settled
 	m.mu.Unlock()

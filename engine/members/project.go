@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -19,6 +20,11 @@ import (
 type identity struct {
 	interner *workload.Interner
 	owners   *ownerTable
+}
+
+func newIdentity() identity {
+	interner := workload.NewInterner()
+	return identity{interner, &ownerTable{interner, newShared()}}
 }
 
 // The paths that are read of every object; those that a projector adds come after them.
@@ -86,6 +92,11 @@ type controllers struct {
 }
 
 func newControllers(id identity) controllers { return controllers{id, pathsOf()} }
+
+// controllersOf is what is watched of owners.
+func controllersOf(resource schema.GroupVersionResource, id identity) watch.Source {
+	return watch.Source{GVR: resource, ID: "members", Projector: newControllers(id)}
+}
 
 // Project implements watch.Projector.
 func (c controllers) Project(raw []byte) (*workload.Object, error) {

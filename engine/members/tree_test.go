@@ -12,11 +12,6 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func newIdentity() identity {
-	interner := workload.NewInterner()
-	return identity{interner, &ownerTable{interner, newShared()}}
-}
-
 const podJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","uid":"u1","resourceVersion":"7","creationTimestamp":"2026-03-02T08:00:00Z",
 "labels":{"app":"web","controller-revision-hash":"abc"},%s
 "ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5d","controller":true}],

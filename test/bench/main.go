@@ -98,7 +98,7 @@ func parts() []part {
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
 		{[]string{"admit_hostile_p99_ratio"}, (*bench).besieging},
 		{[]string{"admit_added_p99_ms"}, (*bench).updating},
-		{[]string{"mutate_added_p99_ms", "mutate_own_p99_ms", "mutate_p99_ratio"}, (*bench).mutating},
+		{[]string{"mutate_added_p99_ms", "mutate_own_p99_ms", "mutate_floor_p99_ms", "mutate_p99_ratio"}, (*bench).mutating},
 		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
 		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, (*bench).costing},
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},

@@ -170,7 +170,7 @@ func (s *stage) nothingForbidden() {
 // an earlier installation has left behind.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
-	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", " pods/resize patch", "policy poddisruptionbudgets watch"} // the last two are of Tortoises, as are mutating webhooks
+	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch"} // the last four are of Tortoises, as are mutating webhooks
 	own := regexp.MustCompile(`^(adapters|calendars|schedules)(/status)?$`)
 	for _, role := range []string{"ClusterRole/flyball-base", "Role/flyball"} {
 		kind, name, _ := strings.Cut(role, "/")

@@ -4,14 +4,17 @@ package newpods
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/go-logr/logr"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,6 +28,8 @@ const (
 	Right Result = "right"
 	// Untuned pods belong to nothing that is tuned, or to something that gets nothing now.
 	Untuned Result = "untuned"
+	// Unfit pods belong to something that is tuned, and their namespace has no room for what is recommended.
+	Unfit Result = "unfit"
 	// Unknown pods belong to what is not known here yet.
 	Unknown Result = "unknown"
 	// Unreadable pods, or reviews, cannot be read or changed.
@@ -35,6 +40,8 @@ const (
 type Wants interface {
 	// Want is what pods that an object of some UID owns are to have; without it, the result says why nothing is.
 	Want(ctx context.Context, owner workload.Ref, uid string) (newpod.Want, Result)
+	// Room is what pods of a namespace have to fit into.
+	Room(namespace string) room.Room
 }
 
 // Handler answers reviews of pods that are being created.
@@ -123,7 +130,36 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	case patch == nil:
 		return nil, Right
 	}
+	why, err := h.refuses(r, patch)
+	switch {
+	case err != nil:
+		return nil, Unreadable
+	case why != "":
+		h.Log.Info("a pod is created with what its template requests: its namespace has no room for what is recommended", "owner", owner.String(), "reason", why)
+		patch, err = newpod.Patch(r.object, want.Variables())
+		if err != nil {
+			return nil, Unreadable
+		}
+		return patch, Unfit
+	}
 	return patch, Tuned
+}
+
+// refuses says why the namespace of a pod has no room for it once it is changed; empty: it has.
+func (h *Handler) refuses(r *review, patch []byte) (string, error) {
+	space := h.Wants.Room(r.namespace.Str)
+	if !space.IsBounded() {
+		return "", nil
+	}
+	p, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return "", fmt.Errorf("read the patch of a pod: %w", err)
+	}
+	pod, err := p.Apply([]byte(r.object.Raw))
+	if err != nil {
+		return "", fmt.Errorf("change a pod: %w", err)
+	}
+	return space.Refuses(pod)
 }
 
 // ownerOf is what controls a pod, and its UID; empty: nothing does.

@@ -11,9 +11,12 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,6 +25,14 @@ type wants struct {
 	owner  string
 	want   newpod.Want
 	result newpods.Result
+	room   room.Room
+}
+
+func (w wants) Room(namespace string) room.Room {
+	if namespace == "shop" {
+		return w.room
+	}
+	return room.Room{}
 }
 
 func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
@@ -42,8 +53,15 @@ func TestPods(t *testing.T) {
 	pod := func(cpu string) string {
 		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
 	}
-	tuned := wants{"ReplicaSet.apps/shop/web-1", newpod.Want{Policy: "p", Containers: []newpod.Container{{Name: "main", CPU: 400}}}, newpods.Tuned}
+	tuned := wants{"ReplicaSet.apps/shop/web-1", newpod.Want{Policy: "p", Containers: []newpod.Container{{Name: "main", CPU: 400}}}, newpods.Tuned, room.Room{}}
 	with := func(result newpods.Result) wants { w := tuned; w.result = result; return w }
+	roomFor := func(cpu string) wants {
+		w := tuned
+		w.room.Left = []corev1.ResourceList{{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}
+		return w
+	}
+	withVariables := roomFor("399m")
+	withVariables.want.GoMaxProcs = true
 	for _, test := range []struct {
 		reason, body string
 		wants        wants
@@ -54,6 +72,10 @@ func TestPods(t *testing.T) {
 		{"a pod of what is tuned", review("CREATE", pod("1"), ""), tuned, newpods.Tuned, true, 200},
 		{"a dry run is answered alike, and not counted", review("CREATE", pod("1"), `,"dryRun":true`), tuned, "", true, 200},
 		{"a pod that has it", review("CREATE", pod("400m"), ""), tuned, newpods.Right, false, 200},
+		{"a pod that a quota has room for", review("CREATE", pod("1"), ""), roomFor("400m"), newpods.Tuned, true, 200},
+		{"a pod that a quota would refuse", review("CREATE", pod("1"), ""), roomFor("399m"), newpods.Unfit, false, 200},
+		{"its variables are no matter of quotas", review("CREATE", pod("1"), ""), withVariables, newpods.Unfit, true, 200},
+		{"a pod that its room cannot be told of", review("CREATE", strings.Replace(pod("1"), `"name":"main"`, `"name":"main","restartPolicy":7`, 1), ""), roomFor("1"), newpods.Unreadable, false, 200},
 		{"a pod of something else", review("CREATE", strings.Replace(pod("1"), "web-1", "web-2", 1), ""), tuned, newpods.Untuned, false, 200},
 		{"a pod of nothing", review("CREATE", `{"metadata":{},"spec":{}}`, ""), tuned, newpods.Untuned, false, 200},
 		{"an owner that is not known yet", review("CREATE", pod("1"), ""), with(newpods.Unknown), newpods.Unknown, false, 200},

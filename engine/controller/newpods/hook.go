@@ -135,7 +135,7 @@ func (c *Cleanup) Start(ctx context.Context) error {
 // NewNote counts what becomes of pods, for a registry. Make it once a process.
 func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
-		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unknown, unreadable). All but tuned pods pass as they are. Dry runs do not count."}, []string{"result"})
+		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). The requests of all but tuned pods stay as they are. Dry runs do not count."}, []string{"result"})
 	if err := r.Register(pods); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -58,10 +60,13 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// watching is what an Index has watched, until the context ends.
+// watching is what an Index has watched, until the context ends, and what it brought.
 type watching struct {
 	ctx  context.Context
 	told recommendations
+	// entries are what pods get, as *entry by types.NamespacedName of the Recommendation.
+	entries sync.Map
+	rooms   rooms
 }
 
 // Index implements newpods.Wants. Who asks waits for no lock.
@@ -70,8 +75,6 @@ type Index struct {
 	news chan struct{}
 	// watching is nil while nothing is, since nobody tunes.
 	watching atomic.Pointer[watching]
-	// entries are what pods get, as *entry by types.NamespacedName of the Recommendation.
-	entries sync.Map
 
 	mu        sync.Mutex
 	listeners []chan struct{}
@@ -139,34 +142,52 @@ func (x *Index) follow(ctx context.Context) {
 	needed, now := x.isNeeded(), x.watching.Load()
 	switch {
 	case needed && now == nil:
-		w, err := x.opts.Watches.Ensure(ctx, watch.Source{
-			GVR: v1alpha1.GroupVersion.WithResource("recommendations"), ID: "new pods", Projector: projector{},
-			Handler: watch.HandlerFunc(x.keep), OnState: x.tell,
-		})
+		w, err := x.begin(ctx)
 		if err != nil {
 			x.opts.Log.Error(err, "pods are created as they are: recommendations are not watched")
 			return
 		}
-		x.watching.Store(&watching{ctx, w})
+		x.watching.Store(w)
 		for _, gk := range x.opts.Between {
 			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}, "") // so that the kind is watched
 		}
 	case !needed && now != nil:
 		x.watching.Store(nil)
 		now.told.Release()
-		x.entries.Clear()
+		now.rooms.release()
 	}
 }
 
+// begin has Recommendations watched, and what bounds pods besides.
+func (x *Index) begin(ctx context.Context) (*watching, error) {
+	w := &watching{ctx: ctx}
+	told, err := x.opts.Watches.Ensure(ctx, watch.Source{
+		GVR: v1alpha1.GroupVersion.WithResource("recommendations"), ID: "new pods", Projector: projector{}, OnState: x.tell,
+		Handler: watch.HandlerFunc(func(before, after *workload.Object) {
+			w.keep(before, after)
+			x.tell()
+		}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch recommendations: %w", err)
+	}
+	w.told = told
+	if err := w.rooms.follow(ctx, x.opts); err != nil {
+		told.Release()
+		w.rooms.release()
+		return nil, err
+	}
+	return w, nil
+}
+
 // keep takes in a change of a Recommendation.
-func (x *Index) keep(before, after *workload.Object) {
+func (w *watching) keep(before, after *workload.Object) {
 	switch {
 	case after != nil:
-		x.entries.Store(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, entryOf(after))
+		w.entries.Store(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, entryOf(after))
 	case before != nil:
-		x.entries.Delete(types.NamespacedName{Namespace: before.Namespace, Name: before.Name})
+		w.entries.Delete(types.NamespacedName{Namespace: before.Namespace, Name: before.Name})
 	}
-	x.tell()
 }
 
 // Listen gives a channel that is poked after what pods get may have changed.
@@ -196,7 +217,7 @@ func (x *Index) Namespaces() (names []string, known bool) {
 		return nil, false
 	}
 	seen := map[string]bool{}
-	x.entries.Range(func(key, value any) bool {
+	now.entries.Range(func(key, value any) bool {
 		if ns := key.(types.NamespacedName).Namespace; !seen[ns] && x.inForce(value.(*entry), ns) {
 			seen[ns] = true
 		}
@@ -211,11 +232,11 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 	switch {
 	case now == nil:
 		return newpod.Want{}, newpods.Untuned
-	case !now.told.HasSynced():
+	case !now.told.HasSynced() || !now.rooms.areKnown():
 		return newpod.Want{}, newpods.Unknown
 	}
 	for range ownersAtMost {
-		if e, ok := x.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: workload.CompanionName(owner)}); ok {
+		if e, ok := now.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: workload.CompanionName(owner)}); ok {
 			return x.wantOf(e.(*entry), owner, uid)
 		}
 		above, known := x.ownerOf(ctx, now.ctx, owner, uid)
@@ -228,6 +249,14 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 		owner, uid = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}, "" // owners of owners are known by name
 	}
 	return newpod.Want{}, newpods.Untuned
+}
+
+// Room implements newpods.Wants.
+func (x *Index) Room(namespace string) room.Room {
+	if now := x.watching.Load(); now != nil {
+		return now.rooms.of(namespace)
+	}
+	return room.Room{}
 }
 
 // ownerOf finds the owner of an object. One that was created a moment ago is waited for a little: its pods come as soon as its controller sees it.

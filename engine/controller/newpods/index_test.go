@@ -126,8 +126,8 @@ func TestWhatPodsGet(t *testing.T) {
 			}
 			obj := recommendation(t, namespace, policy, more)
 			x := New(Options{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
-			x.watching.Store(&watching{t.Context(), told{test.unsynced}})
-			x.keep(nil, obj)
+			x.watching.Store(&watching{ctx: t.Context(), told: told{test.unsynced}})
+			x.watching.Load().keep(nil, obj)
 			uid := cmp.Or(test.uid, map[string]string{"ReplicaSet": "rs", "Deployment": "d"}[test.kind])
 			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace, Name: test.name}, uid)
 			if result != test.result {
@@ -144,7 +144,7 @@ func TestWhatPodsGet(t *testing.T) {
 			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment" || test.uid != ""; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
 				t.Errorf("%s: namespaces in use: %v, %t", test.reason, names, known)
 			}
-			x.keep(obj, nil)
+			x.watching.Load().keep(obj, nil)
 			if names, _ := x.Namespaces(); len(names) > 0 {
 				t.Errorf("%s: after it has gone: %v", test.reason, names)
 			}

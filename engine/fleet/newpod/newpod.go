@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,15 @@ type Want struct {
 	Containers []Container
 	// GoMaxProcs and GoMemLimit set variables of these containers by what they are limited to.
 	GoMaxProcs, GoMemLimit bool
+}
+
+// Variables is what is wanted besides requests.
+func (w Want) Variables() Want {
+	w.Containers = slices.Clone(w.Containers)
+	for i := range w.Containers {
+		w.Containers[i].CPU, w.Containers[i].Memory = 0, 0
+	}
+	return w
 }
 
 // of finds what is wanted of a container.

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -142,6 +143,15 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 			Expect(pod.Annotations).NotTo(HaveKey("flyball.dev/tuned-by"), reason)
 		}
 
+		By("creating pods that a LimitRange, or a quota, has no room for with what is recommended")
+		least := corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}}
+		fitsAsItIs(ns, "2Gi", &corev1.LimitRange{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{least}}})
+		most := resource.MustParse("1Mi")
+		for _, p := range podsOf(ns)(Default) {
+			most.Add(*p.Spec.Containers[0].Resources.Requests.Memory())
+		}
+		fitsAsItIs(ns, "1Mi", &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsMemory: most}}})
+
 		By("creating pods of a namespace that is not in use")
 		roll(other, "one")
 		Expect(asked(other)(Default)).To(And(HaveLen(1), HaveKey(own)))
@@ -227,6 +237,27 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 		}
 	})
 })
+
+// fitsAsItIs has a pod of web with so much memory created in a namespace with a bound that has room for no other: it stays as it is. Without the bound
+// it is changed.
+func fitsAsItIs(ns, memory string, bound client.Object) {
+	GinkgoHelper()
+	isChanged := func(g Gomega) bool {
+		pod := anyPod(g, ns)
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse(memory)
+		pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse(memory)
+		g.Expect(env.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+		_, changed := pod.Annotations["flyball.dev/tuned-by"]
+		return changed
+	}
+	Expect(isChanged(Default)).To(BeTrue())
+	bound.SetNamespace(ns)
+	bound.SetName("bound")
+	Expect(env.Client.Create(ctx, bound)).To(Succeed())
+	Eventually(isChanged).Should(BeFalse())
+	suite.Remove(ctx, env, bound)
+	Eventually(isChanged).Should(BeTrue())
+}
 
 // anyPod is one like those that the newest ReplicaSet of web makes.
 func anyPod(g Gomega, ns string) *corev1.Pod {

@@ -17,7 +17,7 @@ import (
 var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
 
 func argoSyncWindows() migrate.Tool {
-	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: namespaced(appProject, application), Convert: convertProjects}
+	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: migrate.Namespaced(appProject, migrate.Application), Convert: convertProjects}
 }
 
 func convertProjects(in *migrate.Input, out *migrate.Output) {
@@ -37,7 +37,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
 	var sets []string
 	members := map[string][]string{}
-	for _, app := range in.Of(application) {
+	for _, app := range in.Of(migrate.Application) {
 		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
 			continue
 		}
@@ -51,7 +51,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 			members = addMember(members, &sets, strings.Join(key, ","), app.Name())
 		}
 	}
-	if in.Files && len(in.Of(application)) == 0 {
+	if in.Files && len(in.Of(migrate.Application)) == 0 {
 		for i, w := range windows {
 			for _, name := range migrate.Texts(w.Get("applications")) {
 				if !strings.ContainsAny(name, "*?[{") && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
@@ -68,7 +68,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	for i, set := range sets {
 		var held []gjson.Result
 		for _, text := range strings.Split(set, ",") {
-			n, _ := count(text) // it was printed above
+			n, _ := migrate.Count(text) // it was printed above
 			held = append(held, windows[n])
 		}
 		name := p.Name()
@@ -128,7 +128,7 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 	var zones []string
 	allow, deny := 0, 0
 	for _, w := range held {
-		z := zone(w.Get("timeZone").Str)
+		z := migrate.Zone(w.Get("timeZone").Str)
 		if byZone[z] == nil {
 			zones = append(zones, z)
 		}
@@ -149,12 +149,12 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 		return
 	}
 	for i, z := range zones {
-		s := &v1alpha1.Schedule{ObjectMeta: meta(p.Namespace(), name)}
+		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(p.Namespace(), name)}
 		if i > 0 {
-			s.Name += "-" + slug(z)
+			s.Name += "-" + migrate.Slug(z)
 		}
 		s.Spec.TimeZone = z
-		s.Spec.Target = v1alpha1.TargetSelector{Kinds: refs(application), Names: apps}
+		s.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
 		if allow > 0 {
 			s.Spec.Awake = byZone[z]
 		} else {

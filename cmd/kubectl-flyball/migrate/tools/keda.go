@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 func kedaCron() migrate.Tool {
-	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: namespaced(scaled), Convert: convertCrons}
+	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: migrate.Namespaced(migrate.ScaledObject), Convert: convertCrons}
 }
 
 // cronTrigger is one trigger of type cron with the windows in which it is active.
@@ -25,7 +26,7 @@ type cronTrigger struct {
 
 func convertCrons(in *migrate.Input, out *migrate.Output) {
 	found := false
-	for _, s := range in.Of(scaled) {
+	for _, s := range in.Of(migrate.ScaledObject) {
 		var crons []cronTrigger
 		others, broken := 0, false
 		for i, t := range s.Get("spec.triggers").Array() {
@@ -45,7 +46,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 		switch {
 		case len(crons) == 0:
 		case others > 0 || broken:
-			emitCrons(s, scaled, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
+			emitCrons(s, migrate.ScaledObject, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
 		default:
 			convertCronOnly(s, crons, out)
 		}
@@ -66,16 +67,16 @@ func floor(s migrate.Object, desired int64) int64 {
 
 func readCron(m gjson.Result) (cronTrigger, string) {
 	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
-	c := cronTrigger{zone: zone(m.Get("timezone").Str)}
+	c := cronTrigger{zone: migrate.Zone(m.Get("timezone").Str)}
 	var ok bool
-	if c.desired, ok = count(m.Get("desiredReplicas").String()); !ok {
+	if c.desired, ok = migrate.Count(m.Get("desiredReplicas").String()); !ok {
 		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
 	}
 	if start == end {
-		c.windows = []v1alpha1.Window{allDay()}
+		c.windows = []v1alpha1.Window{week.AllDay()}
 		return c, ""
 	}
-	if c.windows, ok = pairWindows(start, end); ok {
+	if c.windows, ok = week.Pair(start, end); ok {
 		return c, ""
 	}
 	if w, ok := datedWindow(start, end); ok {
@@ -93,7 +94,7 @@ func datedWindow(start, end string) (v1alpha1.Window, bool) {
 	}
 	var at [4]int64
 	for i, field := range []string{a[1], a[0], b[1], b[0]} {
-		n, ok := count(field)
+		n, ok := migrate.Count(field)
 		if !ok {
 			return v1alpha1.Window{}, false
 		}
@@ -112,18 +113,18 @@ func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cro
 		}
 	}
 	for _, z := range zones {
-		t := &v1alpha1.Trigger{ObjectMeta: meta(s.Namespace(), s.Name())}
+		t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
 		if len(zones) > 1 {
-			t.Name += "-" + slug(z)
+			t.Name += "-" + migrate.Slug(z)
 		}
 		t.Spec.TimeZone, t.Spec.Overlap = z, v1alpha1.OverlapHighest
-		t.Spec.Target = v1alpha1.TargetSelector{Kinds: refs(kind), Names: []string{name}}
+		t.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
 		for _, c := range crons {
 			if c.zone != z {
 				continue
 			}
 			for _, w := range c.windows {
-				w.Days = noDays(w.Days)
+				w.Days = week.UnlessAll(w.Days)
 				t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w, During: values(c.desired)})
 			}
 		}
@@ -140,7 +141,7 @@ func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cro
 // convertCronOnly replaces a ScaledObject that has no other trigger: its target runs in the windows only, or has more replicas in them.
 func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output) {
 	ref := s.Get("spec.scaleTargetRef")
-	kind, name := deployment, ref.Get("name").Str
+	kind, name := migrate.Deployment, ref.Get("name").Str
 	if ref.Get("kind").Str != "" {
 		kind = refKind(ref)
 	}
@@ -160,12 +161,12 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}
 	for _, c := range crons {
 		for _, w := range c.windows {
-			w.Days = noDays(w.Days)
+			w.Days = week.UnlessAll(w.Days)
 			rules.Awake = append(rules.Awake, w)
 		}
 	}
-	target := v1alpha1.TargetSelector{Kinds: refs(kind), Names: []string{name}}
-	out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), s.Name()), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
+	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
+	out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
 		Note("it has no other trigger, and minReplicaCount is 0: delete the ScaledObject and set the replicas of %s %s to %d, which it wakes to", kind.Kind, name, crons[0].desired).
 		Note("to go to 0 waits for cooldownPeriod (300 s unless set) there, and not here")
 }

@@ -23,7 +23,7 @@ var (
 	kustomization    = schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}
 	helmRelease      = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 
-	frozenKinds = map[string]schema.GroupKind{"Deployment": deployment, "StatefulSet": statefulSet, "DaemonSet": daemonSet, "CronJob": cronJob}
+	frozenKinds = map[string]schema.GroupKind{"Deployment": migrate.Deployment, "StatefulSet": migrate.StatefulSet, "DaemonSet": migrate.DaemonSet, "CronJob": migrate.CronJob}
 	actions     = map[string]v1alpha1.Action{
 		"CREATE": v1alpha1.ActionCreate, "DELETE": v1alpha1.ActionDelete, "ROLL_OUT": v1alpha1.ActionRollOut, "SCALE": v1alpha1.ActionScale}
 )
@@ -31,8 +31,8 @@ var (
 func kubeFreeze() migrate.Tool {
 	return migrate.Tool{
 		Name: "kube-freeze", Title: "kube-freeze-operator",
-		Reads:   []migrate.Kind{clustered(foreignFreeze), clustered(foreignWindow), clustered(foreignException)},
-		Marked:  namespaced(cronJob, kustomization, helmRelease, application),
+		Reads:   []migrate.Kind{migrate.Clustered(foreignFreeze), migrate.Clustered(foreignWindow), migrate.Clustered(foreignException)},
+		Marked:  migrate.Namespaced(migrate.CronJob, kustomization, helmRelease, migrate.Application),
 		Convert: convertFreezes, Sleepers: freezeSleepers,
 	}
 }
@@ -46,7 +46,7 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 		}
 		period := v1alpha1.FreezePeriod{StartTime: start, EndTime: end}
 		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules v1alpha1.FreezeRules) *migrate.Emitted {
-			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: meta("", name),
+			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: migrate.Meta("", name),
 				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules}}, f)
 		})
 	}
@@ -60,7 +60,7 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			continue
 		}
 		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules v1alpha1.FreezeRules) *migrate.Emitted {
-			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta("", name),
+			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: migrate.Meta("", name),
 				Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: target, Windows: windows, FreezeRules: rules}}, w)
 		})
 	}
@@ -83,11 +83,11 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 		out.Leave(f, "%s", unknown)
 		return
 	}
-	rules := v1alpha1.FreezeRules{TimeZone: zone(spec.Get("timezone").Str), Deny: actionsOf(spec.Get("rules.deny")), Message: decoded[v1alpha1.FreezeMessage](spec.Get("message"))}
+	rules := v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str), Deny: actionsOf(spec.Get("rules.deny")), Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}
 	own := rules
-	hasCronJobs := slices.Contains(target.Kinds, refs(cronJob)[0])
+	hasCronJobs := slices.Contains(target.Kinds, migrate.Refs(migrate.CronJob)[0])
 	if spec.Get("behavior.suspendCronJobs").Bool() && hasCronJobs {
-		own.Suspend = refs(cronJob)
+		own.Suspend = migrate.Refs(migrate.CronJob)
 	}
 	e := emit(f.Name(), target, own)
 	if spec.Get("behavior.suspendCronJobs").Bool() && !hasCronJobs {
@@ -101,13 +101,13 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 	}
 	more := func(suffix string, part gjson.Result, selector string, gk schema.GroupKind) {
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
-		t.Kinds, t.Selector, t.Exclude = refs(gk), decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
+		t.Kinds, t.Selector, t.Exclude = migrate.Refs(gk), migrate.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
-		r.Enforcement, r.Suspend = v1alpha1.EnforcementAudit, refs(gk)
+		r.Enforcement, r.Suspend = v1alpha1.EnforcementAudit, migrate.Refs(gk)
 		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own; it has to deny something, and only writes that down")
 	}
 	if slices.Contains(providers, "argocd") {
-		more("applications", git.Get("argocd"), "applicationSelector", application)
+		more("applications", git.Get("argocd"), "applicationSelector", migrate.Application)
 	}
 	if slices.Contains(providers, "flux") {
 		more("kustomizations", git.Get("flux"), "kustomizationSelector", kustomization)
@@ -120,9 +120,9 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 
 // noteActions says where actions mean something else.
 func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
-	for _, gk := range []schema.GroupKind{daemonSet, cronJob} {
-		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, refs(gk)[0]) {
-			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind, map[bool]string{true: ", and to suspend it is Scale"}[gk == cronJob])
+	for _, gk := range []schema.GroupKind{migrate.DaemonSet, migrate.CronJob} {
+		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, migrate.Refs(gk)[0]) {
+			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind, map[bool]string{true: ", and to suspend it is Scale"}[gk == migrate.CronJob])
 		}
 	}
 	if slices.Contains(deny, v1alpha1.ActionScale) {
@@ -132,7 +132,7 @@ func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.Ki
 }
 
 func orAll(selector gjson.Result) *metav1.LabelSelector {
-	if s := decoded[metav1.LabelSelector](selector); s != nil {
+	if s := migrate.Decoded[metav1.LabelSelector](selector); s != nil {
 		return s
 	}
 	return &metav1.LabelSelector{}
@@ -141,13 +141,13 @@ func orAll(selector gjson.Result) *metav1.LabelSelector {
 // freezeTarget is what is selected; exclude is empty, since a label opts nobody out there.
 func freezeTarget(target gjson.Result) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
-	t.Selector, t.Exclude = decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
+	t.Selector, t.Exclude = migrate.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
 	for _, kind := range migrate.Texts(target.Get("kinds")) {
 		gk, ok := frozenKinds[kind]
 		if !ok {
 			return t, fmt.Sprintf("target.kinds has %q, which is not known", kind)
 		}
-		t.Kinds = append(t.Kinds, refs(gk)...)
+		t.Kinds = append(t.Kinds, migrate.Refs(gk)...)
 	}
 	if len(t.Kinds) == 0 {
 		return t, "target.kinds is empty: it selects nothing there, and would select everything here"
@@ -185,8 +185,8 @@ func convertException(x migrate.Object, out *migrate.Output) {
 		return
 	}
 	rules := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: actionsOf(spec.Get("allow")), Reason: spec.Get("reason").Str,
-		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str, Constraints: decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
-	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: meta("", x.Name()), Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
+		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str, Constraints: migrate.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
+	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: migrate.Meta("", x.Name()), Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
 	for _, user := range migrate.Texts(spec.Get("constraints.allowedUsers")) {
 		if strings.HasPrefix(user, "system:serviceaccount:kube-system:") {
 			e.Note("%s: controllers of the control plane, autoscalers among them, are not judged here; drop the exception if it is for them only", user)
@@ -198,9 +198,9 @@ func convertException(x migrate.Object, out *migrate.Output) {
 func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {
-		marks = append(marks, annotationPointer(freezePrefix+key))
+		marks = append(marks, migrate.AnnotationPointer(freezePrefix+key))
 	}
-	for _, gk := range []schema.GroupKind{cronJob, kustomization, helmRelease} {
+	for _, gk := range []schema.GroupKind{migrate.CronJob, kustomization, helmRelease} {
 		for _, o := range in.Of(gk) {
 			s := migrate.Sleeper{Object: o, Marks: marks}
 			text, ok := o.Annotation(freezePrefix + "original-suspend")
@@ -216,7 +216,7 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 			out.Sleepers = append(out.Sleepers, s)
 		}
 	}
-	for _, o := range in.Of(application) {
+	for _, o := range in.Of(migrate.Application) {
 		s := migrate.Sleeper{Object: o, Marks: marks}
 		text, ok := o.Annotation(freezePrefix + "original-autosync")
 		syncing := o.Get("spec.syncPolicy.automated").Exists()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -20,8 +21,8 @@ var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
 func kubeGreen() migrate.Tool {
 	return migrate.Tool{
 		Name: "kube-green", Title: "kube-green",
-		Reads:   namespaced(sleepInfo),
-		Marked:  namespaced(secret, deployment, statefulSet, cronJob, scaled, postgres, autoscaler, rollout),
+		Reads:   migrate.Namespaced(sleepInfo),
+		Marked:  migrate.Namespaced(migrate.Secret, migrate.Deployment, migrate.StatefulSet, migrate.CronJob, migrate.ScaledObject, migrate.Postgres, migrate.Autoscaler, migrate.Rollout),
 		Convert: convertSleepInfos, Sleepers: sleepInfoSleepers,
 	}
 }
@@ -59,7 +60,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
 		return
 	}
-	rules := v1alpha1.ScheduleRules{TimeZone: zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
+	rules := v1alpha1.ScheduleRules{TimeZone: migrate.Zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
 	sel := selectionOf(spec)
 	for _, p := range spec.Get("patches").Array() {
 		convertGreenPatch(in, s, p, &sel, out)
@@ -71,17 +72,17 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
 	})
 	emit := func(name string, kinds []schema.GroupKind, names []string) {
-		target := v1alpha1.TargetSelector{Kinds: refs(kinds...), Names: names, Selector: sel.selector}
-		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), name), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
+		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, Selector: sel.selector}
+		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
-		noteSpringEdges(e)
+		migrate.NoteSpringEdges(e)
 	}
 	if len(rest) > 0 {
 		emit(s.Name(), rest, nil)
 	}
 	for _, gk := range sel.kinds {
 		if name := sel.names[gk]; name != "" && !slices.Contains(sel.nothing, gk) {
-			emit(s.Name()+"-"+slug(gk.Kind), []schema.GroupKind{gk}, []string{name})
+			emit(s.Name()+"-"+migrate.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name})
 		}
 	}
 	for _, gk := range sel.nothing {
@@ -97,7 +98,7 @@ func selectionOf(spec gjson.Result) sleepSelection {
 		field string
 		gk    schema.GroupKind
 		isOn  bool
-	}{{"suspendDeployments", deployment, true}, {"suspendStatefulSets", statefulSet, true}, {"suspendCronJobs", cronJob, false}} {
+	}{{"suspendDeployments", migrate.Deployment, true}, {"suspendStatefulSets", migrate.StatefulSet, true}, {"suspendCronJobs", migrate.CronJob, false}} {
 		if v := spec.Get(k.field); v.Exists() && v.Bool() || !v.Exists() && k.isOn {
 			sel.kinds = append(sel.kinds, k.gk)
 		}
@@ -119,7 +120,7 @@ func selectionOf(spec gjson.Result) sleepSelection {
 		}
 	}
 	for _, ref := range spec.Get("excludeRef").Array() {
-		for _, key := range sortedKeys(ref.Get("matchLabels")) {
+		for _, key := range migrate.SortedKeys(ref.Get("matchLabels")) {
 			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{ref.Get("matchLabels").Map()[key].String()}})
 		}
@@ -144,9 +145,9 @@ func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
 		}
 	}
 	for _, gk := range kinds {
-		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{allDay()}}
-		target := v1alpha1.TargetSelector{Kinds: refs(gk), Names: names[gk]}
-		out.Emit(&v1alpha1.Schedule{ObjectMeta: meta(s.Namespace(), s.Name()+"-except-"+slug(gk.Kind)),
+		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{week.AllDay()}}
+		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names[gk]}
+		out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()+"-except-"+migrate.Slug(gk.Kind)),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
 			Note("excludeRef by name: a selection cannot leave names out, so this keeps them awake, whatever schedules of priority 0 say")
 	}
@@ -174,7 +175,7 @@ func hourMinute(at, weekdays string) (string, bool) {
 
 // sleepInfoSleepers reads the Secrets of what sleeps.
 func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
-	for _, s := range in.Of(secret) {
+	for _, s := range in.Of(migrate.Secret) {
 		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
 		if !ok || secretText(s, "operation-type") != "SLEEP" {
 			continue
@@ -191,7 +192,7 @@ func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: o, Originals: originals})
 		}
 		secretOriginals(s, info, add, out)
-		for _, gk := range []schema.GroupKind{deployment, statefulSet} {
+		for _, gk := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet} {
 			for _, o := range in.Of(gk) {
 				_, taken := o.Annotation(v1alpha1.AnnotationLedger)
 				if n := o.Get("spec.replicas"); o.Namespace() == s.Namespace() && n.Exists() && n.Int() == 0 && !taken && !known[o.Ref().String()] {
@@ -206,9 +207,9 @@ func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 // secretOriginals reads both forms of a Secret: merge patches by kind and name, and the older lists.
 func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, []migrate.Original), out *migrate.Output) {
 	patches := gjson.Parse(secretText(s, "original-resource-info"))
-	for _, kind := range sortedKeys(patches) {
+	for _, kind := range migrate.SortedKeys(patches) {
 		gk := schema.ParseGroupKind(kind)
-		for _, name := range sortedKeys(patches.Map()[kind]) {
+		for _, name := range migrate.SortedKeys(patches.Map()[kind]) {
 			patch := patches.Map()[kind].Map()[name].String()
 			if !gjson.Valid(patch) {
 				out.Leave(s, "the original of %s %s cannot be read: %s", kind, name, patch)
@@ -218,14 +219,14 @@ func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, 
 		}
 	}
 	for _, d := range gjson.Parse(secretText(s, "deployment-replicas")).Array() {
-		add(deployment, d.Get("name").Str, []migrate.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
+		add(migrate.Deployment, d.Get("name").Str, []migrate.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
 	}
 	for _, c := range gjson.Parse(secretText(s, "cronjobs-info")).Array() {
 		was := c.Get("suspend").Raw
 		if was == "" || was == "null" {
 			was = "false"
 		}
-		add(cronJob, c.Get("name").Str, []migrate.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
+		add(migrate.CronJob, c.Get("name").Str, []migrate.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
 	}
 }
 
@@ -243,8 +244,8 @@ func secretText(s migrate.Object, key string) string {
 // leaves are the fields of a merge patch that gives originals back; null gives back that there was none.
 func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
 	var all []migrate.Original
-	for _, key := range sortedKeys(patch) {
-		v, pointer := patch.Map()[key], at+"/"+escaped(key)
+	for _, key := range migrate.SortedKeys(patch) {
+		v, pointer := patch.Map()[key], at+"/"+migrate.Escaped(key)
 		if v.IsObject() {
 			all = append(all, leaves(v, pointer, set)...)
 			continue
@@ -276,9 +277,9 @@ func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
 	}
 	switch {
 	case patched:
-	case gk == deployment || gk == statefulSet:
+	case gk == migrate.Deployment || gk == migrate.StatefulSet:
 		set["/spec/replicas"] = "0"
-	case gk == cronJob:
+	case gk == migrate.CronJob:
 		set["/spec/suspend"] = "true"
 	}
 	return set

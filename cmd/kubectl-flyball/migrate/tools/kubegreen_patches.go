@@ -81,7 +81,7 @@ func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 			return true
 		}
 	}
-	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer && value == number(a.Spec.Scale[0].Minimum)
+	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer && value == migrate.Number(a.Spec.Scale[0].Minimum)
 }
 
 func pointerOf(text v1alpha1.Path) string {
@@ -118,7 +118,7 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 		version = gv.Version
 	}
 	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))
-	a := &v1alpha1.Adapter{ObjectMeta: meta("", plural.GroupResource().String())}
+	a := &v1alpha1.Adapter{ObjectMeta: migrate.Meta("", plural.GroupResource().String())}
 	if slices.ContainsFunc(out.Emitted, func(e *migrate.Emitted) bool { return e.Object.GetName() == a.Name }) {
 		return // another SleepInfo has asked for it
 	}

@@ -24,8 +24,8 @@ var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 func lightsOut() migrate.Tool {
 	return migrate.Tool{
 		Name: "lightsout", Title: "LightsOut",
-		Reads:   []migrate.Kind{clustered(lightsOutSchedule)},
-		Marked:  namespaced(deployment, statefulSet, cronJob),
+		Reads:   []migrate.Kind{migrate.Clustered(lightsOutSchedule)},
+		Marked:  migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.CronJob),
 		Convert: convertLightsOut, Sleepers: lightsOutSleepers,
 	}
 }
@@ -39,9 +39,9 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 			out.Leave(s, "%s", why)
 			continue
 		}
-		c := &v1alpha1.ClusterSchedule{ObjectMeta: meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: migrate.Meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
 		c.Spec.Upscale, c.Spec.Downscale = spec.Get("upscale").Str, spec.Get("downscale").Str
-		c.Spec.TimeZone, c.Spec.Suspend = zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
+		c.Spec.TimeZone, c.Spec.Suspend = migrate.Zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
 		e := out.Emit(c, s)
 		e.Notes = notes
 		var note string
@@ -55,7 +55,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
 		}
 		noteRivals(e, s, all)
-		noteSpringEdges(e)
+		migrate.NoteSpringEdges(e)
 	}
 	if len(all) == 0 {
 		return
@@ -63,15 +63,15 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 	out.Step("stop its controller and delete its webhook configurations, apply the objects above and wait until they are Ready")
 	out.Step("kubectl flyball migrate lightsout -A --take-over, and again with --apply: to delete a LightsOutSchedule wakes what bears its marks, so this comes first")
 	out.Step(`for each of %s: kubectl patch lightsoutschedule NAME --type=merge -p '{"metadata":{"finalizers":null}}', then kubectl delete lightsoutschedule NAME: `+
-		`its finalizer waits for the controller that you have stopped`, names(all))
+		`its finalizer waits for the controller that you have stopped`, migrate.ObjectNames(all))
 }
 
 // lightsOutTarget is what a schedule selects. Why says why it selects nothing.
 func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
 	types := migrate.Texts(spec.Get("workloadTypes"))
-	for _, k := range []schema.GroupKind{deployment, statefulSet, cronJob} {
+	for _, k := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
 		if len(types) == 0 || slices.Contains(types, k.Kind) {
-			t.Kinds = append(t.Kinds, refs(k)...)
+			t.Kinds = append(t.Kinds, migrate.Refs(k)...)
 		}
 	}
 	if len(t.Kinds) == 0 {
@@ -84,13 +84,13 @@ func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes
 		}
 		t.Namespaces = append(t.Namespaces, ns)
 	}
-	t.NamespaceSelector = decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
+	t.NamespaceSelector = migrate.Decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
 	t.ExcludeNamespaces = migrate.Texts(spec.Get("excludeNamespaces"))
 	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
 		return t, nil, "it selects no namespace"
 	}
 	if exclude := spec.Get("excludeLabels"); exclude.IsObject() {
-		if t.Exclude = decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+len(t.Exclude.MatchExpressions) == 0 {
+		if t.Exclude = migrate.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+len(t.Exclude.MatchExpressions) == 0 {
 			return t, nil, "excludeLabels: {} excludes everything there, so it does nothing; here it would exclude nothing"
 		}
 		notes = append(notes, "exclude takes the place of the label "+v1alpha1.LabelExclude+"=true")
@@ -128,29 +128,18 @@ func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	}
 }
 
-// noteSpringEdges says what crons do in the hour that clocks skip, where the zone has one.
-func noteSpringEdges(e *migrate.Emitted) {
-	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
-		return
-	}
-	if s, ok := e.Object.(*v1alpha1.Schedule); ok && s.Spec.TimeZone == "UTC" {
-		return
-	}
-	e.Note("an edge in the hour that clocks skip in spring is lost there, and comes at the end of that hour here")
-}
-
 // lightsOutSleepers reads the annotations of what sleeps.
 func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{
-		annotationPointer(lightsOutPrefix + "original-replicas"), annotationPointer(lightsOutPrefix + "original-suspend"),
-		annotationPointer(lightsOutPrefix + "managed-by"), labelPointer(lightsOutPrefix + "managed-by"),
+		migrate.AnnotationPointer(lightsOutPrefix + "original-replicas"), migrate.AnnotationPointer(lightsOutPrefix + "original-suspend"),
+		migrate.AnnotationPointer(lightsOutPrefix + "managed-by"), migrate.LabelPointer(lightsOutPrefix + "managed-by"),
 	}
-	for _, gk := range []schema.GroupKind{deployment, statefulSet, cronJob} {
+	for _, gk := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
 		for _, o := range in.Of(gk) {
 			s := migrate.Sleeper{Object: o, Marks: marks}
 			if text, ok := o.Annotation(lightsOutPrefix + "original-replicas"); ok {
-				if n, ok := count(text); ok {
-					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: number(n), Set: "0"}}
+				if n, ok := migrate.Count(text); ok {
+					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: migrate.Number(n), Set: "0"}}
 				} else {
 					s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
 				}

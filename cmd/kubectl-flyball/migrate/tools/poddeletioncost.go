@@ -22,14 +22,14 @@ var pod = schema.GroupKind{Kind: "Pod"}
 func podDeletionCost() migrate.Tool {
 	return migrate.Tool{
 		Name: "pod-deletion-cost", Title: "pod-deletion-cost-controller",
-		Reads: namespaced(deployment), Marked: namespaced(pod),
+		Reads: migrate.Namespaced(migrate.Deployment), Marked: migrate.Namespaced(pod),
 		Convert: convertCosts, Sleepers: costMarks,
 	}
 }
 
 // costed are the Deployments that the tool orders the pods of.
 func costed(in *migrate.Input) []migrate.Object {
-	return slices.DeleteFunc(in.Of(deployment), func(d migrate.Object) bool {
+	return slices.DeleteFunc(in.Of(migrate.Deployment), func(d migrate.Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
 		return text != "true"
 	})
@@ -54,8 +54,8 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 		members[g] = append(members[g], d)
 	}
 	for _, g := range groups {
-		c := &v1alpha1.DeletionCost{ObjectMeta: meta(g.namespace, "spread")}
-		c.Spec.Target.Kinds, c.Spec.Algorithm = refs(deployment), "Spread"
+		c := &v1alpha1.DeletionCost{ObjectMeta: migrate.Meta(g.namespace, "spread")}
+		c.Spec.Target.Kinds, c.Spec.Algorithm = migrate.Refs(migrate.Deployment), "Spread"
 		label := g.label
 		if label == "" {
 			label = defaultZone
@@ -63,7 +63,7 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 				c.Spec.Target.Names = append(c.Spec.Target.Names, d.Name())
 			}
 		} else {
-			c.Name = "spread-by-" + slug(label)
+			c.Name = "spread-by-" + migrate.Slug(label)
 			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
 		}
 		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
@@ -89,7 +89,7 @@ func costMarks(in *migrate.Input, out *migrate.Output) {
 			if p.Namespace() != d.Namespace() || owner.Get("kind").Str != "ReplicaSet" || i < 0 || owner.Get("name").Str[:i] != d.Name() {
 				continue
 			}
-			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: p, Marks: []string{annotationPointer(podCost)}})
+			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: p, Marks: []string{migrate.AnnotationPointer(podCost)}})
 		}
 	}
 }

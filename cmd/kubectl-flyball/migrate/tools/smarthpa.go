@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ var (
 )
 
 func smartHPA() migrate.Tool {
-	return migrate.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: namespaced(smartAutoscaler), Convert: convertSmartHPAs}
+	return migrate.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: migrate.Namespaced(smartAutoscaler), Convert: convertSmartHPAs}
 }
 
 func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
@@ -53,11 +54,11 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	for i, z := range g.zones {
 		id := s.Name()
 		if len(g.zones) > 1 {
-			id += "-" + slug(z)
+			id += "-" + migrate.Slug(z)
 		}
 		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: g.byZone[z]}}
-		spec.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{name}}
-		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(ns, id), Spec: spec}, s)
+		spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
+		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, id), Spec: spec}, s)
 		e.Notes = g.notes[z]
 		if i == 0 {
 			e.Notes = append(e.Notes, g.dead...)
@@ -178,7 +179,7 @@ func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
 			w.Days = append(w.Days, day)
 		}
 	}
-	w.Days = noDays(w.Days)
+	w.Days = week.UnlessAll(w.Days)
 	from, okFrom := clockWithSeconds(t.Get("startTime").Str)
 	to, okTo := clockWithSeconds(t.Get("endTime").Str)
 	if !okFrom || !okTo {

@@ -15,7 +15,7 @@ import (
 var foreignTortoise = schema.GroupKind{Group: "autoscaling.mercari.com", Kind: "Tortoise"}
 
 func tortoise() migrate.Tool {
-	return migrate.Tool{Name: "tortoise", Title: "Tortoise", Reads: namespaced(foreignTortoise), Convert: convertTortoises}
+	return migrate.Tool{Name: "tortoise", Title: "Tortoise", Reads: migrate.Namespaced(foreignTortoise), Convert: convertTortoises}
 }
 
 func convertTortoises(in *migrate.Input, out *migrate.Output) {
@@ -46,12 +46,12 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 		return
 	}
 	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
-	if of.Kind == "" || of.Kind == deployment.Kind {
-		of = deployment // it knows no other kind, and its API asks for no version
+	if of.Kind == "" || of.Kind == migrate.Deployment.Kind {
+		of = migrate.Deployment // it knows no other kind, and its API asks for no version
 	}
 	s := v1alpha1.TortoiseSpec{}
-	s.Target = v1alpha1.TargetSelector{Kinds: refs(of), Names: []string{ref.Get("name").Str}}
-	e := out.Emit(&v1alpha1.Tortoise{ObjectMeta: meta(t.Namespace(), t.Name())}, t)
+	s.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(of), Names: []string{ref.Get("name").Str}}
+	e := out.Emit(&v1alpha1.Tortoise{ObjectMeta: migrate.Meta(t.Namespace(), t.Name())}, t)
 	s.Mode = tortoiseMode(t, out, e)
 	s.Resources = tunedResources(t, out, e)
 	if most := spec.Get("maxReplicas"); most.Exists() {
@@ -178,12 +178,12 @@ func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
 	if !v.Exists() {
 		return nil
 	}
-	q := decoded[v1alpha1.Quantities](v)
+	q := migrate.Decoded[v1alpha1.Quantities](v)
 	if q == nil {
 		u.out.Leave(u.object, "the amounts %s cannot be read", oneLine(v))
 		return nil
 	}
-	for _, name := range sortedKeys(v) {
+	for _, name := range migrate.SortedKeys(v) {
 		if name != "cpu" && name != "memory" {
 			u.out.Leave(u.object, "only CPU and memory are tuned, and not %s", name)
 		}
@@ -200,12 +200,12 @@ func convertSlots(t migrate.Object, out *migrate.Output) {
 	for _, z := range zones {
 		id := t.Name()
 		if len(zones) > 1 {
-			id += "-" + slug(z)
+			id += "-" + migrate.Slug(z)
 		}
 		triggers, hours := joined(byZone[z])
 		s := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: triggers}}
-		s.Target = v1alpha1.TargetSelector{Kinds: refs(autoscaler), Names: []string{madeAutoscaler(t)}}
-		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: meta(t.Namespace(), id), Spec: s}, t)
+		s.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{madeAutoscaler(t)}}
+		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(t.Namespace(), id), Spec: s}, t)
 		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on: it overrules the Tortoise given here, so delete it once that is Working (kubectl get recommendations)")
 		if mode := t.Get("spec.updateMode").Str; mode == "Off" || mode == "" {
 			e.Note("the Tortoise is Off: it only recommends these bounds, the Trigger sets them")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -21,13 +23,13 @@ func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 	var zones []string
 	read := func(list gjson.Result, set func(*slot, int64)) {
 		for _, r := range list.Array() {
-			z := zone(r.Get("timezone").Str)
+			z := migrate.Zone(r.Get("timezone").Str)
 			if byZone[z] == nil {
 				byZone[z] = &slots{}
 				zones = append(zones, z)
 			}
-			for d := range week {
-				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(week[d])) {
+			for d := range week.Days {
+				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(week.Days[d])) {
 					continue
 				}
 				for h := r.Get("from").Int(); h < min(r.Get("to").Int(), 24); h++ {
@@ -46,7 +48,7 @@ func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 // several hours are taken together, with the largest bounds of any of them.
 func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
 	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
-		if triggers = s.triggers(hours); len(triggers) <= maxWindows {
+		if triggers = s.triggers(hours); len(triggers) <= week.MaxWindows {
 			break
 		}
 	}
@@ -63,13 +65,13 @@ func (s *slots) triggers(hours int) []v1alpha1.TimeTrigger {
 				to += hours
 			}
 			if at != (slot{}) {
-				all = addSlot(all, week[d], from, to, at)
+				all = addSlot(all, week.Days[d], from, to, at)
 			}
 			from = to
 		}
 	}
 	for i := range all {
-		all[i].Window.Days = noDays(all[i].Window.Days)
+		all[i].Window.Days = week.UnlessAll(all[i].Window.Days)
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package tools
+package downscaler
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ type placement struct {
 }
 
 // emit gives the policies of the times that count for a placement: the first scope that sets any of them supplies all.
-func (w *downscalerWork) emit(from migrate.Object, own scope, at placement, scopes []scope) {
+func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope) {
 	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if i < 0 {
 		w.out.Leave(from, "downscale-replicas is set, and no times are known for it")
@@ -57,14 +58,14 @@ func (w *downscalerWork) emit(from migrate.Object, own scope, at placement, scop
 	for n, r := range rules {
 		p := at
 		if n > 0 {
-			p.name += "-" + slug(r.TimeZone)
+			p.name += "-" + migrate.Slug(r.TimeZone)
 		}
 		w.emitLevels(from, p, r, replicas)
 	}
 }
 
 // times are the rules that a scope asks for: one a time zone.
-func (w *downscalerWork) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, why string) {
+func (w *work) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, why string) {
 	down, hasDown := s["downtime"]
 	up, hasUp := s["uptime"]
 	_, hasPeriods := s["downscale-period"]
@@ -89,9 +90,9 @@ func (w *downscalerWork) times(s scope) (rules []v1alpha1.ScheduleRules, notes [
 		x := read(down)
 		switch {
 		case x.always:
-			base.Asleep = []v1alpha1.Window{allDay()}
+			base.Asleep = []v1alpha1.Window{week.AllDay()}
 		case x.isNever():
-			base.Awake = []v1alpha1.Window{allDay()}
+			base.Awake = []v1alpha1.Window{week.AllDay()}
 		case len(x.zones) > 1:
 			return nil, nil, "downtime has spans in several time zones (" + strings.Join(x.zones, ", ") + "): a Schedule has one, and of two the one that is awake wins"
 		default:
@@ -102,9 +103,9 @@ func (w *downscalerWork) times(s scope) (rules []v1alpha1.ScheduleRules, notes [
 	x := read(up)
 	switch {
 	case x.always:
-		base.Awake = []v1alpha1.Window{allDay()}
+		base.Awake = []v1alpha1.Window{week.AllDay()}
 	case x.isNever():
-		base.Asleep = []v1alpha1.Window{allDay()}
+		base.Asleep = []v1alpha1.Window{week.AllDay()}
 	default:
 		for _, z := range x.zones {
 			r := base
@@ -139,7 +140,7 @@ func periods(down, up spans, notes []string) ([]v1alpha1.ScheduleRules, []string
 func replicasOf(scopes []scope) (int64, string) {
 	for _, s := range scopes {
 		if text := s["downscale-replicas"]; text != "" {
-			n, ok := count(text)
+			n, ok := migrate.Count(text)
 			if !ok {
 				return 0, fmt.Sprintf("downscale-replicas is %q: only a count has a counterpart (a share is for PodDisruptionBudgets)", text)
 			}
@@ -150,15 +151,15 @@ func replicasOf(scopes []scope) (int64, string) {
 }
 
 // emitLevels gives one policy for each thing that asleep means for the kinds.
-func (w *downscalerWork) emitLevels(from migrate.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
+func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
 	var counted, suspended, bounded, paused []schema.GroupKind
 	for _, gk := range at.kinds {
 		switch {
-		case gk == autoscaler:
+		case gk == migrate.Autoscaler:
 			bounded = append(bounded, gk)
-		case gk == cronJob || gk == job || gk == daemonSet || replicas == 0:
+		case gk == migrate.CronJob || gk == migrate.Job || gk == migrate.DaemonSet || replicas == 0:
 			suspended = append(suspended, gk)
-		case gk == scaled:
+		case gk == migrate.ScaledObject:
 			paused = append(paused, gk)
 		default:
 			counted = append(counted, gk)
@@ -177,7 +178,7 @@ func (w *downscalerWork) emitLevels(from migrate.Object, at placement, rules v1a
 		suffix = "-suspended"
 	}
 	put(suffix, suspended, nil)
-	put("-paused", paused, &v1alpha1.AsleepAs{Annotations: map[string]string{"autoscaling.keda.sh/paused-replicas": number(replicas)}})
+	put("-paused", paused, &v1alpha1.AsleepAs{Annotations: map[string]string{"autoscaling.keda.sh/paused-replicas": migrate.Number(replicas)}})
 	if replicas == 0 && len(bounded) > 0 {
 		w.out.Leave(from, "a HorizontalPodAutoscaler cannot have minReplicas 0: leave it out, or set downscale-replicas for it")
 		return
@@ -186,26 +187,26 @@ func (w *downscalerWork) emitLevels(from migrate.Object, at placement, rules v1a
 		fmt.Sprintf("a minimum that is below %d is raised to it", replicas))
 }
 
-func (w *downscalerWork) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules, notes []string) {
-	target := v1alpha1.TargetSelector{Kinds: refs(kinds...), Names: at.names, Annotations: at.annotations}
+func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules, notes []string) {
+	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations}
 	var e *migrate.Emitted
 	if at.cluster != nil {
-		c := &v1alpha1.ClusterSchedule{ObjectMeta: meta("", at.name+suffix)}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: migrate.Meta("", at.name+suffix)}
 		c.Spec.Target, c.Spec.ScheduleRules = *at.cluster, rules
 		target.Selector = at.cluster.Selector
 		c.Spec.Target.TargetSelector = target
 		e = w.out.Emit(c, from)
 	} else {
-		s := &v1alpha1.Schedule{ObjectMeta: meta(at.namespace, at.name+suffix)}
+		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(at.namespace, at.name+suffix)}
 		s.Spec.Target, s.Spec.ScheduleRules = target, rules
 		e = w.out.Emit(s, from)
 	}
 	e.Notes = slices.Concat(at.notes, notes)
-	noteSpringEdges(e)
+	migrate.NoteSpringEdges(e)
 }
 
 // forced gives the policy of force-downtime or force-uptime, where it is always.
-func (w *downscalerWork) forced(from migrate.Object, s scope, at placement) {
+func (w *work) forced(from migrate.Object, s scope, at placement) {
 	down, hasDown := s["force-downtime"]
 	up, hasUp := s["force-uptime"]
 	if !s.sets(forceSettings) {
@@ -229,9 +230,9 @@ func (w *downscalerWork) forced(from migrate.Object, s scope, at placement) {
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
 	if hasDown {
-		rules.Asleep = []v1alpha1.Window{allDay()}
+		rules.Asleep = []v1alpha1.Window{week.AllDay()}
 	} else {
-		rules.Awake = []v1alpha1.Window{allDay()}
+		rules.Awake = []v1alpha1.Window{week.AllDay()}
 	}
 	replicas, why := replicasOf(w.scopes(s))
 	if why != "" {

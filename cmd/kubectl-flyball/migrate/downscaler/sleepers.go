@@ -1,4 +1,4 @@
-package tools
+package downscaler
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 // Keys of node selectors that no node meets: of GoKubeDownscaler and of py-kube-downscaler.
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
-// downscalerSleepers reads the annotation of what sleeps.
-func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
-	w := downscalerWork{in: in, out: &migrate.Output{}, config: readDownscaler(in, &migrate.Output{})}
+// sleepers reads the annotation of what sleeps.
+func sleepers(in *migrate.Input, out *migrate.Output) {
+	w := work{in: in, out: &migrate.Output{}, config: readConfig(in, &migrate.Output{})}
 	known := map[string]bool{}
-	for _, gk := range downscalerKinds {
+	for _, gk := range byResource {
 		known[gk.String()] = true
 	}
 	for _, o := range in.Objects {
-		text, ok := o.Annotation(downscalerPrefix + "original-replicas")
+		text, ok := o.Annotation(prefix + "original-replicas")
 		if !ok {
 			continue
 		}
@@ -29,8 +29,8 @@ func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
 			continue
 		}
 		replicas, _ := replicasOf(w.scopes(annotated(o), w.namespaceScope(o.Namespace())))
-		s := migrate.Sleeper{Object: o, Marks: []string{annotationPointer(downscalerPrefix + "original-replicas")}}
-		originals, ok := downscalerOriginals(o, text, replicas)
+		s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")}}
+		originals, ok := originals(o, text, replicas)
 		if !ok {
 			s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away", text)}
 		}
@@ -39,29 +39,29 @@ func downscalerSleepers(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// downscalerOriginals is what was there before, by kind; false: the text cannot be read.
-func downscalerOriginals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
-	n, isCount := count(text)
+// originals is what was there before, by kind; false: the text cannot be read.
+func originals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
+	n, isCount := migrate.Count(text)
 	ran := text == "false" || isCount && n == 1 // of kinds with a switch
 	rested := text == "true" || isCount && n == 0
 	switch o.GroupKind() {
-	case cronJob, job:
+	case migrate.CronJob, migrate.Job:
 		if ran {
 			return []migrate.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
 		}
 		return nil, rested
-	case daemonSet:
+	case migrate.DaemonSet:
 		if !ran {
 			return nil, rested
 		}
 		for _, key := range matchNone {
 			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
-				return []migrate.Original{{Pointer: "/spec/template/spec/nodeSelector/" + escaped(key), Set: quoted(selector[key].Str), Replaced: true, Made: true}}, true
+				return []migrate.Original{{Pointer: "/spec/template/spec/nodeSelector/" + migrate.Escaped(key), Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
 			}
 		}
 		return nil, true
-	case scaled:
-		original := migrate.Original{Pointer: annotationPointer("autoscaling.keda.sh/paused-replicas"), Was: quoted(text), Set: quoted(number(replicas))}
+	case migrate.ScaledObject:
+		original := migrate.Original{Pointer: migrate.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: migrate.Quoted(text), Set: migrate.Quoted(migrate.Number(replicas))}
 		if text == "-1" {
 			original.Was = ""
 			return []migrate.Original{original}, true
@@ -73,10 +73,10 @@ func downscalerOriginals(o migrate.Object, text string, replicas int64) ([]migra
 	}
 	pointer := "/spec/replicas"
 	switch o.GroupKind() {
-	case autoscaler:
+	case migrate.Autoscaler:
 		pointer = "/spec/minReplicas"
-	case postgres:
+	case migrate.Postgres:
 		pointer = "/spec/numberOfInstances"
 	}
-	return []migrate.Original{{Pointer: pointer, Was: number(n), Set: number(replicas)}}, true
+	return []migrate.Original{{Pointer: pointer, Was: migrate.Number(n), Set: migrate.Number(replicas)}}, true
 }

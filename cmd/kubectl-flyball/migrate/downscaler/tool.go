@@ -1,4 +1,5 @@
-package tools
+// Package downscaler says what the annotations and flags of kube-downscaler mean in Flyball's policies.
+package downscaler
 
 import (
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-const downscalerPrefix = "downscaler/"
+const prefix = "downscaler/"
 
 // Priorities of what comes from an object, from its namespace, and of what is forced.
 const (
@@ -23,18 +24,19 @@ const (
 	priorityForced    = 1000
 )
 
-// downscalerKinds are the kinds by the names of --include-resources.
-var downscalerKinds = map[string]schema.GroupKind{
-	"deployments": deployment, "statefulsets": statefulSet, "daemonsets": daemonSet, "cronjobs": cronJob, "jobs": job,
-	"horizontalpodautoscalers": autoscaler, "scaledobjects": scaled, "rollouts": rollout, "postgresqls": postgres,
+// byResource are the kinds by the names of --include-resources.
+var byResource = map[string]schema.GroupKind{
+	"deployments": migrate.Deployment, "statefulsets": migrate.StatefulSet, "daemonsets": migrate.DaemonSet, "cronjobs": migrate.CronJob, "jobs": migrate.Job,
+	"horizontalpodautoscalers": migrate.Autoscaler, "scaledobjects": migrate.ScaledObject, "rollouts": migrate.Rollout, "postgresqls": migrate.Postgres,
 }
 
-func downscaler() migrate.Tool {
-	kinds := namespaced(deployment, statefulSet, daemonSet, cronJob, job, autoscaler, scaled, rollout, postgres)
+// Tool is kube-downscaler, and py-kube-downscaler.
+func Tool() migrate.Tool {
+	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler, migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
 	return migrate.Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
-		Reads:   append([]migrate.Kind{clustered(namespace)}, kinds...),
-		Convert: convertDownscaler, Sleepers: downscalerSleepers,
+		Reads:   append([]migrate.Kind{migrate.Clustered(migrate.Namespace)}, kinds...),
+		Convert: convert, Sleepers: sleepers,
 	}
 }
 
@@ -55,7 +57,7 @@ func (s scope) sets(keys []string) bool {
 func annotated(o migrate.Object) scope {
 	s := scope{}
 	for key, v := range o.Get("metadata.annotations").Map() {
-		if name, ok := strings.CutPrefix(key, downscalerPrefix); ok && name != "original-replicas" {
+		if name, ok := strings.CutPrefix(key, prefix); ok && name != "original-replicas" {
 			if name == "downtime-replicas" {
 				name = "downscale-replicas" // py-kube-downscaler
 			}
@@ -65,15 +67,15 @@ func annotated(o migrate.Object) scope {
 	return s
 }
 
-// downscalerConfig is how the tool runs.
-type downscalerConfig struct {
+// config is how the tool runs.
+type config struct {
 	// own is its Deployment, where found.
 	own        migrate.Object
 	found      bool
 	flags, env scope
 }
 
-var downscalerImage = regexp.MustCompile(`(?i)(kube-?downscaler)`)
+var imageName = regexp.MustCompile(`(?i)(kube-?downscaler)`)
 
 // flagNames are the settings whose flags have other names.
 var flagNames = map[string]string{"default-downtime": "downtime", "default-uptime": "uptime", "downtime-replicas": "downscale-replicas"}
@@ -84,13 +86,13 @@ var envNames = map[string]string{
 	"DEFAULT_TIMEZONE": "timezone", "DEFAULT_WEEKFRAME": "weekframe", "EXCLUDE_NAMESPACES": "exclude-namespaces", "EXCLUDE_DEPLOYMENTS": "exclude-deployments",
 }
 
-// readDownscaler finds the tool's own Deployment and reads its flags and its environment.
-func readDownscaler(in *migrate.Input, out *migrate.Output) downscalerConfig {
-	c := downscalerConfig{flags: scope{}, env: scope{}}
-	for _, d := range in.Of(deployment) {
+// readConfig finds the tool's own Deployment and reads its flags and its environment.
+func readConfig(in *migrate.Input, out *migrate.Output) config {
+	c := config{flags: scope{}, env: scope{}}
+	for _, d := range in.Of(migrate.Deployment) {
 		for _, container := range d.Get("spec.template.spec.containers").Array() {
 			image := container.Get("image").Str
-			if !downscalerImage.MatchString(image[strings.LastIndexByte(image, '/')+1:]) {
+			if !imageName.MatchString(image[strings.LastIndexByte(image, '/')+1:]) {
 				continue
 			}
 			c.own, c.found = d, true
@@ -108,7 +110,7 @@ func readDownscaler(in *migrate.Input, out *migrate.Output) downscalerConfig {
 	return c
 }
 
-func (c *downscalerConfig) readFlags(args []gjson.Result) {
+func (c *config) readFlags(args []gjson.Result) {
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(args[i].Str, "-"), "=")
 		if !strings.HasPrefix(args[i].Str, "-") {
@@ -128,7 +130,7 @@ func (c *downscalerConfig) readFlags(args []gjson.Result) {
 }
 
 // setting is the value of a setting of the tool itself.
-func (c *downscalerConfig) setting(name string) string {
+func (c *config) setting(name string) string {
 	if v, ok := c.flags[name]; ok {
 		return v
 	}
@@ -136,14 +138,14 @@ func (c *downscalerConfig) setting(name string) string {
 }
 
 // resources are the kinds that the tool looks at.
-func (c *downscalerConfig) resources(out *migrate.Output) []schema.GroupKind {
+func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 	text := c.setting("include-resources")
 	if text == "" {
 		text = "deployments"
 	}
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(text, ",") {
-		gk, ok := downscalerKinds[strings.ToLower(strings.TrimSpace(name))]
+		gk, ok := byResource[strings.ToLower(strings.TrimSpace(name))]
 		if !ok {
 			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
 			continue
@@ -153,9 +155,9 @@ func (c *downscalerConfig) resources(out *migrate.Output) []schema.GroupKind {
 	return kinds
 }
 
-func convertDownscaler(in *migrate.Input, out *migrate.Output) {
-	c := readDownscaler(in, out)
-	w := downscalerWork{in: in, out: out, config: c, kinds: c.resources(out), excluded: map[string]bool{}, included: map[string]bool{}}
+func convert(in *migrate.Input, out *migrate.Output) {
+	c := readConfig(in, out)
+	w := work{in: in, out: out, config: c, kinds: c.resources(out), excluded: map[string]bool{}, included: map[string]bool{}}
 	w.namespaces()
 	w.objects()
 	w.cluster()
@@ -167,28 +169,28 @@ func convertDownscaler(in *migrate.Input, out *migrate.Output) {
 	out.Step("kubectl flyball migrate kube-downscaler -A --take-over, and again with --apply; then take the annotations downscaler/ away, in Git too")
 }
 
-// downscalerWork is one conversion while it lasts.
-type downscalerWork struct {
+// work is one conversion while it lasts.
+type work struct {
 	in     *migrate.Input
 	out    *migrate.Output
-	config downscalerConfig
+	config config
 	kinds  []schema.GroupKind
 	// excluded and included are the namespaces that say so.
 	excluded, included map[string]bool
 }
 
 // scopes are those that count for an object of a namespace, the nearest first.
-func (w *downscalerWork) scopes(nearest ...scope) []scope {
+func (w *work) scopes(nearest ...scope) []scope {
 	return append(nearest, w.config.flags, w.config.env)
 }
 
-func (w *downscalerWork) namespaceScope(name string) scope {
-	ns, _ := w.in.Find(namespace, "", name)
+func (w *work) namespaceScope(name string) scope {
+	ns, _ := w.in.Find(migrate.Namespace, "", name)
 	return annotated(ns)
 }
 
-func (w *downscalerWork) namespaces() {
-	for _, ns := range w.in.Of(namespace) {
+func (w *work) namespaces() {
+	for _, ns := range w.in.Of(migrate.Namespace) {
 		s := annotated(ns)
 		w.exclusion(ns, s)
 		if s.sets(timeSettings) || s["downscale-replicas"] != "" {
@@ -198,8 +200,8 @@ func (w *downscalerWork) namespaces() {
 	}
 }
 
-func (w *downscalerWork) objects() {
-	for _, k := range downscaler().Reads[1:] {
+func (w *work) objects() {
+	for _, k := range Tool().Reads[1:] {
 		for _, o := range w.in.Of(k.GroupKind) {
 			s := annotated(o)
 			if len(s) == 0 {
@@ -227,8 +229,8 @@ func (w *downscalerWork) objects() {
 }
 
 // exclusion says what becomes of exclude and exclude-until.
-func (w *downscalerWork) exclusion(o migrate.Object, s scope) {
-	isNamespace := o.GroupKind() == namespace
+func (w *work) exclusion(o migrate.Object, s scope) {
+	isNamespace := o.GroupKind() == migrate.Namespace
 	where := fmt.Sprintf("%s %s", strings.ToLower(o.GroupKind().Kind), o.Name())
 	if !isNamespace {
 		where += " -n " + o.Namespace()
@@ -251,7 +253,7 @@ func (w *downscalerWork) exclusion(o migrate.Object, s scope) {
 }
 
 // cluster converts what the flags and the environment say for everything.
-func (w *downscalerWork) cluster() {
+func (w *work) cluster() {
 	c := &w.config
 	if !c.found {
 		return
@@ -262,7 +264,7 @@ func (w *downscalerWork) cluster() {
 	if c.flags.sets(timeSettings) || c.env.sets(timeSettings) {
 		at := placement{name: "downscaler", kinds: w.kinds, cluster: &target, notes: notes}
 		if explicit {
-			at.annotations = map[string]string{downscalerPrefix + "exclude": "false"}
+			at.annotations = map[string]string{prefix + "exclude": "false"}
 		}
 		w.emit(c.own, nil, at, scopes)
 		if names := trueKeys(w.included); explicit && len(names) > 0 {
@@ -289,7 +291,7 @@ func trueKeys(set map[string]bool) []string {
 var plainName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // clusterTarget is what the tool looks at in the whole cluster.
-func (w *downscalerWork) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string) {
+func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string) {
 	c := &w.config
 	if names := c.setting("namespace"); names != "" {
 		for _, n := range strings.Split(names, ",") {
@@ -343,7 +345,7 @@ func inFiles(in *migrate.Input) string {
 }
 
 // excludeNames lists the objects that a pattern of --exclude-deployments leaves out.
-func (w *downscalerWork) excludeNames(pattern string) {
+func (w *work) excludeNames(pattern string) {
 	re, err := regexp.Compile(pattern)
 	found := false
 	for _, gk := range w.kinds {

@@ -1,4 +1,5 @@
-package tools
+// Package week has the windows of a week: what tools say of days, times and crons, as windows of a policy.
+package week
 
 import (
 	"fmt"
@@ -12,42 +13,42 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// week are the days in Flyball's order.
-var week = []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+// Days are the days in Flyball's order.
+var Days = []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
-// allDay is a window that is always open.
-func allDay() v1alpha1.Window { return v1alpha1.Window{From: "00:00", To: "24:00"} }
+// AllDay is a window that is always open.
+func AllDay() v1alpha1.Window { return v1alpha1.Window{From: "00:00", To: "24:00"} }
 
-// noDays leaves days out where all of them are meant.
-func noDays(days []v1alpha1.Day) []v1alpha1.Day {
-	if len(days) == len(week) {
+// UnlessAll leaves days out where all of them are meant.
+func UnlessAll(days []v1alpha1.Day) []v1alpha1.Day {
+	if len(days) == len(Days) {
 		return nil
 	}
 	return days
 }
 
-// dayRange is the days from one to another, both included; it may go over the end of the week. Names count by their first three letters.
-func dayRange(from, to string) ([]v1alpha1.Day, bool) {
+// Range is the days from one to another, both included; it may go over the end of the week. Names count by their first three letters.
+func Range(from, to string) ([]v1alpha1.Day, bool) {
 	index := func(name string) int {
-		return slices.IndexFunc(week, func(d v1alpha1.Day) bool { return strings.EqualFold(string(d), name) })
+		return slices.IndexFunc(Days, func(d v1alpha1.Day) bool { return strings.EqualFold(string(d), name) })
 	}
 	i, j := index(from), index(to)
 	if i < 0 || j < 0 {
 		return nil, false
 	}
 	var days []v1alpha1.Day
-	for k := i; ; k = (k + 1) % len(week) {
-		days = append(days, week[k])
+	for k := i; ; k = (k + 1) % len(Days) {
+		days = append(days, Days[k])
 		if k == j {
 			break
 		}
 	}
-	slices.SortFunc(days, func(a, b v1alpha1.Day) int { return slices.Index(week, a) - slices.Index(week, b) })
+	slices.SortFunc(days, func(a, b v1alpha1.Day) int { return slices.Index(Days, a) - slices.Index(Days, b) })
 	return days, true
 }
 
-// clock reads a time of day: H:MM or HH:MM, up to 24:00.
-func clock(text string) (string, bool) {
+// Clock reads a time of day: H:MM or HH:MM, up to 24:00.
+func Clock(text string) (string, bool) {
 	var h, m int
 	if n, err := fmt.Sscanf(text+" ", "%d:%d ", &h, &m); n != 2 || err != nil || h < 0 || m < 0 || m > 59 || h > 24 || h == 24 && m > 0 {
 		return "", false
@@ -60,12 +61,12 @@ var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
 const weekLength = 7 * 24 * time.Hour
 
-// maxWindows is how many windows a policy can have.
-const maxWindows = 64
+// MaxWindows is how many windows a policy can have.
+const MaxWindows = 64
 
-// pairWindows are the windows between a cron of starts and a cron of ends that both repeat every week. False: they do not, or
+// Pair are the windows between a cron of starts and a cron of ends that both repeat every  False: they do not, or
 // there are too many.
-func pairWindows(start, end string) ([]v1alpha1.Window, bool) {
+func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	if !repeatsWeekly(start) || !repeatsWeekly(end) {
 		return nil, false
 	}
@@ -75,10 +76,10 @@ func pairWindows(start, end string) ([]v1alpha1.Window, bool) {
 	}
 	var windows []v1alpha1.Window
 	at := monday.Add(-time.Second)
-	for range 2 * maxWindows {
+	for range 2 * MaxWindows {
 		st := awake.At(at)
 		if st.Until.IsZero() || !st.Until.Before(monday.Add(weekLength)) {
-			return windows, len(windows) > 0 && len(windows) <= maxWindows
+			return windows, len(windows) > 0 && len(windows) <= MaxWindows
 		}
 		at = st.Until
 		if next := awake.At(at); next.Active && !next.Until.IsZero() {
@@ -106,7 +107,7 @@ func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
 	if w.To == "00:00" {
 		w.To = "24:00"
 	}
-	day := week[(int(from.Weekday())+6)%7]
+	day := Days[(int(from.Weekday())+6)%7]
 	for i := range all {
 		if all[i].Cron == "" && all[i].From == w.From && all[i].To == w.To {
 			all[i].Days = append(all[i].Days, day)
@@ -115,17 +116,4 @@ func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
 	}
 	w.Days = []v1alpha1.Day{day}
 	return append(all, w)
-}
-
-// slug is a text as a part of a name.
-func slug(text string) string {
-	return strings.Trim(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, text), "-")
 }

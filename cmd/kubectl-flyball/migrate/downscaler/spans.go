@@ -1,4 +1,4 @@
-package tools
+package downscaler
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -81,8 +83,8 @@ func (s *spans) weekly(text, zone, days string) (why string) {
 		switch m := timeToken.FindStringSubmatch(token); {
 		case m != nil:
 			var okFrom, okTo bool
-			from, okFrom = clock(m[1])
-			if to, okTo = clock(m[2]); !okFrom || !okTo {
+			from, okFrom = week.Clock(m[1])
+			if to, okTo = week.Clock(m[2]); !okFrom || !okTo {
 				return "it has no times of day"
 			}
 		case dayToken.MatchString(token) && i == 0:
@@ -105,14 +107,14 @@ func (s *spans) weekly(text, zone, days string) (why string) {
 	if m[2] == "" {
 		m[2] = m[1]
 	}
-	list, _ := dayRange(m[1], m[2]) // the pattern knows the days
+	list, _ := week.Range(m[1], m[2]) // the pattern knows the days
 	if !slices.Contains(s.zones, zone) {
 		s.zones = append(s.zones, zone)
 	}
 	s.starts[zone] = append(s.starts[zone], start{list, from})
 	add := func(from, to string) {
 		if from != to {
-			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: noDays(list), From: from, To: to})
+			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: week.UnlessAll(list), From: from, To: to})
 		}
 	}
 	if from < to {
@@ -139,17 +141,17 @@ func (s *spans) cron() (zone, cron string, ok bool) {
 		if !slices.Equal(x.days, starts[0].days) || x.at[3:] != starts[0].at[3:] || x.at == "24:00" {
 			return "", "", false
 		}
-		h, _ := count(x.at[:2]) // it was printed by clock
-		if !slices.Contains(hours, number(h)) {
-			hours = append(hours, number(h))
+		h, _ := migrate.Count(x.at[:2]) // it was printed by clock
+		if !slices.Contains(hours, migrate.Number(h)) {
+			hours = append(hours, migrate.Number(h))
 		}
 	}
-	m, _ := count(starts[0].at[3:]) // as above
+	m, _ := migrate.Count(starts[0].at[3:]) // as above
 	days := "*"
-	if len(starts[0].days) < len(week) {
+	if len(starts[0].days) < len(week.Days) {
 		var list []string
 		for _, d := range starts[0].days {
-			list = append(list, number(int64(slices.Index(week, d)+1)%7))
+			list = append(list, migrate.Number(int64(slices.Index(week.Days, d)+1)%7))
 		}
 		days = strings.Join(list, ",")
 	}

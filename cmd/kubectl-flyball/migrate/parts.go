@@ -1,0 +1,138 @@
+package migrate
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Kinds that several tools have to do with.
+var (
+	Deployment   = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	StatefulSet  = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	DaemonSet    = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+	CronJob      = schema.GroupKind{Group: "batch", Kind: "CronJob"}
+	Job          = schema.GroupKind{Group: "batch", Kind: "Job"}
+	Autoscaler   = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+	ScaledObject = schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}
+	Rollout      = schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}
+	Application  = schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
+	Postgres     = schema.GroupKind{Group: "acid.zalan.do", Kind: "postgresql"}
+	Namespace    = schema.GroupKind{Kind: "Namespace"}
+	Secret       = schema.GroupKind{Kind: "Secret"}
+)
+
+// Clustered is a kind whose objects are in no namespace.
+func Clustered(gk schema.GroupKind) Kind { return Kind{GroupKind: gk, Cluster: true} }
+
+// Namespaced are kinds whose objects are in namespaces.
+func Namespaced(all ...schema.GroupKind) []Kind {
+	kinds := make([]Kind, len(all))
+	for i, gk := range all {
+		kinds[i] = Kind{GroupKind: gk}
+	}
+	return kinds
+}
+
+// Refs name kinds in a target.
+func Refs(all ...schema.GroupKind) []v1alpha1.KindRef {
+	list := make([]v1alpha1.KindRef, len(all))
+	for i, gk := range all {
+		list[i] = v1alpha1.KindRef{Group: gk.Group, Kind: gk.Kind}
+	}
+	return list
+}
+
+// Meta names an object; a namespace that is empty is none.
+func Meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+// ObjectNames lists the names of objects.
+func ObjectNames(all []Object) string {
+	list := make([]string, len(all))
+	for i, o := range all {
+		list[i] = o.Name()
+	}
+	return strings.Join(list, ", ")
+}
+
+// SortedKeys are the keys of a JSON object.
+func SortedKeys(object gjson.Result) []string {
+	return slices.Sorted(maps.Keys(object.Map()))
+}
+
+// Decoded reads a part of an object; nil where it is absent or no such thing.
+func Decoded[T any](part gjson.Result) *T {
+	if !part.IsObject() {
+		return nil
+	}
+	v := new(T)
+	if json.Unmarshal([]byte(part.Raw), v) != nil {
+		return nil
+	}
+	return v
+}
+
+// Zone is a time zone with the tools' default.
+func Zone(text string) string {
+	if text == "" {
+		return "UTC"
+	}
+	return text
+}
+
+// AnnotationPointer is the JSON pointer of an annotation.
+func AnnotationPointer(key string) string { return "/metadata/annotations/" + Escaped(key) }
+
+// LabelPointer is the JSON pointer of a label.
+func LabelPointer(key string) string { return "/metadata/labels/" + Escaped(key) }
+
+// Escaped is a name as a token of a JSON pointer.
+func Escaped(token string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}
+
+// Count reads a replica count that is kept as text.
+func Count(text string) (int64, bool) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	return n, err == nil && n >= 0
+}
+
+// Number is the JSON text of a number.
+func Number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Quoted is the JSON text of a text.
+func Quoted(text string) string { return strconv.Quote(text) }
+
+// Slug is a text as a part of a name.
+func Slug(text string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, text), "-")
+}
+
+// NoteSpringEdges says what crons do in the hour that clocks skip, where the zone has one.
+func NoteSpringEdges(e *Emitted) {
+	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
+		return
+	}
+	if s, ok := e.Object.(*v1alpha1.Schedule); ok && s.Spec.TimeZone == "UTC" {
+		return
+	}
+	e.Note("an edge in the hour that clocks skip in spring is lost there, and comes at the end of that hour here")
+}

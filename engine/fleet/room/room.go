@@ -1,0 +1,162 @@
+// Package room says whether a pod fits into what its namespace allows: into its LimitRanges, and into what its ResourceQuotas have left. It says so
+// of CPU and memory, as the API server does as the pod is created. Quotas with scopes count for some pods only, and are not looked at.
+package room
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Room is what a namespace allows.
+type Room struct {
+	// Ranges are those of all its LimitRanges.
+	Ranges []corev1.LimitRangeItem
+	// Left is what each of its ResourceQuotas has left.
+	Left []corev1.ResourceList
+}
+
+// IsBounded says whether there is anything that a pod has to fit into.
+func (r Room) IsBounded() bool { return len(r.Ranges) > 0 || len(r.Left) > 0 }
+
+// computed are the resources that are looked at.
+var computed = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+
+// RangesOf gives what a LimitRange says of CPU and memory.
+func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
+	var found corev1.LimitRange
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("read a LimitRange: %w", err)
+	}
+	for _, item := range found.Spec.Limits {
+		bounds := []corev1.ResourceList{item.Min, item.Max, item.MaxLimitRequestRatio}
+		if slices.ContainsFunc(bounds, func(l corev1.ResourceList) bool { return len(only(l, computed)) > 0 }) {
+			all = append(all, corev1.LimitRangeItem{Type: item.Type, Min: item.Min, Max: item.Max, MaxLimitRequestRatio: item.MaxLimitRequestRatio})
+		}
+	}
+	return all, nil
+}
+
+// LeftOf gives what a ResourceQuota has left of CPU and memory; nil: it bounds neither.
+func LeftOf(raw []byte) (corev1.ResourceList, error) {
+	var found corev1.ResourceQuota
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("read a ResourceQuota: %w", err)
+	}
+	if len(found.Spec.Scopes) > 0 || found.Spec.ScopeSelector != nil {
+		return nil, nil
+	}
+	left := only(found.Status.Hard, slices.Collect(maps.Keys(usage(nil, nil))))
+	for name, hard := range left {
+		hard.Sub(found.Status.Used[name])
+		left[name] = hard
+	}
+	return left, nil
+}
+
+func only(all corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceList {
+	var some corev1.ResourceList
+	for _, name := range names {
+		if q, ok := all[name]; ok {
+			if some == nil {
+				some = corev1.ResourceList{}
+			}
+			some[name] = q.DeepCopy()
+		}
+	}
+	return some
+}
+
+// usage is what counts by the names of quotas.
+func usage(requests, limits corev1.ResourceList) map[corev1.ResourceName]resource.Quantity {
+	return map[corev1.ResourceName]resource.Quantity{
+		corev1.ResourceCPU: requests[corev1.ResourceCPU], corev1.ResourceRequestsCPU: requests[corev1.ResourceCPU], corev1.ResourceLimitsCPU: limits[corev1.ResourceCPU],
+		corev1.ResourceMemory: requests[corev1.ResourceMemory], corev1.ResourceRequestsMemory: requests[corev1.ResourceMemory], corev1.ResourceLimitsMemory: limits[corev1.ResourceMemory],
+	}
+}
+
+// sized is what is read of a pod.
+type sized struct {
+	Spec struct {
+		Containers     []sizedContainer    `json:"containers"`
+		InitContainers []sizedContainer    `json:"initContainers"`
+		Overhead       corev1.ResourceList `json:"overhead"`
+	} `json:"spec"`
+}
+
+type sizedContainer struct {
+	Name          string                         `json:"name"`
+	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy"`
+	Resources     corev1.ResourceRequirements    `json:"resources"`
+}
+
+func containers(all []sizedContainer) []corev1.Container {
+	list := make([]corev1.Container, len(all))
+	for i, c := range all {
+		list[i] = corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, Resources: c.Resources}
+	}
+	return list
+}
+
+// Refuses says why a pod does not fit; empty: it does. The pod has no resources as a whole.
+func (r Room) Refuses(pod []byte) (string, error) {
+	var read sized
+	if err := json.Unmarshal(pod, &read); err != nil {
+		return "", fmt.Errorf("read the resources of a pod: %w", err)
+	}
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: containers(read.Spec.Containers), InitContainers: containers(read.Spec.InitContainers), Overhead: read.Spec.Overhead}}
+	for _, item := range r.Ranges {
+		if why := outside(item, p); why != "" {
+			return why, nil
+		}
+	}
+	var o resourcehelper.PodResourcesOptions
+	used := usage(resourcehelper.PodRequests(p, o), resourcehelper.PodLimits(p, o))
+	for _, left := range r.Left {
+		for _, name := range slices.Sorted(maps.Keys(left)) {
+			if needs, rest := used[name], left[name]; needs.Cmp(rest) > 0 {
+				return fmt.Sprintf("a ResourceQuota has %s of %s left, less than %s", rest.String(), name, needs.String()), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// outside says why a pod is outside one bound of a LimitRange.
+func outside(item corev1.LimitRangeItem, p *corev1.Pod) string {
+	switch item.Type {
+	case corev1.LimitTypeContainer:
+		for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
+			if why := beyond(item, c.Resources.Requests, c.Resources.Limits); why != "" {
+				return "container " + c.Name + ": " + why
+			}
+		}
+	case corev1.LimitTypePod:
+		o := resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
+		return beyond(item, resourcehelper.PodRequests(p, o), resourcehelper.PodLimits(p, o))
+	}
+	return ""
+}
+
+// beyond says why requests and limits are not within a bound.
+func beyond(item corev1.LimitRangeItem, requests, limits corev1.ResourceList) string {
+	for _, name := range computed {
+		request, limit := requests[name], limits[name]
+		_, limited := limits[name]
+		if least, ok := item.Min[name]; ok && (request.Cmp(least) < 0 || limited && limit.Cmp(least) < 0) {
+			return fmt.Sprintf("%s of %s, below the %s of a LimitRange", request.String(), name, least.String())
+		}
+		if most, ok := item.Max[name]; ok && (!limited || limit.Cmp(most) > 0 || request.Cmp(most) > 0) {
+			return fmt.Sprintf("%s of %s, limited to %s, above the %s of a LimitRange", request.String(), name, limit.String(), most.String())
+		}
+		if most, ok := item.MaxLimitRequestRatio[name]; ok && (request.IsZero() || limit.IsZero() || 1000*float64(limit.MilliValue())/float64(request.MilliValue()) > float64(most.MilliValue())) {
+			return fmt.Sprintf("%s of %s, limited to %s, more than %s times that", request.String(), name, limit.String(), most.String())
+		}
+	}
+	return ""
+}
