@@ -45,10 +45,10 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 
 // announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
-	l.announceChange(ref, p, x.announced.target.next(x.has.inUse(&st), now))
+	l.announceChange(ref, p, x.announced.target.next(x.has.InUse(&st), now))
 	if a := st.Autoscaler; a != nil && a.Name != "" {
 		governor := workload.Ref{GroupKind: schema.ParseGroupKind(a.Kind), Namespace: ref.Namespace, Name: a.Name}
-		l.announceChange(governor, p, x.announced.autoscaler.next(x.has.ofAutoscaler(), now))
+		l.announceChange(governor, p, x.announced.autoscaler.next(x.has.OfAutoscaler(), now))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -65,8 +66,8 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 		pods    []*fleet.Pod
 		minimum int64
 	}{{[]*fleet.Pod{before, before}, 5}, {[]*fleet.Pod{before, after}, 5}, {[]*fleet.Pod{after, after}, 5}, {[]*fleet.Pod{after, after}, 3}} {
-		x.has = hasOf(is.pods)
-		x.has.numbers["min"] = is.minimum
+		x.has = actual.Of(is.pods, true)
+		x.has.Numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
 	}
 	want := []string{
@@ -107,4 +108,9 @@ type heard struct{ notes []string }
 func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...any) {
 	of := related.(*corev1.ObjectReference)
 	h.notes = append(h.notes, of.Kind+" "+of.Name+": "+fmt.Sprintf(note, args...))
+}
+
+// requesting is a pod with one container that requests so many milli-CPU and bytes.
+func requesting(container string, cpu, memory int64) *fleet.Pod {
+	return &fleet.Pod{Containers: []fleet.Container{{Name: container, Resources: fleet.Resources{CPU: cpu, Memory: memory}}}}
 }

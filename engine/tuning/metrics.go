@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -125,20 +126,20 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	target := []string{ref.GroupKind.String(), ref.Namespace, ref.Name}
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range requestsOf(c) {
+		for _, r := range actual.Requests(c) {
 			put := func(of string, amount float64) {
-				if r.of == workload.CPU {
+				if r.Of == workload.CPU {
 					amount /= 1000
 				}
-				m.request.WithLabelValues(append(target, c.Name, string(r.of), of)...).Set(amount)
+				m.request.WithLabelValues(append(target, c.Name, string(r.Of), of)...).Set(amount)
 			}
 			if r.Own != nil {
-				put("owner", float64(r.own()))
+				put("owner", float64(r.OwnAmount()))
 			}
-			if pods, known := x.has.requests[request(c.Name, r.of)]; known {
-				put("actual", pods.mean())
+			if mean, known := x.has.Mean(c.Name, r.Of); known {
+				put("actual", mean)
 			}
-			proposed := float64(amountOf(&r.Recommended, r.of))
+			proposed := float64(r.Amount())
 			put("proposed", proposed)
 			if r.Applied {
 				put("applied", proposed)
@@ -154,7 +155,7 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	}
 }
 
-func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *has) {
+func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *actual.State) {
 	for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
 		if n == nil {
 			continue
@@ -163,8 +164,8 @@ func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAuto
 		if n.Own != nil {
 			put("owner", float64(*n.Own))
 		}
-		if actual, known := h.numbers[name]; known {
-			put("actual", float64(actual))
+		if n, known := h.Numbers[name]; known {
+			put("actual", float64(n))
 		}
 		put("proposed", float64(n.Recommended))
 		if n.Applied {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -114,11 +116,11 @@ func TestNumbersAreToldApart(t *testing.T) {
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 	b := newBook()
 	b.sums[id] = &policy.TunedSummary{Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: -1 << 20}}
-	x := &subject{policy: id, has: hasOf([]*fleet.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)})}
+	x := &subject{policy: id, has: actual.Of([]*fleet.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}
 	x.found.Report = found()
 	x.found.Report.Containers[0].Memory = nil
 	x.found.Report.Autoscaler = &v1alpha1.RecommendedAutoscaler{Name: "web", Max: v1alpha1.RecommendedNumber{Recommended: 30}, Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}}
-	x.has.numbers["min"], x.has.numbers["max"] = 4, 30
+	x.has.Numbers["min"], x.has.Numbers["max"] = 4, 30
 	check := func(name, label string, want map[string]float64) {
 		t.Helper()
 		m.publish(b, map[workload.Ref]*subject{{Name: "web"}: x}, func(workload.Policy) (running, waiting, late int) { return 0, 0, 0 })
@@ -131,8 +133,16 @@ func TestNumbersAreToldApart(t *testing.T) {
 	x.found.Report.Containers[0].CPU.Applied = true
 	check("flyball_tuned_request", "of", map[string]float64{"owner": 1, "actual": 0.8, "proposed": 0.5, "applied": 0.5})
 	x.found.Report.Autoscaler.Max.Recommended = 3 // so that the two differ in what the owner has only
-	x.has.numbers["max"] = 4
+	x.has.Numbers["max"] = 4
 	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3})
 	x.found.Report.Autoscaler.Min.Applied = true
 	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3, "applied": 3})
+}
+
+// found recommends 500m and 256Mi where the owner has 1 and 1Gi.
+func found() v1alpha1.RecommendationStatus {
+	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
+		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}
+	}
+	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"), Memory: request("1Gi", "256Mi")}}}
 }

@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -51,7 +52,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	}
 	x.has = l.markApplied(ref, p.ID, &v, &st, note)
 	if p.Tuner().Acts() {
-		x.found.Saved = x.has.saved(&v, p.ID, &st)
+		x.found.Saved = x.has.Saved(&v, p.ID, &st)
 	}
 	x.has.pods = nil    // what metrics and events need is added up
 	x.found.Report = st // metrics tell it, whether it is news or not
@@ -108,23 +109,18 @@ func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
 }
 
 // markApplied says of each number whether the policy has it in place, and what a target waits for. It gives what pods and autoscaler have.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) has {
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) actual.State {
 	f, known := l.members.Fleet(ref)
 	if !known {
 		f = &fleet.Fleet{}
 	}
-	h := hasOf(f.Pods)
+	h := actual.Of(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)
 	if own.Result.Patch != nil {
 		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), st.Waiting)
 	}
-	st.Waiting = cmp.Or(st.Waiting, h.behind(own, id, st))
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		for _, r := range requestsOf(c) {
-			r.Applied = known && h.isApplied(own, id, c.Name, r.of)
-		}
-	}
+	st.Waiting = cmp.Or(st.Waiting, h.Behind(own, id, st))
+	h.Mark(own, id, st)
 	a := st.Autoscaler
 	if a == nil || a.Name == "" {
 		return h
@@ -135,28 +131,9 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Ver
 			continue
 		}
 		v := decide.Target(s, g, now, nil)
-		h.see(&v, id)
-		a.Min.Applied, a.Max.Applied = boundInPlace(&v, id, v.Plan.Min), boundInPlace(&v, id, v.Plan.Max)
-		if a.Utilisation != nil {
-			a.Utilisation.Applied = areTargetsApplied(&v, id)
-		}
+		h.MarkAutoscaler(&v, id, a)
 	}
 	return h
-}
-
-// amountInPlace says whether a target has the amount that a policy asks for.
-func amountInPlace(v *decide.Verdict, id workload.Policy, key workload.Amount) bool {
-	claim, asked := v.Plan.Amounts[key]
-	return asked && claim.By == id && inPlace(v)
-}
-
-func boundInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
-	return claim != nil && claim.By == id && inPlace(v)
-}
-
-// inPlace says that nothing is left to write, and nobody has changed it since.
-func inPlace(v *decide.Verdict) bool {
-	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,4 +1,6 @@
-package tuning
+// Package actual tells what pods and autoscalers have, whatever was written for them: which numbers of a recommendation are applied, and what
+// they save.
+package actual
 
 import (
 	"fmt"
@@ -13,18 +15,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// has is what the pods of a target and its autoscaler have now, whatever was written for them.
-type has struct {
-	pods []*fleet.Pod
+// State is what the pods of a target and its autoscaler have now, whatever was written for them.
+type State struct {
+	pods  []*fleet.Pod
+	known bool
 	// requests by container; one that no pod has a container of is not there.
 	requests map[workload.Amount]span
-	// numbers of the autoscaler, by the names that metrics have for them: min, max and utilisation. Others are those that another policy has set.
-	numbers map[string]int64
+	// Numbers of the autoscaler, by the names that metrics have for them: min, max and utilisation. Others are those that another policy has set.
+	Numbers map[string]int64
 	others  map[string]bool
 }
 
-func hasOf(pods []*fleet.Pod) has {
-	h := has{pods: pods, requests: map[workload.Amount]span{}, numbers: map[string]int64{}, others: map[string]bool{}}
+// Of gives what pods have, with nothing of an autoscaler yet. Known says whether the pods are known at all.
+func Of(pods []*fleet.Pod, known bool) State {
+	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
 		for _, c := range p.Containers {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
@@ -63,23 +67,33 @@ func (s span) is(amount int64) bool { return !s.moving && s.least == amount && s
 // mean is what a pod requests on average.
 func (s span) mean() float64 { return float64(s.sum) / float64(s.pods) }
 
+// Mean is what the pods request for a container on average, in milli-CPU or bytes; false: none has such a container.
+func (h *State) Mean(container string, of workload.Resource) (float64, bool) {
+	pods, known := h.requests[request(container, of)]
+	return pods.mean(), known
+}
+
 func request(container string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: container, Resource: of}
 }
 
-// recommended is one request that is recommended.
-type recommended struct {
-	of workload.Resource
+// Recommended is one request that is recommended for a container.
+type Recommended struct {
+	Of workload.Resource
 	*v1alpha1.RecommendedRequest
 }
 
-func requestsOf(c *v1alpha1.RecommendedContainer) []recommended {
-	both := []recommended{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}}
-	return slices.DeleteFunc(both, func(r recommended) bool { return r.RecommendedRequest == nil })
+// Requests lists what is recommended for a container.
+func Requests(c *v1alpha1.RecommendedContainer) []Recommended {
+	both := []Recommended{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}}
+	return slices.DeleteFunc(both, func(r Recommended) bool { return r.RecommendedRequest == nil })
 }
 
-// own is what the owner asks for, in milli-CPU or bytes.
-func (r recommended) own() int64 { return amountOf(r.Own, r.of) }
+// OwnAmount is what the owner asks for, in milli-CPU or bytes.
+func (r Recommended) OwnAmount() int64 { return amountOf(r.Own, r.Of) }
+
+// Amount is what is recommended, in milli-CPU or bytes.
+func (r Recommended) Amount() int64 { return amountOf(&r.Recommended, r.Of) }
 
 func amountOf(q *resource.Quantity, of workload.Resource) int64 {
 	switch {
@@ -102,11 +116,21 @@ func claimOf(v *decide.Verdict, id workload.Policy, container string, of workloa
 	return 0, nil
 }
 
+// Mark says of each request that is recommended whether it is applied.
+func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		for _, r := range Requests(c) {
+			r.Applied = h.isApplied(v, id, c.Name, r.Of)
+		}
+	}
+}
+
 // isApplied says whether a request that a policy asks for is in place: it is written where it has to be, and every pod has it. Of a target
 // without pods, the next ones will. Where no pod has a container of that name an operator carries it out, and it has once the target has settled.
-func (h *has) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
+func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
 	kind, claim := claimOf(v, id, container, of)
-	if claim == nil || kind == workload.AmountRequest && !inPlace(v) {
+	if !h.known || claim == nil || kind == workload.AmountRequest && !inPlace(v) {
 		return false
 	}
 	if pods, known := h.requests[request(container, of)]; known {
@@ -115,14 +139,14 @@ func (h *has) isApplied(v *decide.Verdict, id workload.Policy, container string,
 	return len(h.pods) == 0 || v.Kind.Adapter.Observe(v.Object).Settled
 }
 
-// behind says what keeps pods from the requests that a policy has written into their target; empty: nothing, or they are not written.
-func (h *has) behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
+// Behind says what keeps pods from the requests that a policy has written into their target; empty: nothing, or they are not written.
+func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
 	if !inPlace(v) {
 		return ""
 	}
 	late := 0
 	for _, p := range h.pods {
-		one := hasOf([]*fleet.Pod{p})
+		one := Of([]*fleet.Pod{p}, true)
 		if one.isBehind(v, id, st) {
 			late++
 		}
@@ -136,7 +160,7 @@ func (h *has) behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomme
 	return fmt.Sprintf("%d of %s have other requests than were set: the roll-out has not come to them, or is paused", late, workload.Count(len(h.pods), "pod"))
 }
 
-func (h *has) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
+func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
 	for key, pods := range h.requests {
 		tuned := slices.ContainsFunc(st.Containers, func(c v1alpha1.RecommendedContainer) bool { return c.Name == key.Component })
 		if kind, claim := claimOf(v, id, key.Component, key.Resource); tuned && claim != nil && kind == workload.AmountRequest && !pods.is(claim.Value) {
@@ -146,20 +170,20 @@ func (h *has) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recom
 	return false
 }
 
-// saved is what the pods request less than their owner has it, by what a policy asks for.
-func (h *has) saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
+// Saved is what the pods request less than their owner has it, by what a policy asks for.
+func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range requestsOf(c) {
-			if _, claim := claimOf(v, id, c.Name, r.of); claim == nil {
+		for _, r := range Requests(c) {
+			if _, claim := claimOf(v, id, c.Name, r.Of); claim == nil {
 				continue
 			}
-			pods, known := h.requests[request(c.Name, r.of)]
-			n := r.own()*int64(pods.pods-pods.none) - pods.sum
+			pods, known := h.requests[request(c.Name, r.Of)]
+			n := r.OwnAmount()*int64(pods.pods-pods.none) - pods.sum
 			if !known && r.Applied {
-				n = (r.own() - amountOf(&r.Recommended, r.of)) * int64(len(h.pods))
+				n = (r.OwnAmount() - r.Amount()) * int64(len(h.pods))
 			}
-			if r.of == workload.CPU {
+			if r.Of == workload.CPU {
 				less.MilliCPU += n
 			} else {
 				less.MemoryBytes += n
@@ -169,8 +193,17 @@ func (h *has) saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recommen
 	return less
 }
 
+// MarkAutoscaler takes down the numbers of an autoscaler as it is, and says of those recommended whether they are applied.
+func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha1.RecommendedAutoscaler) {
+	h.see(v, id)
+	a.Min.Applied, a.Max.Applied = isInPlace(v, id, v.Plan.Min), isInPlace(v, id, v.Plan.Max)
+	if a.Utilisation != nil {
+		a.Utilisation.Applied = areTargetsApplied(v, id)
+	}
+}
+
 // see takes down the numbers of an autoscaler as it is. Of several targets for CPU it is the one that a policy asks for, else the first.
-func (h *has) see(v *decide.Verdict, id workload.Policy) {
+func (h *State) see(v *decide.Verdict, id workload.Policy) {
 	if v.Kind == nil || v.Object == nil {
 		return
 	}
@@ -184,31 +217,31 @@ func (h *has) see(v *decide.Verdict, id workload.Policy) {
 		if c, asked := v.Plan.Amounts[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}]; asked {
 			claim = &c
 		}
-		_, known := h.numbers["utilisation"]
+		_, known := h.Numbers["utilisation"]
 		if u.Resource == workload.CPU && (!known || claim != nil && claim.By == id) {
 			h.put("utilisation", &u.Percent, claim, id)
 		}
 	}
 }
 
-func (h *has) put(name string, n *int64, claim *workload.Claim[int64], id workload.Policy) {
+func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id workload.Policy) {
 	if n != nil {
-		h.numbers[name], h.others[name] = *n, claim != nil && claim.By != id
+		h.Numbers[name], h.others[name] = *n, claim != nil && claim.By != id
 	}
 }
 
-// inUse gives the requests in place as text, by what they are of. Those in which pods differ are left out. What no pod tells is what is
+// InUse gives the requests in place as text, by what they are of. Those in which pods differ are left out. What no pod tells is what is
 // recommended where that is applied, else what the owner has.
-func (h *has) inUse(st *v1alpha1.RecommendationStatus) map[string]string {
+func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range requestsOf(c) {
-			key := c.Name + " " + string(r.of)
-			pods, known := h.requests[request(c.Name, r.of)]
+		for _, r := range Requests(c) {
+			key := c.Name + " " + string(r.Of)
+			pods, known := h.requests[request(c.Name, r.Of)]
 			switch {
 			case known && pods.is(pods.least):
-				values[key] = request(c.Name, r.of).Text(pods.least)
+				values[key] = request(c.Name, r.Of).Text(pods.least)
 			case known:
 			case r.Applied:
 				values[key] = r.Recommended.String()
@@ -220,11 +253,11 @@ func (h *has) inUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	return values
 }
 
-// ofAutoscaler gives the numbers of the autoscaler in the same way, but for those of other policies.
-func (h *has) ofAutoscaler() map[string]string {
+// OfAutoscaler gives the numbers of the autoscaler in the same way, but for those of other policies.
+func (h *State) OfAutoscaler() map[string]string {
 	values := map[string]string{}
 	for name, of := range map[string]string{"min": "minimum", "max": "maximum", "utilisation": "utilisation"} {
-		if n, known := h.numbers[name]; known && !h.others[name] {
+		if n, known := h.Numbers[name]; known && !h.others[name] {
 			values[of] = strconv.FormatInt(n, 10)
 		}
 	}
@@ -234,13 +267,23 @@ func (h *has) ofAutoscaler() map[string]string {
 // areTargetsApplied says whether the autoscaler has every target for CPU that a policy asks for, and that it asks for one.
 func areTargetsApplied(v *decide.Verdict, id workload.Policy) bool {
 	asks := false
-	for key := range v.Plan.Amounts {
+	for key, claim := range v.Plan.Amounts {
 		if key.Kind == workload.AmountUtilisation && key.Resource == workload.CPU {
-			if !amountInPlace(v, id, key) {
+			if !isInPlace(v, id, &claim) {
 				return false
 			}
 			asks = true
 		}
 	}
 	return asks
+}
+
+// isInPlace says whether an object has what a policy claims.
+func isInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
+	return claim != nil && claim.By == id && inPlace(v)
+}
+
+// inPlace says that nothing is left to write, and nobody has changed it since.
+func inPlace(v *decide.Verdict) bool {
+	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
 }

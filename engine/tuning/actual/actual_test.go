@@ -1,4 +1,4 @@
-package tuning
+package actual
 
 import (
 	"slices"
@@ -121,12 +121,12 @@ func TestAppliedIsWhatPodsHave(t *testing.T) {
 		if tc.edit != nil {
 			tc.edit(v)
 		}
-		h := hasOf(tc.pods)
+		h := Of(tc.pods, true)
 		if cpu, memory := h.isApplied(v, tuned, "app", workload.CPU), h.isApplied(v, tuned, "app", workload.Memory); cpu != tc.cpu || memory != tc.memory {
 			t.Errorf("%s: CPU is applied: %t, memory %t", tc.reason, cpu, memory)
 		}
 		st := found()
-		if got := h.behind(v, tuned, &st); got != tc.behind {
+		if got := h.Behind(v, tuned, &st); got != tc.behind {
 			t.Errorf("%s: it waits for %q, want %q", tc.reason, got, tc.behind)
 		}
 	}
@@ -166,9 +166,9 @@ func TestSavedIsWhatPodsHave(t *testing.T) {
 		{"an operator that is through", clusters, settledCluster, map[workload.Amount]int64{cpu: 500, memory: 256 << 20}, true,
 			[]*fleet.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)}, workload.Requests{MilliCPU: 1000, MemoryBytes: 2 * 768 << 20}},
 	} {
-		h, st := hasOf(tc.pods), found()
+		h, st := Of(tc.pods, true), found()
 		st.Containers[0].CPU.Applied, st.Containers[0].Memory.Applied = tc.applied, tc.applied
-		if diff := cmp.Diff(tc.want, h.saved(written(t, tc.kind, tc.obj, tc.asked), tuned, &st)); diff != "" {
+		if diff := cmp.Diff(tc.want, h.Saved(written(t, tc.kind, tc.obj, tc.asked), tuned, &st)); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
 		}
 	}
@@ -179,8 +179,8 @@ func TestWhatIsInUse(t *testing.T) {
 	st := found()
 	check := func(reason string, want map[string]string, pods ...*fleet.Pod) {
 		t.Helper()
-		h := hasOf(pods)
-		if diff := cmp.Diff(want, h.inUse(&st)); diff != "" {
+		h := Of(pods, true)
+		if diff := cmp.Diff(want, h.InUse(&st)); diff != "" {
 			t.Errorf("%s: %s", reason, diff)
 		}
 	}
@@ -204,12 +204,12 @@ func TestWhatAnAutoscalerHas(t *testing.T) {
 	}
 	v.Plan.Min = &workload.Claim[int64]{Value: 3, By: tuned}
 	v.Plan.Max = &workload.Claim[int64]{Value: 20, By: workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peak"}}
-	h := hasOf(nil)
+	h := Of(nil, true)
 	h.see(v, tuned)
-	if diff := cmp.Diff(map[string]int64{"min": 3, "max": 20, "utilisation": 77}, h.numbers); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"min": 3, "max": 20, "utilisation": 77}, h.Numbers); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"minimum": "3", "utilisation": "77"}, h.ofAutoscaler()); diff != "" {
+	if diff := cmp.Diff(map[string]string{"minimum": "3", "utilisation": "77"}, h.OfAutoscaler()); diff != "" {
 		t.Error(diff)
 	}
 	if !areTargetsApplied(v, tuned) {
@@ -220,8 +220,8 @@ func TestWhatAnAutoscalerHas(t *testing.T) {
 		t.Error("one of its targets is that of another policy")
 	}
 	v.Plan.Amounts = nil
-	h = hasOf(nil)
-	if h.see(v, tuned); h.numbers["utilisation"] != 50 {
-		t.Errorf("where none is asked for it is the first, not %d", h.numbers["utilisation"])
+	h = Of(nil, true)
+	if h.see(v, tuned); h.Numbers["utilisation"] != 50 {
+		t.Errorf("where none is asked for it is the first, not %d", h.Numbers["utilisation"])
 	}
 }
