@@ -63,11 +63,12 @@ set +m
 trap 'kill -INT -- "-$pid_beside" 2>/dev/null || true' EXIT
 
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
-# A suite waits for its clock and its API server most of the time: two more than there are processors keep them busy.
+# A suite waits for its clock and its API server a third of the time: one more than there are processors, and what is beside them, keep
+# them busy.
 say "integration tests and samples on a real API server; beside them those of triggers with the race detector"
 passed=true
 # shellcheck disable=SC2086 # several packages are several words
-on_server -timeout 40m -p $(($(nproc) + 2)) $suites || passed=false
+on_server -timeout 40m -p $(($(nproc) + 1)) $suites || passed=false
 
 say "local control plane tests, and those of triggers with the race detector"
 failed_beside=false

@@ -44,7 +44,8 @@ type RecommendedRequest struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Recommended resource.Quantity `json:"recommended"`
-	// Applied is true where the target has the recommended value.
+	// Applied is true where every pod of the target has the recommended value, not only its template. Without pods, the next ones will. Of
+	// a component that is no container of a pod, it is true once the target has it and its adapter says that it has settled.
 	Applied bool `json:"applied"`
 	// Reason says why it is that.
 	// +optional
@@ -195,8 +196,8 @@ type RecommendationStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	DecidedTime *metav1.Time `json:"decidedTime,omitempty"`
-	// Waiting says what the target waits for before requests are changed: a freeze, a PodDisruptionBudget, or other targets that
-	// restart pods; empty: nothing.
+	// Waiting says what keeps requests from the pods: a freeze, a PodDisruptionBudget, other targets that restart pods, or that not all pods
+	// have what is in the template; empty: nothing.
 	// +optional
 	Waiting string `json:"waiting,omitempty"`
 	// Containers have the requests.

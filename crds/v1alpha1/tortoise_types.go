@@ -55,6 +55,9 @@ const (
 // +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,3})%$`
 type Percentage string
 
+// The markers of a quantity stand at each field: controller-gen leaves out those of a type that is an alias of resource.Quantity, and another type
+// would be no quantity in code. A test of package kinds fails for a field without them.
+
 // Quantities are an amount of CPU, of memory, or of both.
 type Quantities struct {
 	// CPU in cores.
@@ -289,8 +292,8 @@ type TortoiseStatus struct {
 	// +listType=map
 	// +listMapKey=phase
 	Phases []PhaseCount `json:"phases,omitempty"`
-	// Saved is what targets request less by what is recommended, pods included; with mode Off it is what they would. What they request
-	// more is taken off.
+	// Saved is what the pods of targets request less than their owners have it, by what is tuned; with mode Off, what they would by what is
+	// recommended. What they request more is taken off.
 	// +optional
 	Saved *Quantities `json:"saved,omitempty"`
 	// Pods counts the pods whose requests are changed in place.

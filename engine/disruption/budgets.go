@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,10 +98,18 @@ func (b *Budgets) Drop() {
 
 // changed has targets asked for again that may have waited for a budget.
 func (b *Budgets) changed(old, cur *workload.Object) {
+	if !matters(old, cur) {
+		return
+	}
 	if cur == nil {
 		cur = old
 	}
 	go b.wake(cur.Namespace)
+}
+
+// matters says whether a budget allows something else than before, or for others. How many of its pods are healthy changes all the time.
+func matters(old, cur *workload.Object) bool {
+	return old == nil || cur == nil || !slices.Equal(old.Fields, cur.Fields)
 }
 
 // wake has all targets of a namespace asked for again that wait; "": of all namespaces.
@@ -138,11 +147,7 @@ const toBeRead = "waits for PodDisruptionBudgets to be read"
 // Ask says what keeps pods of a target from being restarted now; empty: no budget does. The target is asked for again when a budget of its
 // namespace changes. more says that it is to get more memory: a budget does not keep it from that where it is killed for lack of it.
 func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool) (waits string) {
-	b.mu.Lock()
-	w := b.watch
-	b.waiting[ref] = toBeRead // so that a change from now on is not missed
-	b.mu.Unlock()
-	waits = b.waits(ctx, w, ref, more)
+	waits = b.waits(ctx, b.begin(ref), ref, more)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if waits == "" {
@@ -151,6 +156,17 @@ func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool) (waits s
 		b.waiting[ref] = waits
 	}
 	return waits
+}
+
+// begin takes a target for one that waits, so that a change from now on is not missed. What it is said to wait for stays until that is known
+// anew.
+func (b *Budgets) begin(ref workload.Ref) *watch.Watch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting[ref] == "" {
+		b.waiting[ref] = toBeRead
+	}
+	return b.watch
 }
 
 func (b *Budgets) waits(ctx context.Context, w *watch.Watch, ref workload.Ref, more bool) string {
@@ -248,6 +264,8 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 	switch {
 	case o.Status.ObservedGeneration < o.Generation:
 		reason = "whose status is not up to date"
+	case o.Status.DisruptionsAllowed < 1 && o.Status.DesiredHealthy > 0 && o.Status.DesiredHealthy >= o.Status.ExpectedPods:
+		reason = "which allows no disruption, however healthy its pods are"
 	case o.Status.DisruptionsAllowed < 1:
 		reason = "which allows no disruption now"
 	}

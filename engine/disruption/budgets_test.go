@@ -31,9 +31,12 @@ func budget(t *testing.T, selector, status string) *workload.Object {
 // TestWhatABudgetAllows: one disruption at least, by a status that is of the spec as it is.
 func TestWhatABudgetAllows(t *testing.T) {
 	for status, want := range map[string]string{
-		`{"observedGeneration":2,"disruptionsAllowed":1}`: "",
-		`{"observedGeneration":2,"disruptionsAllowed":0}`: "which allows no disruption now",
-		`{"observedGeneration":1,"disruptionsAllowed":1}`: "whose status is not up to date",
+		`{"observedGeneration":2,"disruptionsAllowed":1}`:                                                        "",
+		`{"observedGeneration":2,"disruptionsAllowed":0}`:                                                        "which allows no disruption now",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":4,"currentHealthy":4}`: "which allows no disruption now",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":5,"currentHealthy":5}`: "which allows no disruption, however healthy its pods are",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":2,"desiredHealthy":3,"currentHealthy":2}`: "which allows no disruption, however healthy its pods are",
+		`{"observedGeneration":1,"disruptionsAllowed":1}`:                                                        "whose status is not up to date",
 		`{}`: "whose status is not up to date",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":0}`:  "which allows no disruption now",
 		`{"observedGeneration":2,"disruptionsAllowed":-1,"expectedPods":1}`: "which allows no disruption now",
@@ -110,5 +113,39 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	}
 	if b.Forget(web); b.Waits(web) != "" {
 		t.Error("it is not forgotten")
+	}
+}
+
+// TestWhatMattersOfABudget: its status changes with each pod that gets ready.
+func TestWhatMattersOfABudget(t *testing.T) {
+	closed := budget(t, `{}`, `{"observedGeneration":2,"currentHealthy":3}`)
+	for _, tc := range []struct {
+		reason   string
+		old, cur *workload.Object
+		want     bool
+	}{
+		{"it comes", nil, closed, true},
+		{"it goes", closed, nil, true},
+		{"one more pod is healthy", closed, budget(t, `{}`, `{"observedGeneration":2,"currentHealthy":4}`), false},
+		{"it allows a disruption", closed, budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":1}`), true},
+		{"it allows two instead of one", budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":1}`), budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":2}`), false},
+		{"it is for others", closed, budget(t, `null`, `{"observedGeneration":2}`), true},
+	} {
+		if got := matters(tc.old, tc.cur); got != tc.want {
+			t.Errorf("%s: it matters: %t", tc.reason, got)
+		}
+	}
+}
+
+// TestWhatIsWaitedForStaysWhileItIsAskedAgain: a target is asked for every minute, and status must not change for that.
+func TestWhatIsWaitedForStaysWhileItIsAskedAgain(t *testing.T) {
+	b := New(Options{Members: fleets{}})
+	b.waiting[web] = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
+	if b.begin(web); b.Waits(web) != "waits for PodDisruptionBudget shop/pdb, which allows no disruption now" {
+		t.Errorf("it is said to wait for %q", b.Waits(web))
+	}
+	b.Forget(web)
+	if b.begin(web); b.Waits(web) != toBeRead {
+		t.Errorf("a target that comes is said to wait for %q", b.Waits(web))
 	}
 }

@@ -121,7 +121,7 @@ type Found struct {
 	Report v1alpha1.RecommendationStatus
 	// Trouble says what in the spec does not fit the target; empty: nothing.
 	Trouble string
-	// Saved is what is requested less by what was found, over all pods.
+	// Saved is what would be requested less by what was found, over all pods.
 	Saved workload.Requests
 	// Next is when the next change is due that is known of; zero: none is.
 	Next time.Time

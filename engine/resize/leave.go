@@ -19,14 +19,18 @@ import (
 // anything else.
 func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 	var failures []error
-	for _, group := range l.members.Groups(ref) {
+	groups := l.members.Groups(ref)
+	if !slices.Contains(groups, ref) {
+		l.forgetGroup(ref) // it owns no pods any more
+	}
+	for _, group := range groups {
 		pods := l.members.ResizedPods(group)
 		if len(pods) == 0 {
-			l.setFailure(group, nil)
+			l.forgetGroup(group)
 			continue
 		}
 		s := l.stakesIn(group)
-		if s.kept || s.unknown != "" || s.giver == nil { // not now, or nothing is to be had
+		if s.kept || s.unknown != "" { // not now
 			continue
 		}
 		err := l.giveBackGroup(ctx, s, group, pods)
@@ -43,20 +47,20 @@ var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup gives the pods of one owner back.
 func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*fleet.Pod) error {
-	server, err := l.opts.Server()
+	o, err := l.leftoversOf(group, s, pods)
 	if err != nil {
 		return err
 	}
-	changes := inplace.GiveBack(pods, s.original, server, l.refusals(group))
-	if len(changes) == 0 {
+	l.tellKept(group, o)
+	if len(o.changes) == 0 {
 		return nil
 	}
-	if why, again := l.frozen(s.giver, s.from); why != "" {
+	if why, again := l.frozen(s.chain); why != "" {
 		l.queue.AddAfter(group, again)
 		return fmt.Errorf("%w: %s", errFrozen, why)
 	}
-	turn := inplace.InTurn(pods, changes, l.watch.Now())
-	if len(turn) < len(changes) {
+	turn := inplace.InTurn(pods, o.changes, l.watch.Now())
+	if len(turn) < len(o.changes) {
 		l.queue.AddAfter(group, restartRetry)
 	}
 	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, turn)
@@ -64,6 +68,14 @@ func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, 
 		l.queue.AddAfter(group, calm)
 	}
 	return err
+}
+
+// forgetGroup forgets what was wrong with the pods of an owner that has none any more that are to be given back.
+func (l *Loop) forgetGroup(group workload.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, group)
+	delete(l.keeping, group)
 }
 
 func (l *Loop) setFailure(group workload.Ref, err error) {
@@ -78,6 +90,8 @@ func (l *Loop) setFailure(group workload.Ref, err error) {
 
 // stakes says for whose sake the pods of an owner stay as they are, and what they get back.
 type stakes struct {
+	// chain is the owner of the pods and those above it, the nearest first.
+	chain []workload.Ref
 	// kept is true where somebody asks for what they have, or may have asked; unknown says why that cannot be said; empty: it can.
 	kept    bool
 	unknown string
@@ -91,13 +105,12 @@ type stakes struct {
 func (l *Loop) stakesIn(group workload.Ref) stakes {
 	snapshot := l.world.Snapshot()
 	above, sure := l.members.Above(group)
-	chain := append([]workload.Ref{group}, above...)
-	var s stakes
+	s := stakes{chain: append([]workload.Ref{group}, above...)}
 	if !sure {
-		s.unknown = fmt.Sprintf("it is not known yet what owns %s", chain[len(chain)-1])
+		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
 	}
 	broken := hasBroken(snapshot, group.Namespace)
-	for _, ref := range chain {
+	for _, ref := range s.chain {
 		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
 		k := snapshot.InUse(ref.GroupKind)
 		switch {
@@ -161,12 +174,41 @@ func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 
 // owed counts the pods of an owner that have not what their template asks for, and could be given it, and says why that cannot be said.
 func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
-	server, err := l.opts.Server()
+	o, err := l.leftoversOf(group, s, l.members.ResizedPods(group))
 	if err != nil {
 		return 0, err.Error()
 	}
+	return len(o.changes), ""
+}
+
+// Owes says whether pods of a target may have still to be given back.
+func (l *Loop) Owes(ref workload.Ref) bool {
+	if _, known := l.members.Fleet(ref); !known {
+		return true
+	}
+	return slices.ContainsFunc(l.members.Groups(ref), l.mayBeOwed)
+}
+
+// OwesAny says whether pods of any target may have still to be given back.
+func (l *Loop) OwesAny() bool {
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		return true
+	}
+	return slices.ContainsFunc(l.groups(""), l.mayBeOwed)
+}
+
+// mayBeOwed says whether pods of an owner have still to be given back, or it has to be told that they are not, or neither can be said.
+func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	pods := l.members.ResizedPods(group)
-	return len(inplace.GiveBack(pods, s.original, server, l.refusals(group))), ""
+	if len(pods) == 0 {
+		return false
+	}
+	s := l.stakesIn(group)
+	if s.kept || s.unknown != "" {
+		return !s.kept
+	}
+	o, err := l.leftoversOf(group, s, pods)
+	return err != nil || len(o.changes) > 0 || l.isUntold(group, o)
 }
 
 // groups lists the objects in a namespace, or in all of them, that own pods directly that Flyball has changed in place.
@@ -210,12 +252,13 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ResizedOn counts the objects of a kind by which pods have still to be given back.
+// ResizedOn counts the objects of a kind by which pods have still to be given back. What another kind above the pods keeps as it is can be given
+// back by that one, too.
 func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.stakesIn(group)
-		if s.from == nil || s.giver.GroupKind != gk {
+		if s.from == nil || s.giver.GroupKind != gk || s.kept {
 			continue
 		}
 		if pods, unknown := l.owed(group, s); pods > 0 || unknown != "" {

@@ -70,7 +70,9 @@ type Options struct {
 	// Requeue has a target told of anew under its policies. Fault counts a target that could not be worked on because of a fault in Flyball.
 	Requeue func(refs ...workload.Ref)
 	Fault   func()
-	Log     logr.Logger
+	// Kept tells that a pod keeps the requests that it was given although nobody asks for them any more, and why.
+	Kept func(pod *fleet.Pod, why string)
+	Log  logr.Logger
 }
 
 const (
@@ -80,8 +82,6 @@ const (
 	calm = 250 * time.Millisecond
 	// writesPerSecond is how many pods are changed in a second, over all targets; what nodes make of that is paced by them.
 	writesPerSecond = 20
-	// frozenRetry is after how long it is asked again whether a freeze is over of which nobody knows the end.
-	frozenRetry = time.Minute
 	// restartRetry is after how long it is looked again whether a pod may be restarted; that others are ready is heard of before.
 	restartRetry = time.Minute
 )
@@ -108,6 +108,8 @@ type Loop struct {
 	// refused are the changes that were refused for good, by the UIDs of the pods: those of a target, and those of what owns pods that are given
 	// back.
 	refused map[workload.Ref]map[string]refusal
+	// keeping are the pods that cannot be given back, by what owns them and by their UIDs.
+	keeping map[workload.Ref]map[string]keeping
 }
 
 // Note is what has become of the pods of a target that are to be changed in place.
@@ -150,7 +152,7 @@ func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, o
 		opts: opts, world: w, members: m, writer: writer, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
-		refused: map[workload.Ref]map[string]refusal{},
+		refused: map[workload.Ref]map[string]refusal{}, keeping: map[workload.Ref]map[string]keeping{},
 	}
 	w.Observe(l)
 	return l
@@ -268,6 +270,11 @@ func (l *Loop) IsRestarting(ref workload.Ref) bool {
 	return known && inplace.IsRestarting(f)
 }
 
+// isSettled says that a plan restarts no pod of a target, and that no change that was made is about to.
+func isSettled(f *fleet.Fleet, plan inplace.Plan) bool {
+	return plan.Restarts == 0 && !inplace.IsRestarting(f)
+}
+
 // forget drops the note of a target whose pods are not to be changed any more, or not yet: after a start nobody may have said so. It keeps its
 // turn while a change that was made may still restart pods of it.
 func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
@@ -275,7 +282,7 @@ func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
-	l.opts.Turns.LookRestart(ref, !inplace.IsRestarting(f))
+	l.opts.Turns.LookRestart(ref, isSettled(f, inplace.Plan{}))
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -303,12 +310,12 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	plan := inplace.For(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
-	l.opts.Turns.LookRestart(ref, plan.Restarts == 0 && !inplace.IsRestarting(f))
+	l.opts.Turns.LookRestart(ref, isSettled(f, plan))
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
 		return nil
 	}
-	if closed, again := l.frozen(v.Kind, v.Object); closed != "" {
+	if closed, again := l.frozen(l.above(ref)); closed != "" {
 		n.Frozen = closed
 		l.setNote(ref, n)
 		l.queue.AddAfter(ref, again)
@@ -377,18 +384,4 @@ func wantOf(all map[string]workload.Allocation) inplace.Want {
 
 func resourcesOf(a workload.Allocation) fleet.Resources {
 	return fleet.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU, MemoryLimit: a.Limits.MemoryBytes}
-}
-
-// frozen says which freeze denies that a target is scaled, and after how long to ask again; empty: none does.
-func (l *Loop) frozen(k *decide.Kind, obj *workload.Object) (why string, again time.Duration) {
-	now := l.opts.Clock.Now()
-	gate := decide.ScaleGate(l.world.Snapshot(), k, obj, now)
-	if gate.Kind == decide.GateOpen {
-		return "", 0
-	}
-	again = frozenRetry
-	if wait := gate.Until.Sub(now); !gate.Until.IsZero() && wait > 0 {
-		again = min(again, wait)
-	}
-	return gate.Reason, again
 }

@@ -82,13 +82,13 @@ func (l *Loop) Changed(now *world.Snapshot, c *world.Change) {
 	}
 	for _, gk := range c.Kinds {
 		if k := now.InUse(gk); k != nil {
-			l.queueKind(k)
+			l.queueKind(now, k)
 			l.Queue(l.templates.OfKind(k)...)
 			l.dirtyPoliciesOf(now, k)
 		}
 	}
 	for _, k := range c.Dropped {
-		l.queueKind(k)
+		l.queueKind(now, k)
 		l.dirtyPoliciesOf(now, k)
 	}
 }
@@ -135,9 +135,11 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 	}
 }
 
-func (l *Loop) queueKind(k *world.Kind) {
+// queueKind has the objects of a kind looked at, with what governs them and what they govern: what is asked of one may be for the sake of the
+// other.
+func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	k.Live.Range(func(obj *workload.Object) bool {
-		l.queue.Add(k.Ref(obj))
+		now.Related(k.Ref(obj), l.queue.Add)
 		return true
 	})
 }

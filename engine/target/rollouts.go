@@ -152,6 +152,14 @@ func (l *Loop) Waiting(ref workload.Ref) string {
 	return ""
 }
 
+// Held says which PodDisruptionBudget keeps what is tuned from a target, as Waiting says it; empty: none does.
+func (l *Loop) Held(ref workload.Ref) string {
+	if l.budgets == nil {
+		return ""
+	}
+	return l.budgets.Waits(ref)
+}
+
 // Rollouts counts the targets of a policy that restart pods for what was tuned, that wait for others, and that are late.
 func (l *Loop) Rollouts(id workload.Policy) (running, waiting, late int) {
 	return l.rollouts.Counts(id)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +21,8 @@ type announced struct{ target, autoscaler told }
 
 // told is what events have told of one object.
 type told struct {
-	// values are the numbers in place as last told, by what they are of; nil: nothing is known of before. At is when that was.
+	// values are the numbers in place as last told, by what they are of; nil: nothing is known of before. One that is not known for a while, as
+	// when the pods differ in it, stays as it was. At is when that was.
 	values map[string]string
 	at     time.Time
 }
@@ -45,10 +45,10 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 
 // announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
-	l.announceChange(ref, p, x.announced.target.next(requestsOf(st), now))
+	l.announceChange(ref, p, x.announced.target.next(x.has.InUse(&st), now))
 	if a := st.Autoscaler; a != nil && a.Name != "" {
 		governor := workload.Ref{GroupKind: schema.ParseGroupKind(a.Kind), Namespace: ref.Namespace, Name: a.Name}
-		l.announceChange(governor, p, x.announced.autoscaler.next(numbersInPlace(a), now))
+		l.announceChange(governor, p, x.announced.autoscaler.next(x.has.OfAutoscaler(), now))
 	}
 }
 
@@ -69,6 +69,29 @@ func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
+// held is how long a PodDisruptionBudget has kept requests from a target; zero: none does. Told says that an event has told it.
+type held struct {
+	since time.Time
+	told  bool
+}
+
+// heldLong is after how long a budget that keeps requests from a target is told of by an event: nodes that are drained take less.
+const heldLong = time.Hour
+
+// announceHold sends one event on a target that waits for PodDisruptionBudgets for long. Why is empty where it waits for none.
+func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
+	now := l.pods.Now()
+	switch {
+	case why == "":
+		x.held = held{}
+	case x.held.since.IsZero():
+		x.held.since = now
+	case !x.held.told && now.Sub(x.held.since) >= heldLong && l.opts.Events != nil:
+		x.held.told = true
+		l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "Held", "Wait", "%s: %s, for an hour", ref, why)
+	}
+}
+
 // next gives what is to be told, if it is time, and takes it for told.
 func (a *told) next(values map[string]string, now time.Time) (news []string) {
 	if len(values) == 0 {
@@ -86,42 +109,9 @@ func (a *told) next(values map[string]string, now time.Time) (news []string) {
 			news = append(news, of+" "+before+" -> "+values[of])
 		}
 	}
-	a.values = values
+	maps.Copy(a.values, values)
 	if len(news) > 0 {
 		a.at = now
 	}
 	return news
-}
-
-// requestsOf gives the requests that are in place: those recommended where they are applied, else those of the owner.
-func requestsOf(st v1alpha1.RecommendationStatus) map[string]string {
-	values := map[string]string{}
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		for name, r := range map[string]*v1alpha1.RecommendedRequest{"cpu": c.CPU, "memory": c.Memory} {
-			switch {
-			case r == nil:
-			case r.Applied:
-				values[c.Name+" "+name] = r.Recommended.String()
-			case r.Own != nil:
-				values[c.Name+" "+name] = r.Own.String()
-			}
-		}
-	}
-	return values
-}
-
-// numbersInPlace gives the numbers of an autoscaler that are in place, in the same way.
-func numbersInPlace(a *v1alpha1.RecommendedAutoscaler) map[string]string {
-	values := map[string]string{}
-	for name, n := range map[string]*v1alpha1.RecommendedNumber{"minimum": &a.Min, "maximum": &a.Max, "utilisation": a.Utilisation} {
-		switch {
-		case n == nil:
-		case n.Applied:
-			values[name] = strconv.Itoa(int(n.Recommended))
-		case n.Own != nil:
-			values[name] = strconv.Itoa(int(*n.Own))
-		}
-	}
-	return values
 }

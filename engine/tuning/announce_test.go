@@ -10,33 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
-
-// TestWhatIsInPlace: what is recommended where it is applied, else what the owner has.
-func TestWhatIsInPlace(t *testing.T) {
-	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
-	st := v1alpha1.RecommendationStatus{
-		Containers: []v1alpha1.RecommendedContainer{
-			{Name: "app", CPU: &v1alpha1.RecommendedRequest{Own: quantity("1"), Recommended: *quantity("500m"), Applied: true},
-				Memory: &v1alpha1.RecommendedRequest{Own: quantity("1Gi"), Recommended: *quantity("300Mi")}},
-			{Name: "proxy"},
-		},
-		Autoscaler: &v1alpha1.RecommendedAutoscaler{Name: "web", Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3, Applied: true},
-			Max: v1alpha1.RecommendedNumber{Own: ptr.To(int32(20)), Recommended: 30}},
-	}
-	if diff := cmp.Diff(map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requestsOf(st)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]string{"minimum": "3", "maximum": "20"}, numbersInPlace(st.Autoscaler)); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
 func TestChangesAreToldTogether(t *testing.T) {
@@ -57,6 +40,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 		{14 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
 		{30 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8"}, nil},
 		{31 * time.Minute, map[string]string{"app cpu": "500m", "minimum": "8", "side cpu": "1"}, nil},
+		{32 * time.Minute, map[string]string{"minimum": "8", "side cpu": "1"}, nil}, // the pods differ
+		{33 * time.Minute, map[string]string{"app cpu": "400m", "minimum": "8", "side cpu": "1"}, []string{"app cpu 500m -> 400m"}},
 	} {
 		if diff := cmp.Diff(step.want, a.next(step.values, noon.Add(step.after))); diff != "" {
 			t.Errorf("after %s: %s", step.after, diff)
@@ -64,7 +49,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of.
+// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of, once all pods
+// have it.
 func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
@@ -75,8 +61,13 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 			Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}},
 	}
 	var x subject
-	for step, apply := range []func(){func() {}, func() { st.Containers[0].Memory.Applied = true }, func() { st.Autoscaler.Min.Applied = true }} {
-		apply()
+	before, after := requesting("app", 0, 1<<30), requesting("app", 0, 300<<20)
+	for step, is := range []struct {
+		pods    []*fleet.Pod
+		minimum int64
+	}{{[]*fleet.Pod{before, before}, 5}, {[]*fleet.Pod{before, after}, 5}, {[]*fleet.Pod{after, after}, 5}, {[]*fleet.Pod{after, after}, 3}} {
+		x.has = actual.Of(is.pods, true)
+		x.has.Numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
 	}
 	want := []string{
@@ -88,10 +79,38 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	}
 }
 
+// TestABudgetThatHoldsForLongIsToldOnce: after an hour, and again only after it has let go.
+func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
+	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
+	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{}), pods: clock}
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	const why = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
+	var x subject
+	for _, step := range []struct {
+		after time.Duration
+		why   string
+		told  int
+	}{{0, "", 0}, {time.Minute, why, 0}, {time.Hour, why, 0}, {time.Hour + time.Minute, why, 1}, {5 * time.Hour, why, 1}, {6 * time.Hour, "", 1}, {7 * time.Hour, why, 1},
+		{8*time.Hour - time.Second, why + ", really", 1}, {8 * time.Hour, why, 2}} {
+		clock.SetTime(noon.Add(step.after))
+		if l.announceHold(ref, &world.Policy{}, &x, step.why); len(events.notes) != step.told {
+			t.Errorf("after %s: %q", step.after, events.notes)
+		}
+	}
+	if want := "Deployment web: Deployment.apps/shop/web: " + why + ", for an hour"; len(events.notes) == 0 || events.notes[0] != want {
+		t.Errorf("it is told as %q", events.notes)
+	}
+}
+
 // heard records events with what they are related to.
 type heard struct{ notes []string }
 
 func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...any) {
 	of := related.(*corev1.ObjectReference)
 	h.notes = append(h.notes, of.Kind+" "+of.Name+": "+fmt.Sprintf(note, args...))
+}
+
+// requesting is a pod with one container that requests so many milli-CPU and bytes.
+func requesting(container string, cpu, memory int64) *fleet.Pod {
+	return &fleet.Pod{Containers: []fleet.Container{{Name: container, Resources: fleet.Resources{CPU: cpu, Memory: memory}}}}
 }

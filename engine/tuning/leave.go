@@ -28,6 +28,9 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
 			continue // nobody knows whether it is there
 		}
+		if l.owes(ref) {
+			continue // a manager that starts meanwhile finds by what is told that there is something to give back
+		}
 		if err := l.store.Remove(ctx, ref); err != nil {
 			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
 			continue
@@ -39,7 +42,28 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 	}
 }
 
-// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy while no manager was there.
+// isLeaving says whether pods may have still to be given back that were changed in place for policies that are gone, also without their
+// finalizers. Once none have, nobody has to know pods for that.
+func (l *Loop) isLeaving() bool {
+	if !l.world.Snapshot().Leaving() {
+		return false
+	}
+	if l.resized.OwesAny() {
+		return true
+	}
+	l.world.Update(func(tx *world.Tx) { tx.LeavePods(false) })
+	return false
+}
+
+// owes says whether pods of a target may have still to be given back. Where pods are not followed, none have.
+func (l *Loop) owes(ref workload.Ref) bool {
+	s := l.world.Snapshot()
+	needed, _, _ := tuners(s)
+	return (needed || s.Leaving()) && l.resized.Owes(ref)
+}
+
+// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy while no manager was there. Their
+// pods may have been changed in place: what is told of a target stays until they are given back.
 func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	if l.swept {
 		return
@@ -56,6 +80,14 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		case tuned[t.Ref] != nil || k == nil:
 			continue
 		case waiting[t.policy], !k.Live.HasSynced():
+			all = false
+			continue
+		}
+		if !s.Leaving() {
+			l.world.Update(func(tx *world.Tx) { tx.LeavePods(true) })
+			s = l.world.Snapshot()
+		}
+		if l.owes(t.Ref) {
 			all = false
 			continue
 		}

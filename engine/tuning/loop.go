@@ -44,6 +44,9 @@ type Members interface {
 // Resized are the pods of targets that are changed in place.
 type Resized interface {
 	Note(ref workload.Ref) resize.Note
+	// Owes says whether pods of a target may have still to be given back, and OwesAny whether any may. Both say so while pods are not known.
+	Owes(ref workload.Ref) bool
+	OwesAny() bool
 }
 
 // Audience hears of what was found.
@@ -53,6 +56,8 @@ type Audience struct {
 	Dirty   func(workload.Policy)
 	// Waiting says what keeps what is tuned from a target; empty: nothing does.
 	Waiting func(workload.Ref) string
+	// Held says which PodDisruptionBudget does, in the same words; empty: none does.
+	Held func(workload.Ref) string
 	// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
 	Rollouts func(workload.Policy) (running, waiting, late int)
 	// Fault counts a target that could not be worked on because of a fault in Flyball.
@@ -156,9 +161,9 @@ func (l *Loop) round(ctx context.Context) {
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
-	l.sweep(ctx, snapshot, tuned)
 	needed, measures, acts := tuners(snapshot)
-	trouble := l.follow(ctx, needed, acts)
+	l.sweep(ctx, snapshot, tuned)
+	trouble := l.follow(ctx, needed || l.isLeaving(), acts)
 	if len(tuned) == 0 && !measures {
 		l.leave(ctx, snapshot, tuned)
 		if !l.tidy {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -29,18 +29,18 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	// Not namespace or container: those are what scraping adds, of the manager.
 	target := []string{"kind", "target_namespace", "name"}
 	m := &Metrics{
-		request: gauge("flyball_tuned_request", "Requests of tuned targets, in cores or bytes: those of the owner, those proposed, and those applied.",
+		request: gauge("flyball_tuned_request", "Requests of tuned targets, in cores or bytes: those of the owner, the actual ones (the mean of the pods), those proposed, and those applied, which all pods have.",
 			append(target, "component", "resource", "of")...),
-		bound: gauge("flyball_tuned_autoscaler", "Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: those of the owner, those proposed, and those applied.",
+		bound: gauge("flyball_tuned_autoscaler", "Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: those of the owner, the actual ones, those proposed, and those applied.",
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
 		loss:  gauge("flyball_tuned_forecast_loss", "How far the forecast of a target's demand misses: the mean pinball loss of logarithms.", target...),
-		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), and that take too long (late).",
+		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets keep from it (held), and that take too long (late).",
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),
 		timed:    map[workload.Policy]bool{},
-		saved:    gauge("flyball_tuned_saved", "What targets of a policy request less by what is proposed, in cores or bytes.", "policy_kind", "policy", "resource"),
+		saved:    gauge("flyball_tuned_saved", "What pods of a policy's targets request less than their owner has it, in cores or bytes; with mode Off, what they would by what is proposed.", "policy_kind", "policy", "resource"),
 		blind:    gauge("flyball_tuned_autoscaler_blind", "1 while the autoscaler of a target says that it cannot read its metrics, else 0.", target...),
 		readable: gauge("flyball_usage_readable", "1 while what pods use is read from a source, 0 while it cannot be; absent while nobody asks it.", "source"),
 	}
@@ -88,9 +88,15 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 			m.ready.DeleteLabelValues(id.Kind, id.Label())
 		}
 	}
+	held := map[workload.Policy]int{}
+	for _, x := range subjects {
+		if !x.held.since.IsZero() {
+			held[x.policy]++
+		}
+	}
 	for id, s := range b.sums {
 		running, waiting, late := rollouts(id)
-		for state, n := range map[string]int{"running": running, "waiting": waiting, "late": late} {
+		for state, n := range map[string]int{"running": running, "waiting": waiting, "held": held[id], "late": late} {
 			m.rollouts.WithLabelValues(id.Kind, id.Label(), state).Set(float64(n))
 		}
 		for name, n := range s.Phases {
@@ -120,38 +126,50 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	target := []string{ref.GroupKind.String(), ref.Namespace, ref.Name}
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for name, r := range map[string]*v1alpha1.RecommendedRequest{"cpu": c.CPU, "memory": c.Memory} {
-			if r == nil {
-				continue
-			}
-			put := func(of string, q *resource.Quantity) {
-				if q != nil {
-					m.request.WithLabelValues(append(target, c.Name, name, of)...).Set(q.AsApproximateFloat64())
+		for _, r := range actual.Requests(c) {
+			put := func(of string, amount float64) {
+				if r.Of == workload.CPU {
+					amount /= 1000
 				}
+				m.request.WithLabelValues(append(target, c.Name, string(r.Of), of)...).Set(amount)
 			}
-			put("owner", r.Own)
-			put("proposed", &r.Recommended)
+			if r.Own != nil {
+				put("owner", float64(r.OwnAmount()))
+			}
+			if mean, known := x.has.Mean(c.Name, r.Of); known {
+				put("actual", mean)
+			}
+			proposed := float64(r.Amount())
+			put("proposed", proposed)
 			if r.Applied {
-				put("applied", &r.Recommended)
+				put("applied", proposed)
 			}
 		}
 	}
 	if a := st.Autoscaler; a != nil && a.Name != "" {
 		m.blind.WithLabelValues(target...).Set(number(x.blind))
-		for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
-			if n == nil {
-				continue
-			}
-			if n.Own != nil {
-				m.bound.WithLabelValues(append(target, name, "owner")...).Set(float64(*n.Own))
-			}
-			m.bound.WithLabelValues(append(target, name, "proposed")...).Set(float64(n.Recommended))
-			if n.Applied {
-				m.bound.WithLabelValues(append(target, name, "applied")...).Set(float64(n.Recommended))
-			}
-		}
+		m.publishAutoscaler(target, a, &x.has)
 	}
 	if st.Demand != nil {
 		m.loss.WithLabelValues(target...).Set(float64(st.Demand.Loss) / 1000)
+	}
+}
+
+func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *actual.State) {
+	for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
+		if n == nil {
+			continue
+		}
+		put := func(of string, value float64) { m.bound.WithLabelValues(append(target, name, of)...).Set(value) }
+		if n.Own != nil {
+			put("owner", float64(*n.Own))
+		}
+		if n, known := h.Numbers[name]; known {
+			put("actual", float64(n))
+		}
+		put("proposed", float64(n.Recommended))
+		if n.Applied {
+			put("applied", float64(n.Recommended))
+		}
 	}
 }

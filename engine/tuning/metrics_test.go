@@ -6,10 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -50,7 +54,8 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	m.started(id, []time.Duration{3 * time.Second, 20 * time.Second})
 	check := func(rollouts, starts map[string]float64) {
 		t.Helper()
-		m.publish(b, nil, func(workload.Policy) (running, waiting, late int) { return 1, 2, 0 })
+		subjects := map[workload.Ref]*subject{{Name: "web"}: {policy: id, held: held{since: noon}}, {Name: "api"}: {policy: id}}
+		m.publish(b, subjects, func(workload.Policy) (running, waiting, late int) { return 1, 2, 0 })
 		if diff := cmp.Diff(rollouts, seriesOf(t, registry, "flyball_tuned_rollouts", "state")); diff != "" {
 			t.Error(diff)
 		}
@@ -58,7 +63,7 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	check(map[string]float64{"running": 1, "waiting": 2, "late": 0}, map[string]float64{"Tortoise": 2})
+	check(map[string]float64{"running": 1, "waiting": 2, "held": 1, "late": 0}, map[string]float64{"Tortoise": 2})
 	delete(b.sums, id)
 	check(map[string]float64{}, map[string]float64{})
 }
@@ -98,4 +103,46 @@ func TestSeriesOfWhatIsAway(t *testing.T) {
 	subjects = nil
 	b.begin(nil, &world.Snapshot{})
 	check(map[string]float64{}, map[string]float64{})
+}
+
+// TestNumbersAreToldApart: what the owner has, what pods and autoscaler have, what is proposed and what is applied, each under its own name, and
+// savings with the sign of a saving. The system that Flyball can replace has its counters the wrong way round (fault 8).
+func TestNumbersAreToldApart(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	b := newBook()
+	b.sums[id] = &policy.TunedSummary{Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: -1 << 20}}
+	x := &subject{policy: id, has: actual.Of([]*fleet.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}
+	x.found.Report = found()
+	x.found.Report.Containers[0].Memory = nil
+	x.found.Report.Autoscaler = &v1alpha1.RecommendedAutoscaler{Name: "web", Max: v1alpha1.RecommendedNumber{Recommended: 30}, Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}}
+	x.has.Numbers["min"], x.has.Numbers["max"] = 4, 30
+	check := func(name, label string, want map[string]float64) {
+		t.Helper()
+		m.publish(b, map[workload.Ref]*subject{{Name: "web"}: x}, func(workload.Policy) (running, waiting, late int) { return 0, 0, 0 })
+		if diff := cmp.Diff(want, seriesOf(t, registry, name, label)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	check("flyball_tuned_request", "of", map[string]float64{"owner": 1, "actual": 0.8, "proposed": 0.5})
+	check("flyball_tuned_saved", "resource", map[string]float64{"cpu": 1.5, "memory": -1 << 20})
+	x.found.Report.Containers[0].CPU.Applied = true
+	check("flyball_tuned_request", "of", map[string]float64{"owner": 1, "actual": 0.8, "proposed": 0.5, "applied": 0.5})
+	x.found.Report.Autoscaler.Max.Recommended = 3 // so that the two differ in what the owner has only
+	x.has.Numbers["max"] = 4
+	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3})
+	x.found.Report.Autoscaler.Min.Applied = true
+	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3, "applied": 3})
+}
+
+// found recommends 500m and 256Mi where the owner has 1 and 1Gi.
+func found() v1alpha1.RecommendationStatus {
+	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
+		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}
+	}
+	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"), Memory: request("1Gi", "256Mi")}}}
 }

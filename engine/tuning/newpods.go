@@ -7,7 +7,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -92,20 +91,4 @@ func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewCo
 		}
 	}
 	return append(all, c)
-}
-
-// areCreated says whether all pods have what new ones get of a resource: so many millis of CPU, or bytes of memory.
-func areCreated(f *fleet.Fleet, container string, of workload.Resource, amount int64) bool {
-	for _, p := range f.Pods {
-		for _, c := range p.Containers {
-			has := c.CPU
-			if of == workload.Memory {
-				has = c.Memory
-			}
-			if c.Name == container && has != amount {
-				return false
-			}
-		}
-	}
-	return true
 }

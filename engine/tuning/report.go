@@ -12,8 +12,10 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -48,11 +50,15 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		l.opts.Log.V(1).Info("the recommendation will be written later", "target", ref.String(), "reason", err.Error())
 		return
 	}
-	l.markApplied(ref, p.ID, &v, &st, note)
+	x.has = l.markApplied(ref, p.ID, &v, &st, note)
+	if p.Tuner().Acts() {
+		x.found.Saved = x.has.Saved(&v, p.ID, &st)
+	}
 	x.found.Report = st // metrics tell it, whether it is news or not
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
+	l.announceHold(ref, p, x, l.heldBy(ref, st.Waiting))
 	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
 		return
 	}
@@ -93,64 +99,40 @@ func text(v any) string {
 	return string(raw)
 }
 
-// markApplied says of each number whether the policy has it in place.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) {
-	s, now := l.world.Snapshot(), l.opts.Clock.Now()
+// heldBy says which PodDisruptionBudget a target waits for; empty: for none.
+func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
+	if why := l.audience.Held(ref); waiting != "" && waiting == why {
+		return why
+	}
+	return ""
+}
+
+// markApplied says of each number whether the policy has it in place, and what a target waits for. It gives what pods and autoscaler have.
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) actual.State {
+	f, known := l.members.Fleet(ref)
+	if !known {
+		f = &fleet.Fleet{}
+	}
+	h := actual.Of(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)
 	if own.Result.Patch != nil {
 		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), st.Waiting)
 	}
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		for _, r := range []struct {
-			of workload.Resource
-			in *v1alpha1.RecommendedRequest
-		}{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}} {
-			if r.in == nil {
-				continue
-			}
-			key := workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: r.of}
-			if r.in.Applied = amountInPlace(own, id, key); pods.Pods > 0 && pods.Resized == pods.Pods {
-				claim, asked := own.Plan.Amounts[workload.Amount{Kind: workload.AmountInPlace, Component: c.Name, Resource: r.of}]
-				r.in.Applied = r.in.Applied || asked && claim.By == id
-			}
-			if claim, asked := own.Plan.Amounts[workload.Amount{Kind: workload.AmountOnCreate, Component: c.Name, Resource: r.of}]; asked && claim.By == id {
-				f, known := l.members.Fleet(ref)
-				r.in.Applied = known && areCreated(f, c.Name, r.of, claim.Value)
-			}
-		}
-	}
+	st.Waiting = cmp.Or(st.Waiting, h.Behind(own, id, st))
+	h.Mark(own, id, st)
 	a := st.Autoscaler
 	if a == nil || a.Name == "" {
-		return
+		return h
 	}
+	s, now := l.world.Snapshot(), l.opts.Clock.Now()
 	for _, g := range s.Governors(ref) {
 		if g.Name != a.Name || g.GroupKind.String() != a.Kind {
 			continue
 		}
 		v := decide.Target(s, g, now, nil)
-		a.Min.Applied, a.Max.Applied = boundInPlace(&v, id, v.Plan.Min), boundInPlace(&v, id, v.Plan.Max)
-		for key := range v.Plan.Amounts {
-			if a.Utilisation != nil && key.Resource == workload.CPU {
-				a.Utilisation.Applied = amountInPlace(&v, id, key)
-			}
-		}
+		h.MarkAutoscaler(&v, id, a)
 	}
-}
-
-// amountInPlace says whether a target has the amount that a policy asks for.
-func amountInPlace(v *decide.Verdict, id workload.Policy, key workload.Amount) bool {
-	claim, asked := v.Plan.Amounts[key]
-	return asked && claim.By == id && inPlace(v)
-}
-
-func boundInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
-	return claim != nil && claim.By == id && inPlace(v)
-}
-
-// inPlace says that nothing is left to write, and nobody has changed it since.
-func inPlace(v *decide.Verdict) bool {
-	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
+	return h
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

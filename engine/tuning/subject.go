@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -37,6 +38,8 @@ type subject struct {
 	// blind: its autoscaler cannot read its metrics.
 	blind bool
 	found policy.Found
+	// has is what its pods and its autoscaler have.
+	has actual.State
 	// pods is what has become of the pods that are changed in place.
 	pods fleet.Resizing
 	// kept is when the last checkpoint was written.
@@ -47,6 +50,7 @@ type subject struct {
 	unmade string
 	reported
 	announced announced
+	held      held
 }
 
 const (

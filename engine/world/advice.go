@@ -36,10 +36,18 @@ func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	}
 }
 
-// looksAtAmounts says whether a policy looks at requests and target utilisations.
+// looksAtAmounts says whether a policy looks at requests and target utilisations. One that tunes does also while it cannot be read: what it has
+// set may have to be given back.
 func looksAtAmounts(p *policy.Policy) bool {
-	return p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
+	return p.Tuner() != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
+
+// Leaving says that pods may have still to be given back that were changed in place, and that no policy is left for which they were.
+func (s *Snapshot) Leaving() bool { return s.leaving }
+
+// LeavePods says whether pods may have still to be given back that were changed in place. As long as they may, the requests in pod templates are
+// read without a policy that looks at them. It is so from the moment when the last such policy goes.
+func (tx *Tx) LeavePods(leaving bool) { tx.next.leaving = leaving }
 
 // keepsAmounts says whether policies look at the requests or the target utilisations of objects of a kind. Those that tune what they select look
 // at what governs that, too, and give pods back what their templates ask for, also of kinds that they select no more.

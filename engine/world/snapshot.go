@@ -29,6 +29,8 @@ type Snapshot struct {
 	namespaces Objects
 	set        *freeze.Set
 	loaded     bool
+	// leaving says that pods may have still to be given back that were changed in place, and that no policy is left for which they were.
+	leaving bool
 	// advice is what was found for targets; all snapshots share it.
 	advice *advice
 }
@@ -294,6 +296,9 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Set = append(keys.Set, p.SetAnnotations...)
 		}
 		keys.Amounts = keys.Amounts || s.keepsAmounts(gk, p)
+	}
+	if known, ok := s.AdaptedKind(gk); ok && known.Requests && s.leaving {
+		keys.Amounts = true
 	}
 	keys.Match = append(keys.Match, s.set.AnnotationKeys()...)
 	slices.Sort(keys.Match)

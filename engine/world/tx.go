@@ -92,7 +92,10 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	slices.SortFunc(tx.change.Policies, func(a, b PolicyChange) int { return a.ID.Compare(b.ID) })
 	tx.change.Calendars = slices.Sorted(maps.Keys(used))
-	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) ||
+	if tx.before.policies.keys[amountsKey] > 0 && tx.next.policies.keys[amountsKey] == 0 {
+		tx.next.leaving = true
+	}
+	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||
 		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
 	// A pointer into the transaction would keep all of it, and by way of before every snapshot that there has ever been.
 	next, change := tx.next, tx.change

@@ -77,7 +77,7 @@ func (s *scene) tuned(t *testing.T) {
 	const look = `kind="Deployment.apps",target_namespace="studio",name="look"`
 	memory, bounds := r.Status.Containers[0].Memory, r.Status.Autoscaler
 	is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of="owner"}`, look), 1<<30)
-	for _, of := range []string{"proposed", "applied"} {
+	for _, of := range []string{"actual", "proposed", "applied"} {
 		is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of=%q}`, look, of), memory.Recommended.AsApproximateFloat64())
 		is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="min",of=%q}`, look, of), float64(bounds.Min.Recommended))
 	}

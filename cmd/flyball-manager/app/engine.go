@@ -103,7 +103,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	adapters.Drive(loop)
 	belonging, budgets := newMembers(pods, metadatas, loop)
 	costs := newCosts(belonging, w, writer, loop, statuses, adapters, m.cost, log)
-	resized, err := newResizes(belonging, config, opts, w, writer, loop, adapters, m.resize, log)
+	resized, err := newResizes(belonging, config, opts, w, writer, loop, adapters, recorder, m.resize, log)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,17 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/inplace"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/resize"
@@ -25,7 +29,7 @@ import (
 
 // newResizes makes what changes pods in place, and joins it to what works on targets.
 func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop, adapters *adapter.Controller,
-	m *resize.Metrics, log logr.Logger,
+	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
 ) (*resize.Loop, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -34,6 +38,10 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 	server := &resizing{client: client, clock: clock.RealClock{}}
 	resized := resize.New(w, belonging, writer, adapters, m, resize.Options{
 		Clock: opts.Clock, Server: server.options, Turns: loop, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
+		Kept: func(p *fleet.Pod, why string) {
+			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
+			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack", "no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)
+		},
 	})
 	belonging.Follow(resized)
 	loop.FollowResized(resized)

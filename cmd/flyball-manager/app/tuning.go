@@ -46,7 +46,7 @@ func newTuning(belonging *members.Members, budgets *disruption.Budgets, resized 
 		return nil, fmt.Errorf("make the client of what was learnt: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
-	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
+	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
 		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)

@@ -92,7 +92,7 @@ func New(s Surroundings) *cobra.Command {
 	f.StringArrayVar(&v.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
 	f.StringVar(&v.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
 	f.StringVar(&v.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
-	f.StringVar(&v.step, "step", "1m", "Time between two samples of Prometheus")
+	f.StringVar(&v.step, "step", "1m", fmt.Sprintf("Time between two samples of Prometheus: at most %d are replayed of a container", history.MostInstants))
 	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+"; it goes before that of a Tortoise")
 	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
@@ -148,6 +148,8 @@ func (v *verb) check() (o options, err error) {
 		fault("--step: %w", err)
 	} else if o.step < time.Second || o.step > time.Hour {
 		fault("--step: %s is not between 1s and 1h", v.step)
+	} else if n := int64(o.span / o.step); v.prometheus != "" && n > history.MostInstants {
+		fault("--step: %s over --history %s are %d instants, and at most %d are replayed: take a longer step", v.step, v.span, n, history.MostInstants)
 	}
 	if o.queries, err = queriesOf(v.queries); err != nil {
 		fault("--query: %w", err)
@@ -212,7 +214,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	}
 	out, err := replay.Run(replay.Input{
 		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: *v.Zone,
-		Progress: func(share float64) { doing(fmt.Sprintf("replaying the history, %.0f %%", share*100)) },
+		Progress: percent(doing, "replaying the history"),
 	})
 	done()
 	if err != nil {
@@ -227,6 +229,17 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return v.TooLittle
 	}
 	return nil
+}
+
+// percent tells how much of something is done, whenever that is another percentage.
+func percent(doing func(string), what string) func(share float64) {
+	before := -1
+	return func(share float64) {
+		if now := int(share * 100); now != before {
+			before = now
+			doing(fmt.Sprintf("%s, %d %%", what, now))
+		}
+	}
 }
 
 // tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
@@ -257,8 +270,7 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 // read gives the samples of the containers of the subject.
 func (v *verb) read(ctx context.Context, o options, s *subject, doing func(string)) ([]usage.Sample, error) {
 	if v.prometheus == "" {
-		doing("reading " + strings.Join(v.usage, ", "))
-		return history.ReadFiles(v.usage, v.In, v.format, s.names())
+		return history.ReadFiles(v.usage, v.In, v.format, s.names(), doing)
 	}
 	to := o.at
 	if to.IsZero() {
@@ -268,7 +280,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	if pods == "" {
 		pods = recorded.PodsOf(s.ref.Kind, s.ref.Name)
 	}
-	noted := map[string]bool{}
+	noted, strange := map[string]bool{}, map[string]bool{}
 	p := history.Prometheus{
 		Address: v.prometheus, TokenFile: v.tokenFile, Namespace: s.ref.Namespace, Pods: pods, Queries: o.queries,
 		From: to.Add(-o.span).Truncate(o.step), To: to.Truncate(o.step), Step: o.step, Progress: doing,
@@ -278,29 +290,24 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 				v.note(text)
 			}
 		},
+		// What something injects, such as a sidecar, is left out.
+		Keeps: func(container string) bool {
+			_, has := s.requests[container]
+			if !has {
+				strange[container] = true
+			}
+			return has
+		},
 	}
 	all, err := p.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return v.known(all, s), nil
+	for _, name := range slices.Sorted(maps.Keys(strange)) {
+		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
+	}
+	return all, nil
 }
 
 // note tells a person what should be known beside the answer.
 func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }
-
-// known leaves out the containers that the subject does not have, such as sidecars that something injects.
-func (v *verb) known(all []usage.Sample, s *subject) []usage.Sample {
-	strange := map[string]bool{}
-	kept := slices.DeleteFunc(all, func(x usage.Sample) bool {
-		_, ok := s.requests[x.Container]
-		if !ok {
-			strange[x.Container] = true
-		}
-		return !ok
-	})
-	for _, name := range slices.Sorted(maps.Keys(strange)) {
-		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
-	}
-	return kept
-}

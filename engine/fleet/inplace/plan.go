@@ -103,19 +103,33 @@ func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	return p
 }
 
-// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. It gives none of those that have
-// it, and none for which the API server would refuse it, or that were created with other requests and would be restarted by it: they keep what they
-// have until they are replaced.
-func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) []Change {
-	var changes []Change
+// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. Those for which the API server would
+// refuse that, or that were created with other requests and would be restarted by it, are kept as they are until they are replaced; kept says why.
+func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) (changes []Change, kept map[*fleet.Pod]string) {
+	kept = map[*fleet.Pod]string{}
 	for _, pod := range pods {
 		c := changeOf(pod, original)
-		if len(c.Containers) == 0 || c.impossible(o) != "" || refused.of(c) != "" || pod.Resize.Made && pod.Resize.By == "" && c.Restarts {
+		if len(c.Containers) == 0 {
+			continue
+		}
+		if why := c.keeps(o, refused); why != "" {
+			kept[pod] = why
 			continue
 		}
 		changes = append(changes, c)
 	}
-	return changes
+	return changes, kept
+}
+
+// keeps says why a pod is not given back by a change; empty: it is.
+func (c *Change) keeps(o Options, refused Refusals) string {
+	if why := cmp.Or(c.impossible(o), refused.of(*c)); why != "" {
+		return why
+	}
+	if c.Pod.Resize.Made && c.Pod.Resize.By == "" && c.Restarts {
+		return "it was created so, and a container would be restarted"
+	}
+	return ""
 }
 
 // Patience is how long a pod that is not ready keeps others from being given back.

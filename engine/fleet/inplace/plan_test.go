@@ -1,6 +1,7 @@
 package inplace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,7 +165,7 @@ func TestGivingBackInTurn(t *testing.T) {
 		{"one does not become ready", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience+time.Second)), pod("b", done, restarting)}, "b"},
 		{"who is not ready may be restarted", []*fleet.Pod{pod("a", done, restarting, since(time.Second)), pod("b", done, restarting)}, "a"},
 	} {
-		changes := inplace.GiveBack(test.pods, inplace.Want{"main": owner}, inplace.Options{}, nil)
+		changes, _ := inplace.GiveBack(test.pods, inplace.Want{"main": owner}, inplace.Options{}, nil)
 		if got := names(inplace.InTurn(test.pods, changes, now)); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
@@ -185,13 +186,22 @@ func TestGivingBack(t *testing.T) {
 	pods := []*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}), pod("moved", done, unsupported),
 		pod("other", fleet.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
 	refused := inplace.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
-	for want, changes := range map[string][]inplace.Change{
-		"changed grown": inplace.GiveBack(pods, original, inplace.Options{}, nil),
-		"changed":       inplace.GiveBack(pods, original, inplace.Options{}, refused),
-		"":              inplace.GiveBack(pods, original, inplace.Options{Unserved: true}, nil),
+	const moved, other = "moved: its node does not support changes in place", "other: its container main has a CPU limit below the request, which is not of the template"
+	for _, test := range []struct {
+		options    inplace.Options
+		refused    inplace.Refusals
+		want, kept string
+	}{
+		{inplace.Options{}, nil, "changed grown", moved + ", " + other},
+		{inplace.Options{}, refused, "changed", "grown: too large, " + moved + ", " + other},
+		{inplace.Options{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " + unserved("other")},
 	} {
-		if names(changes) != want {
-			t.Errorf("%s are given back, want %s", names(changes), want)
+		changes, kept := inplace.GiveBack(pods, original, test.options, test.refused)
+		if names(changes) != test.want {
+			t.Errorf("%s are given back, want %s", names(changes), test.want)
+		}
+		if got := reasons(kept); got != test.kept {
+			t.Errorf("kept are %s, want %s", got, test.kept)
 		}
 		for _, c := range changes {
 			if c.Containers[0].Resources != owner {
@@ -199,9 +209,21 @@ func TestGivingBack(t *testing.T) {
 			}
 		}
 	}
-	if changes := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}, nil); len(changes) > 0 {
+	if changes, _ := inplace.GiveBack([]*fleet.Pod{changed}, nil, inplace.Options{}, nil); len(changes) > 0 {
 		t.Errorf("without a template: %+v", changes)
 	}
+}
+
+func unserved(pod string) string { return pod + ": the API server does not serve pods/resize" }
+
+// reasons lists pods that are kept, and why, by their names.
+func reasons(kept map[*fleet.Pod]string) string {
+	var all []string
+	for p, why := range kept {
+		all = append(all, p.Name+": "+why)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // TestGivingBackWhatWasCreated: a pod that was never changed in place stays where that is not possible, or would restart it.
@@ -220,8 +242,9 @@ func TestGivingBackWhatWasCreated(t *testing.T) {
 		{"it would restart, and was changed in place before", func(p *fleet.Pod) { restarting(p); p.Resize.By = "flyball" }, inplace.Options{}, "a"},
 	} {
 		p := pod("a", done, func(p *fleet.Pod) { p.Resize.Made = true }, test.edit)
-		if got := names(inplace.GiveBack([]*fleet.Pod{p}, original, test.options, nil)); got != test.want {
-			t.Errorf("%s: %q", test.reason, got)
+		changes, kept := inplace.GiveBack([]*fleet.Pod{p}, original, test.options, nil)
+		if got := names(changes); got != test.want || (kept[p] == "") != (test.want != "") {
+			t.Errorf("%s: %q, kept because %q", test.reason, got, kept[p])
 		}
 	}
 }

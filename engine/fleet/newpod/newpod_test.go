@@ -29,6 +29,7 @@ func tuned(more string) string {
 	return strings.Replace(container(more), `"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)
 }
 
+// TestPatches: what is not asked for stays, and variables of the owner do (fault 10).
 func TestPatches(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`

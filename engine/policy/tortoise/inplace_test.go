@@ -57,6 +57,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestSettingsOfRuntimes: nobody gets variables who has not asked for them (fault 10).
 func TestSettingsOfRuntimes(t *testing.T) {
 	m := &mind{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
 	if got := m.newPods(); got != nil {

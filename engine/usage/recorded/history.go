@@ -1,9 +1,9 @@
 package recorded
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -47,10 +47,19 @@ func (n *Nothing) Error() string { return n.What.Error() }
 
 // History asks for what was recorded of the pods of one target, oldest first. Its error is a *Nothing where the server has nothing.
 func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) {
+	var all []policy.Sample
+	err := s.Each(ctx, r, func(part []policy.Sample) { all = append(all, part...) })
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Each does the same and gives the samples part by part, so that no more than one of them is held here.
+func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}
 	}
-	var all []policy.Sample
 	points := map[string]int{}
 	part := min(longestPart, mostPoints*r.Step)
 	parts := max(int((r.To.Sub(r.From)+part-1)/part), 1)
@@ -61,31 +70,31 @@ func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) 
 		if i < parts-1 {
 			to = from.Add(part - r.Step)
 		}
-		found := answers{}
+		found := newAnswers()
 		for _, name := range ofHistory {
 			n, err := s.ask(ctx, name, r, from, to, found)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			points[name] += n
 			if n == 0 && name == CPU {
 				break // there were no pods
 			}
 		}
-		all = append(all, found.samples()...)
+		take(found.samples())
 	}
 	r.Progress(parts, parts)
 	for _, name := range mustAnswer {
 		if points[name] == 0 {
-			return nil, &Nothing{Pods: name == CPU, What: Error{Host: s.Host(), Name: name, Query: fill(s.query(name), r),
+			return &Nothing{Pods: name == CPU, What: Error{Host: s.Host(), Name: name, Query: fill(s.query(name), r),
 				Text: fmt.Sprintf("it has nothing for %s between %s and %s", name, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))}}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // ask puts one query for a part, and says how many points came.
-func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Time, found answers) (points int, err error) {
+func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Time, found *answers) (points int, err error) {
 	query := fill(s.query(name), r)
 	limit, cancel := s.once(ctx)
 	defer cancel()
@@ -120,21 +129,26 @@ func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Ti
 	return points, nil
 }
 
-// moment is one container at one instant.
-type moment struct {
-	at        model.Time
-	container string
-}
-
-// values are those of a moment, by the place of their query; NaN is not known.
+// values are those of one container at one instant, by the place of their query; NaN is not known.
 type values [6]float64
 
-// answers are the values that came. The container of replicas is empty: they are those of all.
-type answers map[moment]*values
+// unknown are values of which none is known.
+var unknown = values{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+
+// answers are the values that came for one part.
+type answers struct {
+	// places are those of instants in each row, rows the values of a container. That of replicas is empty: they are those of all.
+	places map[model.Time]int
+	rows   map[string][]values
+}
+
+func newAnswers() *answers {
+	return &answers{places: map[model.Time]int{}, rows: map[string][]values{}}
+}
 
 const containerLabel = "container"
 
-func (a answers) take(name string, series *model.SampleStream) error {
+func (a *answers) take(name string, series *model.SampleStream) error {
 	container := string(series.Metric[containerLabel])
 	if container == "" && name != Replicas {
 		return fmt.Errorf("a series has no label %q: %s", containerLabel, series.Metric)
@@ -142,53 +156,74 @@ func (a answers) take(name string, series *model.SampleStream) error {
 	if name == Replicas {
 		container = ""
 	}
-	place := slices.Index(ofHistory, name)
+	query, row := slices.Index(ofHistory, name), a.rows[container]
 	for _, v := range series.Values {
 		if math.IsNaN(float64(v.Value)) || math.IsInf(float64(v.Value), 0) {
 			continue
 		}
-		at := moment{v.Timestamp, container}
-		if a[at] == nil {
-			unknown := math.NaN()
-			a[at] = &values{unknown, unknown, unknown, unknown, unknown, unknown}
+		place, known := a.places[v.Timestamp]
+		if !known {
+			place = len(a.places)
+			a.places[v.Timestamp] = place
 		}
-		if !math.IsNaN(a[at][place]) {
+		for len(row) <= place {
+			row = append(row, unknown)
+		}
+		if !math.IsNaN(row[place][query]) {
 			return fmt.Errorf("there are two series of container %q: the query must give one a container", container)
 		}
-		a[at][place] = float64(v.Value)
+		row[place][query] = float64(v.Value)
 	}
+	a.rows[container] = row
 	return nil
 }
 
-// of gives a value, and another one where it is not known.
-func (v *values) of(name string, unknown float64) float64 {
-	if x := v[slices.Index(ofHistory, name)]; !math.IsNaN(x) {
-		return x
+// at gives the values of a container in a place.
+func (a *answers) at(container string, place int) values {
+	if row := a.rows[container]; place < len(row) {
+		return row[place]
 	}
 	return unknown
 }
 
-// samples joins the answers. Where replicas are not known nothing can be said.
-func (a answers) samples() []policy.Sample {
+// known says whether any value is.
+func (v *values) known() bool {
+	return slices.ContainsFunc(v[:], func(x float64) bool { return !math.IsNaN(x) })
+}
+
+// of gives a value, and another one where it is not known.
+func (v *values) of(name string, otherwise float64) float64 {
+	if x := v[slices.Index(ofHistory, name)]; !math.IsNaN(x) {
+		return x
+	}
+	return otherwise
+}
+
+// samples joins the answers, oldest first. Where replicas are not known nothing can be said.
+func (a *answers) samples() []policy.Sample {
+	containers := slices.Sorted(maps.Keys(a.rows))
 	var all []policy.Sample
-	for at, v := range a {
-		ready := a[moment{at.at, ""}]
-		if at.container == "" || ready == nil {
+	for _, at := range slices.Sorted(maps.Keys(a.places)) {
+		ready := a.at("", a.places[at])
+		if !ready.known() {
 			continue
 		}
-		s := policy.Sample{
-			At: at.at.Time().UTC(), Container: at.container, CPU: -1, Memory: v.of(Memory, -1), Replicas: int(math.Round(ready.of(Replicas, 0))),
-			Throttled: min(max(v.of(Throttled, 0), 0), 1),
+		for _, name := range containers {
+			if v := a.at(name, a.places[at]); name != "" && v.known() {
+				all = append(all, sampleOf(at.Time().UTC(), name, int(math.Round(ready.of(Replicas, 0))), &v))
+			}
 		}
-		if cores := v.of(CPU, -1); cores >= 0 {
-			s.CPU = cores * 1000
-		}
-		if limit := v.of(MemoryLimit, 0); limit > 0 {
-			s.MemoryLimit = limit
-			s.OOMKills = int(math.Round(v.of(OOMKills, 0)))
-		}
-		all = append(all, s)
 	}
-	slices.SortFunc(all, func(x, y policy.Sample) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Container, y.Container)) })
 	return all
+}
+
+func sampleOf(at time.Time, container string, replicas int, v *values) policy.Sample {
+	s := policy.Sample{At: at, Container: container, CPU: -1, Memory: v.of(Memory, -1), Replicas: replicas, Throttled: min(max(v.of(Throttled, 0), 0), 1)}
+	if cores := v.of(CPU, -1); cores >= 0 {
+		s.CPU = cores * 1000
+	}
+	if limit := v.of(MemoryLimit, 0); limit > 0 {
+		s.MemoryLimit, s.OOMKills = limit, int(math.Round(v.of(OOMKills, 0)))
+	}
+	return s
 }

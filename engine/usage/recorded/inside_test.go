@@ -15,7 +15,7 @@ var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
 
 // TestAnswersAreJoined by instant and container; a value that is no number, and an instant without replicas, are left out.
 func TestAnswersAreJoined(t *testing.T) {
-	a := answers{}
+	a := newAnswers()
 	series := func(name, container string, values ...float64) {
 		s := &model.SampleStream{Metric: model.Metric{containerLabel: model.LabelValue(container)}}
 		for i, v := range values {

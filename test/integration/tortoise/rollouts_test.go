@@ -52,15 +52,16 @@ var _ = Describe("A Tortoise over several targets", func() {
 			return which
 		}
 		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
-		start(clock)
+		m := start(clock)
 		newTortoise(ns, v1alpha1.TortoiseAuto)
 		Eventually(changed).Should(HaveLen(1))
 		const others = "waits for other targets to roll out"
 		Eventually(func(g Gomega) {
 			for _, name := range names {
 				st := recommendation(ns, name)(g)
+				g.Expect(st.Containers[0].Memory.Applied).To(BeFalse())
 				if name == changed(g)[0] {
-					g.Expect(st.Waiting).To(BeEmpty())
+					g.Expect(st.Waiting).To(Equal("5 of 5 pods have other requests than were set: the roll-out has not come to them, or is paused"))
 				} else {
 					g.Expect(st.Waiting).To(ContainSubstring(others))
 				}
@@ -69,6 +70,11 @@ var _ = Describe("A Tortoise over several targets", func() {
 		}).Should(Succeed())
 		first := changed(Default)
 		Expect(first).To(HaveLen(1))
+		By("counting nothing as applied or saved that no pod has")
+		var t v1alpha1.Tortoise
+		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+		Expect(t.Status.Saved.Memory.IsZero()).To(BeTrue())
+		Expect(appliedMemory(m, ns)(Default)).To(BeZero())
 
 		pause(first[0], "false")
 		Eventually(changed).Should(HaveLen(2))
@@ -81,6 +87,15 @@ var _ = Describe("A Tortoise over several targets", func() {
 			pause(name, "false")
 		}
 		Eventually(readyOf(ns)).Should(HaveField("Status", metav1.ConditionTrue))
+		Eventually(func(g Gomega) {
+			for _, name := range names {
+				st := recommendation(ns, name)(g)
+				g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
+				g.Expect(st.Waiting).To(BeEmpty())
+			}
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+			g.Expect(t.Status.Saved.Memory.Value()).To(BeEquivalentTo(3 * 5 * 204 << 20)) // 1Gi less 820Mi a pod
+		}).Should(Succeed())
 	})
 
 	It("restarts pods in place of one target after the other, and one pod of it after the other, also giving back", func() {
@@ -185,7 +200,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		By("rolling out")
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) { s.Target.Names = []string{"a"} })
 		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
-		waited := ContainSubstring("waits for PodDisruptionBudget " + ns + "/none, which allows no disruption now")
+		waited := ContainSubstring("waits for PodDisruptionBudget " + ns + "/none, which allows no disruption, however healthy its pods are")
 		Eventually(func(g Gomega) {
 			g.Expect(recommendation(ns, "a")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))
@@ -208,7 +223,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 			t.Spec.Target.Names, t.Spec.Vertical.Apply = []string{"web"}, v1alpha1.ApplyInPlace
 			return env.Client.Update(ctx, t)
 		}).Should(Succeed())
-		waited = ContainSubstring("waits for PodDisruptionBudget " + ns + "/open, which allows no disruption now")
+		waited = ContainSubstring("waits for PodDisruptionBudget " + ns + "/open, which allows no disruption, however healthy its pods are")
 		Eventually(func(g Gomega) {
 			g.Expect(recommendation(ns, "web")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))

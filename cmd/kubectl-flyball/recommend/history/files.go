@@ -24,17 +24,25 @@ const (
 	JSONLines = "jsonl"
 )
 
-// mostFaults is how many places of a file are named: a file in another format has one in every line.
-const mostFaults = 20
+const (
+	// mostFaults is how many places of a file are named: a file in another format has one in every line.
+	mostFaults = 20
+	// told is after how many samples it is told again how far the reading is.
+	told = 100_000
+)
+
+// mostSamples is how many samples files may have together: as many as there are of all containers that are learnt of, for MostInstants.
+var mostSamples = usage.MaxContainers * MostInstants
 
 // ReadFiles reads samples from files; - is standard input. The format is that of the name's ending (.csv, .jsonl, .ndjson) unless one
-// is given. A sample of a container that is not among those there are is an error.
-func ReadFiles(paths []string, stdin io.Reader, format string, containers []string) ([]usage.Sample, error) {
+// is given. A sample of a container that is not among those there are is an error. Progress is told what goes on.
+func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]usage.Sample, error) {
 	var all []sample
 	var faults []error
 	for _, path := range paths {
-		samples, err := readFile(path, stdin, format, containers)
-		all, faults = append(all, samples...), append(faults, err)
+		r := reader{file: path, containers: containers, all: all, progress: progress}
+		r.read(stdin, format)
+		all, faults = r.all, append(faults, r.faults...)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
@@ -42,21 +50,23 @@ func ReadFiles(paths []string, stdin io.Reader, format string, containers []stri
 	return ordered(all)
 }
 
-func readFile(path string, stdin io.Reader, format string, containers []string) (all []sample, err error) {
-	r := reader{file: path, containers: containers}
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
+// read reads the file.
+func (r *reader) read(stdin io.Reader, format string) {
+	before, in := len(r.all), stdin
+	if r.file != "-" {
+		f, err := os.Open(r.file)
 		if err != nil {
 			var at *fs.PathError
 			if errors.As(err, &at) {
 				err = at.Err
 			}
-			return nil, &source.FileError{File: path, Message: err.Error()}
+			r.fault(0, err)
+			return
 		}
 		defer func() { _ = f.Close() }() // it was only read
 		in = f
 	}
+	r.progress("reading " + r.file)
 	switch r.formatOf(format) {
 	case CSV:
 		r.readCSV(in)
@@ -65,19 +75,21 @@ func readFile(path string, stdin io.Reader, format string, containers []string) 
 	default:
 		r.fault(0, errors.New("its name does not end in .csv, .jsonl or .ndjson: say which it is with --usage-format"))
 	}
-	if len(r.faults) == 0 && len(r.all) == 0 {
+	if len(r.faults) == 0 && len(r.all) == before {
 		r.fault(0, errors.New("there are no samples in it"))
 	}
-	return r.all, errors.Join(r.faults...)
 }
 
-// reader collects the samples of a file, and what is wrong with it.
+// reader collects the samples of a file after those of others, and what is wrong with it.
 type reader struct {
 	file string
 	// containers are those that there are, strange those that were named and are not.
 	containers, strange []string
 	all                 []sample
 	faults              []error
+	progress            func(string)
+	// over is true once there are too many samples.
+	over bool
 }
 
 func (r *reader) formatOf(given string) string {
@@ -97,7 +109,7 @@ func (r *reader) fault(line int, err error) {
 }
 
 // full says that enough is wrong already.
-func (r *reader) full() bool { return len(r.faults) >= mostFaults }
+func (r *reader) full() bool { return r.over || len(r.faults) >= mostFaults }
 
 func (r *reader) take(line int, texts map[string]string) {
 	s, err := parse(texts)
@@ -105,7 +117,8 @@ func (r *reader) take(line int, texts map[string]string) {
 		r.fault(line, err)
 		return
 	}
-	if !slices.Contains(r.containers, s.Container) {
+	known := slices.Index(r.containers, s.Container)
+	if known < 0 {
 		if slices.Contains(r.strange, s.Container) {
 			return // its first sample was named
 		}
@@ -113,7 +126,15 @@ func (r *reader) take(line int, texts map[string]string) {
 		r.fault(line, fmt.Errorf("there is no container %q%s", s.Container, spelling.Hint(s.Container, r.containers)))
 		return
 	}
-	r.all = append(r.all, sample{Sample: s, file: r.file, line: line})
+	if len(r.all) >= mostSamples {
+		r.over = true
+		r.fault(line, fmt.Errorf("there are more than %d samples, and no more are replayed: leave out old ones, or take a longer time between two", mostSamples))
+		return
+	}
+	s.Container = r.containers[known] // the text of the line is not kept for it
+	if r.all = append(r.all, sample{Sample: s, file: r.file, line: line}); len(r.all)%told == 0 {
+		r.progress(fmt.Sprintf("reading %s, %d samples", r.file, len(r.all)))
+	}
 }
 
 // readCSV reads a head with the names of fields, and one sample a line.

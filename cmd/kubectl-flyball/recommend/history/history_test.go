@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 )
 
 var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+
+func silent(string) {}
 
 // TestUnits: both formats, with numbers and with quantities, are the same samples, in order of time whatever that of the lines.
 func TestUnits(t *testing.T) {
@@ -32,7 +35,7 @@ func TestUnits(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadFiles([]string{file}, nil, "", []string{"app", "side"})
+		got, err := ReadFiles([]string{file}, nil, "", []string{"app", "side"}, silent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +46,7 @@ func TestUnits(t *testing.T) {
 		if strings.HasSuffix(name, "l") || strings.HasSuffix(name, "json") {
 			format = JSONLines
 		}
-		if got, err = ReadFiles([]string{"-"}, strings.NewReader(text), format, []string{"app", "side"}); err != nil || !cmp.Equal(want, got) {
+		if got, err = ReadFiles([]string{"-"}, strings.NewReader(text), format, []string{"app", "side"}, silent); err != nil || !cmp.Equal(want, got) {
 			t.Errorf("%s from standard input: %v, %v", name, got, err)
 		}
 	}
@@ -51,11 +54,11 @@ func TestUnits(t *testing.T) {
 
 // TestNotEveryLineIsNamed of a file that is something else altogether.
 func TestNotEveryLineIsNamed(t *testing.T) {
-	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV, []string{"app"})
+	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV, []string{"app"}, silent)
 	if n := strings.Count(err.Error(), "\n") + 1; n != mostFaults || !strings.HasPrefix(err.Error(), "-:2: time:") {
 		t.Errorf("%d faults are named: %v", n, err)
 	}
-	_, err = ReadFiles([]string{"-"}, strings.NewReader("\n{\"container\": \""+strings.Repeat("x", longestLine)+"\"}"), JSONLines, nil)
+	_, err = ReadFiles([]string{"-"}, strings.NewReader("\n{\"container\": \""+strings.Repeat("x", longestLine)+"\"}"), JSONLines, nil, silent)
 	if err == nil || !strings.HasPrefix(err.Error(), "-:2: ") {
 		t.Errorf("of a line that is too long it says %v", err)
 	}
@@ -71,5 +74,38 @@ func TestAmounts(t *testing.T) {
 		if n, err := amount(text); err != nil || math.Abs(n-want) > 1e-9 {
 			t.Errorf("%q is %v, %v, want %v", text, n, err, want)
 		}
+	}
+}
+
+// TestMemoryIsBounded: of more samples than are replayed the first one too many is named, over all files; until then it is told how far it is.
+func TestMemoryIsBounded(t *testing.T) {
+	defer func(n int) { mostSamples = n }(mostSamples)
+	mostSamples = told + 2
+	lines := func(from, n int) string {
+		b := &strings.Builder{}
+		b.WriteString("time,container,replicas,cpu\n")
+		for i := range n {
+			fmt.Fprintf(b, "%d,app,1,1\n", 1_000_000_000+from+i)
+		}
+		return b.String()
+	}
+	first := filepath.Join(t.TempDir(), "first.csv")
+	if err := os.WriteFile(first, []byte(lines(0, told)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var heard []string
+	read := func(more int) ([]usage.Sample, error) {
+		heard = nil
+		return ReadFiles([]string{first, "-"}, strings.NewReader(lines(told, more)), CSV, []string{"app"}, func(what string) { heard = append(heard, what) })
+	}
+	all, err := read(2)
+	if len(all) != mostSamples || err != nil {
+		t.Errorf("there are %d samples, %v", len(all), err)
+	}
+	if diff := cmp.Diff([]string{"reading " + first, fmt.Sprintf("reading %s, %d samples", first, told), "reading -"}, heard); diff != "" {
+		t.Error(diff)
+	}
+	if _, err = read(10); err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "-:4: there are more than 100002 samples") {
+		t.Errorf("of one too many it says %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/usage/recorded"
 )
@@ -24,7 +25,12 @@ type Prometheus struct {
 	Step     time.Duration
 	// Progress is told what goes on; Note what the server warns of. Neither is nil.
 	Progress, Note func(string)
+	// Keeps says whether samples of a container are of use; nil: those of all are.
+	Keeps func(container string) bool
 }
+
+// MostInstants is how many instants of a history are replayed at most. A sample of each takes 104 bytes a container.
+const MostInstants = 300_000
 
 // Queried are the fields that queries are put for, in the order of Fields.
 func Queried() []string {
@@ -48,21 +54,29 @@ func (p Prometheus) Read(ctx context.Context) ([]usage.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := server.History(ctx, recorded.Range{
+	var all []usage.Sample
+	part, parts := 0, 0
+	err = server.Each(ctx, recorded.Range{
 		Namespace: p.Namespace, Pods: p.Pods, From: p.From, To: p.To, Step: p.Step, Note: p.Note,
-		Progress: func(part, parts int) {
+		Progress: func(i, n int) {
+			part, parts = i, n
 			p.Progress(fmt.Sprintf("asking Prometheus, part %d of %d", min(part+1, parts), parts))
 		},
+	}, func(found []policy.Sample) {
+		if all == nil {
+			all = make([]usage.Sample, 0, len(found)*(parts-part))
+		}
+		for i := range found {
+			if p.Keeps == nil || p.Keeps(found[i].Container) {
+				all = append(all, usage.Sample(found[i]))
+			}
+		}
 	})
 	if none := (*recorded.Nothing)(nil); errors.As(err, &none) {
 		return nil, fmt.Errorf("%w; see --query and --pods", err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	all := make([]usage.Sample, len(found))
-	for i, s := range found {
-		all[i] = usage.Sample(s)
 	}
 	return all, nil
 }

@@ -63,7 +63,7 @@ func TestTheAutoscalerActsWithinTheHeadroom(t *testing.T) {
 	}
 }
 
-// TestReplicasAreMonotone: more demand never means fewer, at every count, and bounds are never crossed.
+// TestReplicasAreMonotone: more demand never means fewer, at every count, and bounds are never crossed (fault 2).
 func TestReplicasAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Bounds{Min: rapid.IntRange(0, 10).Draw(t, "min")}

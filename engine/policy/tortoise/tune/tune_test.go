@@ -202,7 +202,7 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 }
 
-// TestBoundsAreAlwaysValid: the maximum is never below the minimum, and both grow with demand (faults 2 and 7).
+// TestBoundsAreAlwaysValid: the maximum is never below the minimum (fault 7).
 func TestBoundsAreAlwaysValid(t *testing.T) {
 	s := newScene()
 	s.spec.Bounds.Max = 12

@@ -1,0 +1,19 @@
+package recommend
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPercentagesAreToldOnce: a history of months has more instants than a person can read.
+func TestPercentagesAreToldOnce(t *testing.T) {
+	var heard []string
+	tell := percent(func(what string) { heard = append(heard, what) }, "replaying")
+	for i := range 2001 {
+		tell(float64(i) / 100_000)
+	}
+	if diff := cmp.Diff([]string{"replaying, 0 %", "replaying, 1 %", "replaying, 2 %"}, heard); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,289 @@
+// Package actual tells what pods and autoscalers have, whatever was written for them: which numbers of a recommendation are applied, and what
+// they save.
+package actual
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// State is what the pods of a target and its autoscaler have now, whatever was written for them.
+type State struct {
+	pods  []*fleet.Pod
+	known bool
+	// requests by container; one that no pod has a container of is not there.
+	requests map[workload.Amount]span
+	// Numbers of the autoscaler, by the names that metrics have for them: min, max and utilisation. Others are those that another policy has set.
+	Numbers map[string]int64
+	others  map[string]bool
+}
+
+// Of gives what pods have, with nothing of an autoscaler yet. Known says whether the pods are known at all.
+func Of(pods []*fleet.Pod, known bool) State {
+	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
+	for _, p := range pods {
+		for _, c := range p.Containers {
+			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
+				key := request(c.Name, of)
+				h.requests[key] = h.requests[key].with(amount, p.Resize.State != fleet.ResizeDone)
+			}
+		}
+	}
+	return h
+}
+
+// span is what pods request of one resource for one container, in milli-CPU or bytes.
+type span struct {
+	least, most, sum int64
+	// pods have such a container, none of them that request nothing.
+	pods, none int
+	// moving: the node of a pod has still to carry out what the pod asks for, or will not.
+	moving bool
+}
+
+func (s span) with(amount int64, moving bool) span {
+	if s.pods == 0 {
+		s.least, s.most = amount, amount
+	}
+	s.least, s.most, s.sum, s.moving = min(s.least, amount), max(s.most, amount), s.sum+amount, s.moving || moving
+	s.pods++
+	if amount == 0 {
+		s.none++
+	}
+	return s
+}
+
+// is says whether all pods have an amount.
+func (s span) is(amount int64) bool { return !s.moving && s.least == amount && s.most == amount }
+
+// mean is what a pod requests on average.
+func (s span) mean() float64 { return float64(s.sum) / float64(s.pods) }
+
+// Mean is what the pods request for a container on average, in milli-CPU or bytes; false: none has such a container.
+func (h *State) Mean(container string, of workload.Resource) (float64, bool) {
+	pods, known := h.requests[request(container, of)]
+	return pods.mean(), known
+}
+
+func request(container string, of workload.Resource) workload.Amount {
+	return workload.Amount{Kind: workload.AmountRequest, Component: container, Resource: of}
+}
+
+// Recommended is one request that is recommended for a container.
+type Recommended struct {
+	Of workload.Resource
+	*v1alpha1.RecommendedRequest
+}
+
+// Requests lists what is recommended for a container.
+func Requests(c *v1alpha1.RecommendedContainer) []Recommended {
+	both := []Recommended{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}}
+	return slices.DeleteFunc(both, func(r Recommended) bool { return r.RecommendedRequest == nil })
+}
+
+// OwnAmount is what the owner asks for, in milli-CPU or bytes.
+func (r Recommended) OwnAmount() int64 { return amountOf(r.Own, r.Of) }
+
+// Amount is what is recommended, in milli-CPU or bytes.
+func (r Recommended) Amount() int64 { return amountOf(&r.Recommended, r.Of) }
+
+func amountOf(q *resource.Quantity, of workload.Resource) int64 {
+	switch {
+	case q == nil:
+		return 0
+	case of == workload.CPU:
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// claimOf gives what a policy asks for as a request, whichever way it gets to the pods; nil: nothing.
+func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind, claim *workload.Claim[int64]) {
+	for _, kind := range []workload.AmountKind{workload.AmountRequest, workload.AmountInPlace, workload.AmountOnCreate} {
+		claim, asked := v.Plan.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]
+		if asked && claim.By == id {
+			return kind, &claim
+		}
+	}
+	return 0, nil
+}
+
+// Mark says of each request that is recommended whether it is applied.
+func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		for _, r := range Requests(c) {
+			r.Applied = h.isApplied(v, id, c.Name, r.Of)
+		}
+	}
+}
+
+// isApplied says whether a request that a policy asks for is in place: it is written where it has to be, and every pod has it. Of a target
+// without pods, the next ones will. Where no pod has a container of that name an operator carries it out, and it has once the target has settled.
+func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
+	kind, claim := claimOf(v, id, container, of)
+	if !h.known || claim == nil || kind == workload.AmountRequest && !inPlace(v) {
+		return false
+	}
+	if pods, known := h.requests[request(container, of)]; known {
+		return pods.is(claim.Value)
+	}
+	return len(h.pods) == 0 || v.Kind.Adapter.Observe(v.Object).Settled
+}
+
+// Behind says what keeps pods from the requests that a policy has written into their target; empty: nothing, or they are not written.
+func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
+	if !inPlace(v) {
+		return ""
+	}
+	late := 0
+	for _, p := range h.pods {
+		one := Of([]*fleet.Pod{p}, true)
+		if one.isBehind(v, id, st) {
+			late++
+		}
+	}
+	switch {
+	case late == 0:
+		return ""
+	case v.Kind.Adapter.Observe(v.Object).Settled:
+		return fmt.Sprintf("%d of %s have other requests than were set, and keep them until somebody replaces them: the target counts as settled", late, workload.Count(len(h.pods), "pod"))
+	}
+	return fmt.Sprintf("%d of %s have other requests than were set: the roll-out has not come to them, or is paused", late, workload.Count(len(h.pods), "pod"))
+}
+
+func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
+	for key, pods := range h.requests {
+		tuned := slices.ContainsFunc(st.Containers, func(c v1alpha1.RecommendedContainer) bool { return c.Name == key.Component })
+		if kind, claim := claimOf(v, id, key.Component, key.Resource); tuned && claim != nil && kind == workload.AmountRequest && !pods.is(claim.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// Saved is what the pods request less than their owner has it, by what a policy asks for.
+func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		for _, r := range Requests(c) {
+			if _, claim := claimOf(v, id, c.Name, r.Of); claim == nil {
+				continue
+			}
+			pods, known := h.requests[request(c.Name, r.Of)]
+			n := r.OwnAmount()*int64(pods.pods-pods.none) - pods.sum
+			if !known && r.Applied {
+				n = (r.OwnAmount() - r.Amount()) * int64(len(h.pods))
+			}
+			if r.Of == workload.CPU {
+				less.MilliCPU += n
+			} else {
+				less.MemoryBytes += n
+			}
+		}
+	}
+	return less
+}
+
+// MarkAutoscaler takes down the numbers of an autoscaler as it is, and says of those recommended whether they are applied.
+func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha1.RecommendedAutoscaler) {
+	h.see(v, id)
+	a.Min.Applied, a.Max.Applied = isInPlace(v, id, v.Plan.Min), isInPlace(v, id, v.Plan.Max)
+	if a.Utilisation != nil {
+		a.Utilisation.Applied = areTargetsApplied(v, id)
+	}
+}
+
+// see takes down the numbers of an autoscaler as it is. Of several targets for CPU it is the one that a policy asks for, else the first.
+func (h *State) see(v *decide.Verdict, id workload.Policy) {
+	if v.Kind == nil || v.Object == nil {
+		return
+	}
+	bare := *v.Object
+	bare.Ledger = nil // so that nothing is taken for Flyball's
+	is := v.Kind.Adapter.Observe(&bare)
+	h.put("min", is.Bounds.Min, v.Plan.Min, id)
+	h.put("max", is.Bounds.Max, v.Plan.Max, id)
+	for _, u := range is.Utilisation {
+		var claim *workload.Claim[int64]
+		if c, asked := v.Plan.Amounts[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}]; asked {
+			claim = &c
+		}
+		_, known := h.Numbers["utilisation"]
+		if u.Resource == workload.CPU && (!known || claim != nil && claim.By == id) {
+			h.put("utilisation", &u.Percent, claim, id)
+		}
+	}
+}
+
+func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id workload.Policy) {
+	if n != nil {
+		h.Numbers[name], h.others[name] = *n, claim != nil && claim.By != id
+	}
+}
+
+// InUse gives the requests in place as text, by what they are of. Those in which pods differ are left out. What no pod tells is what is
+// recommended where that is applied, else what the owner has.
+func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
+	values := map[string]string{}
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		for _, r := range Requests(c) {
+			key := c.Name + " " + string(r.Of)
+			pods, known := h.requests[request(c.Name, r.Of)]
+			switch {
+			case known && pods.is(pods.least):
+				values[key] = request(c.Name, r.Of).Text(pods.least)
+			case known:
+			case r.Applied:
+				values[key] = r.Recommended.String()
+			case r.Own != nil:
+				values[key] = r.Own.String()
+			}
+		}
+	}
+	return values
+}
+
+// OfAutoscaler gives the numbers of the autoscaler in the same way, but for those of other policies.
+func (h *State) OfAutoscaler() map[string]string {
+	values := map[string]string{}
+	for name, of := range map[string]string{"min": "minimum", "max": "maximum", "utilisation": "utilisation"} {
+		if n, known := h.Numbers[name]; known && !h.others[name] {
+			values[of] = strconv.FormatInt(n, 10)
+		}
+	}
+	return values
+}
+
+// areTargetsApplied says whether the autoscaler has every target for CPU that a policy asks for, and that it asks for one.
+func areTargetsApplied(v *decide.Verdict, id workload.Policy) bool {
+	asks := false
+	for key, claim := range v.Plan.Amounts {
+		if key.Kind == workload.AmountUtilisation && key.Resource == workload.CPU {
+			if !isInPlace(v, id, &claim) {
+				return false
+			}
+			asks = true
+		}
+	}
+	return asks
+}
+
+// isInPlace says whether an object has what a policy claims.
+func isInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
+	return claim != nil && claim.By == id && inPlace(v)
+}
+
+// inPlace says that nothing is left to write, and nobody has changed it since.
+func inPlace(v *decide.Verdict) bool {
+	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
+}

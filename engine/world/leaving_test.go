@@ -1,0 +1,62 @@
+package world_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// TestRequestsAreReadAsLongAsPodsMayHaveToBeGivenBack: what is to be given back is in pod templates, also where the policy for which pods were
+// changed cannot be read any more, or has gone.
+func TestRequestsAreReadAsLongAsPodsMayHaveToBeGivenBack(t *testing.T) {
+	w := world.New(target.Scope{})
+	all, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(w, func(tx *world.Tx) {
+		for i := range all {
+			tx.SetAdapter(&all[i], world.MayBeServed)
+		}
+	})
+	tuned := &v1alpha1.Tortoise{ObjectMeta: meta("shop", "tuned")}
+	tuned.Spec.Mode = v1alpha1.TortoiseAuto
+	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	sets, governors := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+	for _, step := range []struct {
+		what           string
+		do             func(*world.Tx)
+		keys           bool
+		sets, governor bool
+	}{
+		{"it comes", func(tx *world.Tx) { tx.SetPolicy(kind("Tortoise"), tuned) }, true, true, true},
+		{"it cannot be read any more", func(tx *world.Tx) {
+			broken := tuned.DeepCopy()
+			broken.Generation, broken.Spec.History.TimeZone = 2, "Nowhere/Land"
+			tx.SetPolicy(kind("Tortoise"), broken)
+		}, false, true, true},
+		{"it goes", func(tx *world.Tx) { tx.RemovePolicy(id) }, true, true, false},
+		{"another policy goes", func(tx *world.Tx) {
+			tx.RemovePolicy(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"})
+		}, false, true, false},
+		{"nothing is left", func(tx *world.Tx) { tx.LeavePods(false) }, true, false, false},
+		{"a manager finds something", func(tx *world.Tx) { tx.LeavePods(true) }, true, true, false},
+	} {
+		if c := update(w, step.do); c.Keys != step.keys {
+			t.Errorf("%s: other keys: %t", step.what, c.Keys)
+		}
+		s := w.Snapshot()
+		if got := s.Keys(sets).Amounts; got != step.sets {
+			t.Errorf("%s: requests of ReplicaSets are read: %t", step.what, got)
+		}
+		if got := s.Keys(governors).Amounts; got != step.governor {
+			t.Errorf("%s: targets of autoscalers are read: %t", step.what, got)
+		}
+	}
+}
