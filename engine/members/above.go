@@ -38,7 +38,7 @@ func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (own
 	if k.watch == nil || !k.watch.HasSynced() {
 		return nil, false, true
 	}
-	obj := k.watch.Get(ref.Namespace, ref.Name)
+	obj := k.get(ref.Namespace, ref.Name)
 	if obj == nil || uid != "" && obj.UID != uid {
 		return nil, false, true
 	}

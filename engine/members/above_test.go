@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,16 @@ func TestOwners(t *testing.T) {
 	for uid, want := range map[string]bool{"": true, "web-1": true, "forged": false} {
 		if _, known, ever := o.OwnerOf(t.Context(), set, uid); known != want || !ever {
 			t.Errorf("the UID %q: known %t, ever %t", uid, known, ever)
+		}
+	}
+	s.pods <- strings.Replace(ownedBy("wide", "apps", "Deployment"), `"namespace":"shop",`, "", 1)
+	wide := workload.Ref{GroupKind: set.GroupKind, Namespace: "shop", Name: "wide"}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if owner, known, _ := o.OwnerOf(t.Context(), wide, "wide"); known && owner.Name == "o" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("an owner that is in no namespace is not known: its pods wait for it, each of them")
 		}
 	}
 	for _, kind := range []string{"Node", "Pod"} {

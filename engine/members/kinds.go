@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // ownerKind is a kind of owners that is watched for this package alone.
@@ -30,6 +31,17 @@ func (k ownerKind) isSettled() bool {
 // isAwaited says whether pods count as unknown until more is known of the kind.
 func (k ownerKind) isAwaited() bool {
 	return !k.isSettled() && !k.late && !k.failed && (k.watch == nil || !isRefused(k.watch))
+}
+
+// get gives an object of the kind, or nil. Owners of what is in a namespace are in it too, or in none.
+func (k ownerKind) get(namespace, name string) *workload.Object {
+	if k.watch == nil {
+		return nil
+	}
+	if obj := k.watch.Get(namespace, name); obj != nil {
+		return obj
+	}
+	return k.watch.Get("", name)
 }
 
 const (

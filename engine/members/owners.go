@@ -20,10 +20,8 @@ func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
 	if watched {
 		return owner
 	}
-	if k := m.lookInto(m.need, &workload.Owner{GroupKind: ref.GroupKind}); k.watch != nil {
-		if obj := k.watch.Get(ref.Namespace, ref.Name); obj != nil {
-			return obj.Owner
-		}
+	if obj := m.lookInto(m.need, &workload.Owner{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
+		return obj.Owner
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ const (
 // webhook gets them that has the same answer for all, and in one without. The second tells what any webhook costs that changes a pod: the floor.
 // Pods are created in dry
 // runs: all of admission, and nothing is stored. They are created one at a time, so that none waits for another one, and in turns, so that
-// whatever else the machine does meets all alike.
+// whatever else the machine does meets all alike. Figures are differences of percentiles, not percentiles of differences: those of
+// neighbours would have the pauses of both in them.
 func (b *bench) mutating(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {

@@ -33,7 +33,8 @@ func (r *rooms) follow(ctx context.Context, opts Options) error {
 func (r *rooms) areKnown() bool { return r.ranges.isKnown() && r.quotas.isKnown() }
 
 func (r *rooms) of(namespace string) room.Room {
-	return room.Room{Ranges: slices.Concat(r.ranges.in(namespace)...), Left: r.quotas.in(namespace)}
+	left := slices.DeleteFunc(r.quotas.in(namespace), func(left corev1.ResourceList) bool { return len(left) == 0 })
+	return room.Room{Ranges: slices.Concat(r.ranges.in(namespace)...), Left: left}
 }
 
 func (r *rooms) release() {
