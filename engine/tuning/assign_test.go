@@ -63,6 +63,8 @@ func TestWhatIsTuned(t *testing.T) {
 	}
 }
 
+var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+
 // TestNobodyIsToldOfHalfARound: a status that is written while targets are looked at has what the last round found of all.
 func TestNobodyIsToldOfHalfARound(t *testing.T) {
 	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}}, Policies: []policy.Object{tortoise("tuned", 0)}})
