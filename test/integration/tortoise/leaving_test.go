@@ -1,13 +1,18 @@
 package tortoise
 
 import (
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -58,6 +63,33 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		Eventually(func() error {
 			return suite.Vanished(ctx, env, &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "deployment.apps-web"}})
 		}).Should(Succeed())
+	})
+
+	It("wait for a freeze that begins while they are restarted one after the other, and do not go on", func() {
+		ns := suite.Namespace(ctx, env)
+		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		var released atomic.Bool
+		kubelet(ns, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
+		Expect(env.Apply(ctx, fmt.Appendf(nil, restarted, ns, "web"))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(asked(ns)(g)).To(HaveKeyWithValue(own, 5))
+			for _, p := range podsOf(ns)(g) {
+				g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+			}
+		}).Should(Succeed())
+		remember(ns, learnt(ns))
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
+		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
+		oneChanged := And(HaveKeyWithValue(own, 4), HaveLen(2))
+		Eventually(asked(ns)).Should(oneChanged)
+		sizes := frozen(ns, "sizes", v1alpha1.ActionScale)
+		isKnown(sizes)
+		released.Store(true)
+		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("ChangeFreeze/" + ns + "/sizes")))
+		Expect(env.Client.Delete(ctx, t)).To(Succeed())
+		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(oneChanged)
+		suite.Remove(ctx, env, sizes)
+		givenBack(ns)
 	})
 
 	It("stay as they are while the adapter goes of what is between them and the target", func() {
