@@ -237,6 +237,7 @@ type RecommendationStatus struct {
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.containers[0].memory.recommended`
 // +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.status.autoscaler.min.recommended`
 // +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.status.autoscaler.max.recommended`
+// +kubebuilder:printcolumn:name="Waiting",type=string,JSONPath=`.status.waiting`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Recommendation struct {

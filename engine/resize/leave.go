@@ -122,6 +122,9 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 			s.takeFrom(k.Kind, snapshot.Object(ref))
 		}
 	}
+	if s.giver == nil && broken {
+		s.kept = true // what is wrong with the policy may be what is wrong with the adapter
+	}
 	return s
 }
 

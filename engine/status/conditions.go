@@ -135,14 +135,14 @@ func (v *view) ready() (ok bool, reason, message string) {
 		return false, "FinalizerRefused", v.policy.Refused
 	case v.policy.IsBroken():
 		return false, "InvalidSpec", v.state.Message
+	case v.unmeasured != "": // which targets may have failed for
+		return false, v.unmeasuredReason, join(v.unmeasured, v.failed())
 	case failed > 0:
-		return false, "TargetsFailed", fmt.Sprintf("%d of %s failed: %s", failed, workload.Count(t.total(), "target"), list(t.failures, ""))
+		return false, "TargetsFailed", v.failed()
 	case v.unenforced != "":
 		return false, "NotEnforced", v.unenforced
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
-	case v.unmeasured != "":
-		return false, v.unmeasuredReason, v.unmeasured
 	case v.state.Name == "Suspended":
 		return true, "Suspended", join(v.state.Message, v.progress())
 	case pending > 0 || v.listing != "":
@@ -152,6 +152,15 @@ func (v *view) ready() (ok bool, reason, message string) {
 	default:
 		return true, "AsExpected", v.summary()
 	}
+}
+
+// failed says which targets have failed; empty: none has.
+func (v *view) failed() string {
+	t := &v.tally
+	if t.counts[Failed] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s failed: %s", t.counts[Failed], workload.Count(t.total(), "target"), list(t.failures, ""))
 }
 
 // progress says what has still to be done; empty: nothing.

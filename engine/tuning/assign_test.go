@@ -13,6 +13,15 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
+// tortoise is one of the namespace shop that selects some names; without any, all.
+func tortoise(name string, priority int32, names ...string) policy.Object {
+	p := &v1alpha1.Tortoise{}
+	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tortoise"))
+	p.Namespace, p.Name, p.Spec.Priority, p.Spec.Target.Names = "shop", name, priority, names
+	p.Spec.Guard.MaxDisruption, p.Spec.Vertical.MaxStepDown, p.Spec.Vertical.MaxStepUp = "10%", "20%", "100%"
+	return p
+}
+
 // TestWhatIsTuned: objects of any kind whose adapter says where it requests resources (fault 9), in the namespace of the policy, each by the one
 // of the highest priority. Autoscalers and what sleeps by itself are none.
 func TestWhatIsTuned(t *testing.T) {
@@ -24,15 +33,7 @@ func TestWhatIsTuned(t *testing.T) {
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
 	}
-	tortoise := func(name string, priority int32, names ...string) {
-		p := &v1alpha1.Tortoise{}
-		p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tortoise"))
-		p.Namespace, p.Name, p.Spec.Priority, p.Spec.Target.Names = "shop", name, priority, names
-		p.Spec.Guard.MaxDisruption, p.Spec.Vertical.MaxStepDown, p.Spec.Vertical.MaxStepUp = "10%", "20%", "100%"
-		lists.Policies = append(lists.Policies, policy.Object(p))
-	}
-	tortoise("all", -100)
-	tortoise("first", 5, "web")
+	lists.Policies = []policy.Object{tortoise("all", -100), tortoise("first", 5, "web")}
 	const pods = `"template":{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"1","memory":"1Gi"}}}]}}`
 	for _, text := range []string{
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"},"spec":{` + pods + `}}`,
@@ -59,5 +60,38 @@ func TestWhatIsTuned(t *testing.T) {
 		"VirtualMachine shop/erp by all"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+
+// TestNobodyIsToldOfHalfARound: a status that is written while targets are looked at has what the last round found of all.
+func TestNobodyIsToldOfHalfARound(t *testing.T) {
+	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}}, Policies: []policy.Object{tortoise("tuned", 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, b, x := m.World().Snapshot(), newBook(), &subject{}
+	x.found.Report.Phase, x.found.Saved.MilliCPU = "Working", 100
+	check := func(reason string, targets int) {
+		t.Helper()
+		if got := b.summary(tuned); got.Phases["Working"] != targets || got.Saved.MilliCPU != int64(100*targets) {
+			t.Errorf("%s: it is told of %+v", reason, got)
+		}
+	}
+	for round, targets := range []int{3, 3, 2} {
+		b.begin(nil, s)
+		for range targets {
+			b.phase(tuned, x)
+			check("in a round", []int{0, 3, 3}[round])
+		}
+		news := b.end()
+		check("after it", targets)
+		if told := len(news) > 0; told != (round != 1) {
+			t.Errorf("round %d is news of %v", round, news)
+		}
+	}
+	if news := b.setTrouble("gone", ""); len(news) != 1 || news[0] != tuned {
+		t.Errorf("what is wrong with the metrics is told to %v", news)
 	}
 }

@@ -29,8 +29,9 @@ type book struct {
 	unread   string
 	unserved bool
 	notes    map[workload.Ref]Note
-	sums     map[workload.Policy]*policy.TunedSummary
-	told     map[workload.Policy]string
+	// sums are those of the last round that was ended, next those of the one that goes on: nobody is told of half a round.
+	sums, next map[workload.Policy]*policy.TunedSummary
+	told       map[workload.Policy]string
 	// targets counts those that each policy tunes.
 	targets map[workload.Policy]int
 }
@@ -52,14 +53,14 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	for _, p := range tuned {
 		b.targets[p.ID]++
 	}
-	b.sums, b.readable = map[workload.Policy]*policy.TunedSummary{}, nil
+	b.next, b.readable = map[workload.Policy]*policy.TunedSummary{}, nil
 	for p := range s.Policies {
 		if p.Tuner() != nil {
-			b.sums[p.ID] = &policy.TunedSummary{Phases: map[string]int{}}
+			b.next[p.ID] = &policy.TunedSummary{Phases: map[string]int{}}
 		}
 	}
 	for id := range b.told {
-		if b.sums[id] == nil {
+		if b.next[id] == nil {
 			delete(b.told, id)
 		}
 	}
@@ -73,7 +74,7 @@ func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 		return nil
 	}
 	b.trouble, b.lost = why, lost
-	for id := range b.sums {
+	for id := range b.next {
 		news = append(news, id)
 	}
 	return news
@@ -94,7 +95,7 @@ func (b *book) setVerticals(unread string, unserved bool) (news []workload.Polic
 		return nil
 	}
 	b.unread, b.unserved = unread, unserved
-	for id := range b.sums {
+	for id := range b.next {
 		news = append(news, id)
 	}
 	return news
@@ -113,7 +114,7 @@ func (b *book) note(ref workload.Ref, n Note) bool {
 func (b *book) phase(id workload.Policy, x *subject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.sums[id]
+	s := b.next[id]
 	if s == nil {
 		return
 	}
@@ -130,6 +131,7 @@ func (b *book) phase(id workload.Policy, x *subject) {
 func (b *book) end() (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.sums = b.next
 	for id, s := range b.sums {
 		if now := fmt.Sprintf("%v %v %s %v", s.Phases, s.Saved, s.Next.Format(time.RFC3339), s.Pods); b.told[id] != now {
 			b.told[id] = now

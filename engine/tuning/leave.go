@@ -48,7 +48,7 @@ func (l *Loop) isLeaving() bool {
 	if !l.world.Snapshot().Leaving() {
 		return false
 	}
-	if l.resized.OwesAny() {
+	if !l.swept || l.resized.OwesAny() {
 		return true
 	}
 	l.world.Update(func(tx *world.Tx) { tx.LeavePods(false) })

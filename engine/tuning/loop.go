@@ -170,6 +170,7 @@ func (l *Loop) round(ctx context.Context) {
 			l.readVerticals(ctx)
 			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
 		}
+		l.tell(l.book.end())
 		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
 		return
 	}

@@ -48,7 +48,7 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	id := tuned
 	b := newBook()
 	b.sums[id] = &policy.TunedSummary{Phases: map[string]int{"Working": 3}}
 	m.started(id, []time.Duration{3 * time.Second, 20 * time.Second})
@@ -113,7 +113,7 @@ func TestNumbersAreToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+	id := tuned
 	b := newBook()
 	b.sums[id] = &policy.TunedSummary{Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: -1 << 20}}
 	x := &subject{policy: id, has: actual.Of([]*fleet.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}

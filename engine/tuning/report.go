@@ -54,6 +54,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	if p.Tuner().Acts() {
 		x.found.Saved = x.has.Saved(&v, p.ID, &st)
 	}
+	x.has.ForgetPods()
 	x.found.Report = st // metrics tell it, whether it is news or not
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()

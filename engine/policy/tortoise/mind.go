@@ -20,6 +20,8 @@ type tuner interface {
 	// Learnt gives the instants of the first and of the newest sample. Forget forgets all samples, and nothing else.
 	Learnt() (first, newest time.Time)
 	Forget()
+	// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+	MakeRoom(has func(container string) bool)
 	Decide(spec tune.Spec, o tune.Observed) tune.Recommendation
 	// Hours are the minima of the next 24 hours for a request.
 	Hours(spec tune.Spec, now time.Time, request int64) []int
@@ -63,12 +65,27 @@ var (
 	_ policy.Recaller = (*mind)(nil)
 )
 
-// Observe implements policy.Mind.
+// Observe implements policy.Mind. Of samples of one instant those of containers that the target has come first: there may be no room for others.
 func (m *mind) Observe(samples ...policy.Sample) {
-	for _, s := range samples {
-		m.tuner.Observe(usage.Sample(s))
+	for len(samples) > 0 {
+		at := samples[0].At
+		n := slices.IndexFunc(samples, func(s policy.Sample) bool { return !s.At.Equal(at) })
+		if n < 0 {
+			n = len(samples)
+		}
+		for _, own := range []bool{true, false} {
+			for _, s := range samples[:n] {
+				if m.has(s.Container) == own {
+					m.tuner.Observe(usage.Sample(s))
+				}
+			}
+		}
+		samples = samples[n:]
 	}
 }
+
+// has says whether the target has a container that requests something.
+func (m *mind) has(container string) bool { _, has := m.Own[container]; return has }
 
 // Learnt implements policy.Recaller.
 func (m *mind) Learnt() (first, newest time.Time) { return m.tuner.Learnt() }
@@ -137,6 +154,7 @@ func (m *mind) follow(seen policy.Seen) {
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
 	m.Own = own
+	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
 	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {

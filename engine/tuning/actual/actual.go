@@ -40,6 +40,9 @@ func Of(pods []*fleet.Pod, known bool) State {
 	return h
 }
 
+// ForgetPods lets the pods go. What metrics and events tell of them is added up; what is applied, behind and saved is not known any more.
+func (h *State) ForgetPods() { h.pods, h.known = nil, false }
+
 // span is what pods request of one resource for one container, in milli-CPU or bytes.
 type span struct {
 	least, most, sum int64

@@ -71,6 +71,9 @@ func (t *Tuner) Learnt() (first, newest time.Time) { return t.first, t.newest }
 // Forget forgets all samples. Slots are of decisions, and stay.
 func (t *Tuner) Forget() { t.vpa, t.first, t.newest = vpa.Recommender{}, time.Time{}, time.Time{} }
 
+// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+func (t *Tuner) MakeRoom(has func(container string) bool) { t.vpa.MakeRoom(has) }
+
 const (
 	// thousand is how many thousandths of a byte the formulas count for one.
 	thousand = 1000

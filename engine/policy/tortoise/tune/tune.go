@@ -198,6 +198,9 @@ func (t *Tuner) Forget() {
 	t.State.Nowcast, t.State.Chosen = forecast.Nowcast{}, time.Time{}
 }
 
+// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+func (t *Tuner) MakeRoom(has func(container string) bool) { t.Usage.MakeRoom(has) }
+
 const stepsPerHour = int64(time.Hour / usage.Step)
 
 func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Second) }

@@ -138,6 +138,21 @@ func (t *Target) named(name string, add bool) *container {
 	return t.containers[len(t.containers)-1]
 }
 
+// MakeRoom forgets the containers that a target does not have, where there is no room for another one.
+func (t *Target) MakeRoom(has func(container string) bool) {
+	if len(t.names) < MaxContainers {
+		return
+	}
+	var names []string
+	var containers []*container
+	for i, name := range t.names {
+		if has(name) {
+			names, containers = append(names, name), append(containers, t.containers[i])
+		}
+	}
+	t.names, t.containers = names, containers
+}
+
 // HourOfWeek gives the slot of an instant, in its own time zone: 0 is Monday 00:00.
 func HourOfWeek(at time.Time) int { return (int(at.Weekday())+6)%7*24 + at.Hour() }
 

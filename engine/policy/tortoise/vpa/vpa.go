@@ -6,6 +6,7 @@
 package vpa
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -62,6 +63,13 @@ func (r *Recommender) Observe(s usage.Sample) {
 	if now := s.At.Truncate(day); now.After(c.since) || s.OOMKills > 0 {
 		c.memory.Add(c.peak, 1, s.At, memoryHalfLife)
 		c.since, c.peak = now, 0
+	}
+}
+
+// MakeRoom forgets the containers that a target does not have, where there is no room for another one.
+func (r *Recommender) MakeRoom(has func(container string) bool) {
+	if len(r.containers) == usage.MaxContainers {
+		maps.DeleteFunc(r.containers, func(name string, _ *container) bool { return !has(name) })
 	}
 }
 

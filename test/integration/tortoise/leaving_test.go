@@ -1,0 +1,97 @@
+package tortoise
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// snatch deletes a policy and takes its finalizers off, so that it does not wait for anything to be given back.
+func snatch(t *v1alpha1.Tortoise) {
+	GinkgoHelper()
+	Expect(env.Client.Delete(ctx, t)).To(Succeed())
+	Expect(client.IgnoreNotFound(env.Patch(ctx, t, `{"metadata":{"finalizers":null}}`))).To(Succeed())
+	Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
+}
+
+// orphan deletes an object and leaves what it owns.
+func orphan(obj client.Object) {
+	GinkgoHelper()
+	Expect(env.Client.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+	Eventually(func() error { return suite.Vanished(ctx, env, obj) }).Should(Succeed())
+}
+
+var _ = Describe("Pods that were changed in place for a Tortoise", func() {
+	givenBack := func(ns string) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{own: len(podsOf(ns)(g))})) }).Should(Succeed())
+	}
+
+	It("are given back after a freeze although its finalizer was taken off", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		manage(clock, t)
+		inPlaceOn(ns)
+		sizes := frozen(ns, "sizes", v1alpha1.ActionScale)
+		isKnown(sizes)
+		snatch(t)
+		Consistently(asked(ns)).WithTimeout(3 * time.Second).ShouldNot(HaveKey(own))
+		suite.Remove(ctx, env, sizes)
+		givenBack(ns)
+	})
+
+	It("are given back by the next manager although the policy went without its finalizer while none ran", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		m := manage(clock, t)
+		inPlaceOn(ns)
+		Expect(m.Stop()).To(Succeed())
+		snatch(t)
+		manage(clock, t)
+		givenBack(ns)
+		Eventually(func() error {
+			return suite.Vanished(ctx, env, &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "deployment.apps-web"}})
+		}).Should(Succeed())
+	})
+
+	It("stay as they are while the adapter goes of what is between them and the target", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		manage(clock, t)
+		inPlaceOn(ns)
+		a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "replicasets.apps"}}
+		DeferCleanup(func() {
+			Expect(env.InstallAdapters(ctx, a.Name)).To(Succeed())
+			Expect(env.AwaitAdapters(ctx, a.Name)).To(Succeed())
+		})
+		Expect(env.Patch(ctx, a, `{"metadata":{"finalizers":["`+v1alpha1.FinalizerRestore+`"]}}`)).To(Succeed())
+		suite.Remove(ctx, env, a)
+		inPlaceOn(ns)
+		suite.Remove(ctx, env, t)
+		givenBack(ns)
+	})
+
+	It("say that they keep what they have where nothing owns them any more", func() {
+		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
+		m := manage(clock, t)
+		inPlaceOn(ns)
+		Expect(m.Stop()).To(Succeed())
+		meta := metav1.ObjectMeta{Namespace: ns, Name: "web"}
+		suite.Remove(ctx, env, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta})
+		orphan(&appsv1.Deployment{ObjectMeta: meta})
+		var sets appsv1.ReplicaSetList
+		Expect(env.Client.List(ctx, &sets, client.InNamespace(ns))).To(Succeed())
+		for i := range sets.Items {
+			orphan(&sets.Items[i])
+		}
+		pods := len(podsOf(ns)(Default))
+		manage(clock, t)
+		Eventually(notes(ns, "RequestsKept")).Should(HaveLen(pods))
+		Expect(asked(ns)(Default)).NotTo(HaveKey(own))
+	})
+})
