@@ -84,7 +84,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	}
 	for _, ns := range []string{mutated, fixed} {
 		if err := harness.Poll(ctx, harness.Patience, create(ns)); err != nil {
-			return err
+			return fmt.Errorf("wait for the webhook of %s: %w", ns, err)
 		}
 	}
 	if err := b.mutations(create); err != nil {
