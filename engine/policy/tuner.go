@@ -86,6 +86,8 @@ type Seen struct {
 	Own workload.Allocations
 	// Replicas are those wanted now, Ready those that are ready.
 	Replicas, Ready int
+	// Requested is what the pods that are ready request on average, in milli-CPU by container; none: it is not known.
+	Requested map[string]int64
 	// Started are the pods that became ready since the last look: how long each took from its creation.
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.

@@ -119,7 +119,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			seen.Ready++
 		}
 	}
-	seen.Started = x.started(f)
+	seen.Requested, seen.Started = requested(f), x.started(f)
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
@@ -135,6 +135,23 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		break
 	}
 	return seen, true
+}
+
+// requested gives what the pods that are ready request on average, in milli-CPU by container.
+func requested(f *fleet.Fleet) map[string]int64 {
+	sums, pods := map[string]int64{}, map[string]int64{}
+	for _, p := range f.Pods {
+		for _, c := range p.Containers {
+			if p.Ready && c.CPU > 0 {
+				sums[c.Name] += c.CPU
+				pods[c.Name]++
+			}
+		}
+	}
+	for name, n := range pods {
+		sums[name] /= n
+	}
+	return sums
 }
 
 // seenPods is what is known of changes of the pods of a target in place.

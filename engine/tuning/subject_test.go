@@ -135,3 +135,15 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 		t.Error("kinds of two groups have one name")
 	}
 }
+
+// TestWhatPodsRequest on average: of pods that are ready, and containers that request something.
+func TestWhatPodsRequest(t *testing.T) {
+	container := func(name string, cpu int64) fleet.Container {
+		return fleet.Container{Name: name, Resources: fleet.Resources{CPU: cpu}}
+	}
+	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)), pod("b", time.Hour, container("app", 301), container("none", 0)),
+		unready(pod("c", time.Hour, container("app", 900)))}
+	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, requested(&fleet.Fleet{Pods: pods})); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -105,15 +105,15 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		}}
 	}
 	spec := m.spec(seen)
-	ready := seen.Ready
+	ready, requested := seen.Ready, seen.Requested[m.Scaled]
 	if m.Off {
-		ready = max(ready, m.Setting.Min) // as many as there would be
+		ready, requested = max(ready, m.Setting.Min), 0 // as there would be
 	}
 	if t, ok := m.tuner.(*original.Tuner); ok {
 		t.Rules = m.rules.original(m.Own)
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
-		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Started: seen.Started, Stuck: seen.Stuck,
+		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started, Stuck: seen.Stuck,
 		Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
 	})
 	m.edited = false

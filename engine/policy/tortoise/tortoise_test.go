@@ -1,6 +1,7 @@
 package tortoise_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -318,5 +319,20 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	given := compile(t, `{mode: Auto, replicas: {min: 9, max: 40}}`)
 	if a := live(t, mind(t, given), own(), 3*24*time.Hour).Advice; *a.Max != 40 || *a.Min < 9 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
+	}
+}
+
+// TestReplicasAreForWhatPodsHave: while pods request less than is recommended, it takes more of them. Where nothing is changed, what they have
+// says nothing.
+func TestReplicasAreForWhatPodsHave(t *testing.T) {
+	for mode, more := range map[string]bool{"Auto": true, `"Off"`: false} {
+		spec := fmt.Sprintf("{mode: %s}", mode)
+		seen := own()
+		plain := live(t, mind(t, compile(t, spec)), seen, 2*time.Hour).Report.Autoscaler.Min
+		seen.Requested = map[string]int64{"app": 100, "proxy": 10}
+		got := live(t, mind(t, compile(t, spec)), seen, 2*time.Hour).Report.Autoscaler.Min
+		if (got.Recommended > plain.Recommended) != more || strings.Contains(got.Reason, "while pods request 100m") != more {
+			t.Errorf("%s: %d (%s), and %d (%s) while pods request 100m", mode, plain.Recommended, plain.Reason, got.Recommended, got.Reason)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
@@ -19,11 +20,18 @@ const (
 	lowerEvery    = 10 * time.Minute
 )
 
-// minimum gives the minimum of the autoscaler: what the upper bound of demand needs. In an emergency it never falls, and no pod that is
-// there goes; on the way back it falls by a tenth every five minutes.
+// minimum gives the minimum of the autoscaler: what the upper bound of demand needs. While pods request less than that they are to, as they
+// do until a roll-out is through, it is for what they have. In an emergency it never falls, and no pod that is there goes; on the way back it
+// falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may phase.May) int {
+	until := ""
+	if has := max(o.Requested, spec.Bounds.MinRequest); o.Requested > 0 && has < request {
+		until = fmt.Sprintf(" while pods request %dm and not yet %dm", has, request)
+		request = has
+	}
 	needed := replicasFor(spec, upper, request)
-	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm", needed, upper, 100*t.quantile, spec.Profile.Headroom*float64(request))
+	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm%s", needed, upper, 100*t.quantile,
+		spec.Profile.Headroom*float64(request), until)
 	current := min(o.Setting.Min, spec.Bounds.Max)
 	switch {
 	case !may.Lower:

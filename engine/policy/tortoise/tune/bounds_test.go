@@ -2,6 +2,7 @@ package tune
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +54,25 @@ func TestTheNextMinimum(t *testing.T) {
 	}
 	tuner := New()
 	tuner.quantile = 0.955
-	tuner.minimum(half(), Observed{Now: monday, Setting: Setting{Min: 1}}, 500, 100, phase.Working.Allowed())
+	tuner.minimum(half(), Observed{Now: monday, Setting: Setting{Min: 1}, Requested: 120}, 500, 100, phase.Working.Allowed())
 	if want := "min: 10: demand is not above 500m in 95.5 % of all cases, a replica may be used up to 50m"; tuner.reasons[0].String() != want {
 		t.Errorf("the reason is %q, want %q", tuner.reasons[0], want)
+	}
+}
+
+// TestTheMinimumIsForWhatPodsHave: a request that is raised leaves as many replicas as before until the pods have it.
+func TestTheMinimumIsForWhatPodsHave(t *testing.T) {
+	spec := half()
+	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 200
+	for requested, want := range map[int64]int{0: 5, 300: 5, 200: 5, 199: 6, 100: 10, 60: 17, 50: 20, 1: 20} {
+		tuner := New()
+		o := Observed{Now: monday, Setting: Setting{Min: 1}, Requested: requested}
+		if got := tuner.minimum(spec, o, 500, 200, phase.Working.Allowed()); got != want {
+			t.Errorf("pods request %dm: it is %d, want %d", requested, got, want)
+		}
+		if told := strings.Contains(tuner.reasons[0].Text, "and not yet 200m"); told != (want > 5) {
+			t.Errorf("pods request %dm: the reason is %q", requested, tuner.reasons[0])
+		}
 	}
 }
 

@@ -89,6 +89,8 @@ type Observed struct {
 	Since time.Time
 	// Replicas are those wanted now, Ready those that are ready.
 	Replicas, Ready int
+	// Requested is what the scaled container of a pod that is ready requests on average, in milli-CPU; 0: not known, or of no matter.
+	Requested int64
 	// Started are the pods that became ready since the last decision: how long each took from its creation.
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.
@@ -114,7 +116,7 @@ type Target struct {
 type Recommendation struct {
 	Phase   phase.Phase
 	Setting Setting
-	// Request is the request of the scaled container that the minimum is for, in milli-CPU.
+	// Request is the request of the scaled container that the minimum is for once pods have it, in milli-CPU.
 	Request int64
 	// Unbound says that nothing is known of the autoscaler yet: bounds and utilisation stay as its owner has them.
 	Unbound bool
