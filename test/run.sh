@@ -50,38 +50,17 @@ go test -timeout 20m $others
 say "unit tests of what runs at once, with the race detector"
 go test -race -timeout 20m $concurrent
 
-# Two that go test cannot run together with the suites below run beside them, one after the other: a module of its own, and a suite that
-# is built with the race detector. What they print is shown at the end.
-beside() {
-    (cd test/cluster && go test -timeout 20m ./...) && go test -race -timeout 20m ./test/integration/trigger
-}
-log_beside=$(mktemp)
-set -m # a process group of its own, which can be interrupted as a whole
-beside >"$log_beside" 2>&1 &
-pid_beside=$!
-set +m
-trap 'kill -INT -- "-$pid_beside" 2>/dev/null || true' EXIT
+say "local control plane tests"
+(cd test/cluster && go test -timeout 20m ./...)
 
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
-# A suite waits for its clock and its API server a third of the time: one more than there are processors, and what is beside them, keep
-# them busy.
-say "integration tests and samples on a real API server; beside them those of triggers with the race detector"
-passed=true
+# A suite waits for its clock and its API server a third of the time: one more than there are processors keeps them busy.
+say "integration tests and samples on a real API server"
 # shellcheck disable=SC2086 # several packages are several words
-on_server -timeout 40m -p $(($(nproc) + 1)) $suites || passed=false
+on_server -timeout 40m -p $(($(nproc) + 1)) $suites
 
-say "local control plane tests, and those of triggers with the race detector"
-failed_beside=false
-wait "$pid_beside" || failed_beside=true
-trap - EXIT
-cat "$log_beside"
-rm -f "$log_beside"
-if $failed_beside; then
-    second_try+=" test/cluster or the raced triggers"
-    say "failed, run once more alone"
-    beside || passed=false
-fi
-$passed
+say "integration tests of triggers on a real API server, with the race detector"
+go test -race -timeout 20m ./test/integration/trigger
 
 if [ -n "$second_try" ]; then
     say "passed only when run once more, alone:" $second_try

@@ -22,6 +22,24 @@ type counter struct {
 
 	mu   sync.Mutex
 	seen map[string]int
+	// running are the requests that have no answer yet, or whose answer is not counted.
+	running int
+}
+
+func (c *counter) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running++
+}
+
+// end counts a request by what it does; nothing: it does not count.
+func (c *counter) end(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+	if what != "" {
+		c.seen[what]++
+	}
 }
 
 type counting struct {
@@ -31,26 +49,33 @@ type counting struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
-	answer, err := c.next.RoundTrip(req)
-	// What comes before the watch has brought the latest version is refused and comes again: it is counted once.
-	if strings.Contains(req.URL.Path, c.path) && (err != nil || answer.StatusCode != http.StatusConflict) {
-		what := req.Method
-		if strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch") {
-			what = "APPLY"
-		}
-		c.mu.Lock()
-		c.seen[what]++
-		c.mu.Unlock()
+	if !strings.Contains(req.URL.Path, c.path) {
+		return c.next.RoundTrip(req)
 	}
+	c.begin()
+	answer, err := c.next.RoundTrip(req)
+	what := req.Method
+	switch {
+	case err == nil && answer.StatusCode == http.StatusConflict:
+		what = "" // what comes before the watch has brought the latest version is refused and comes again: it is counted once
+	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch"):
+		what = "APPLY"
+	}
+	c.end(what)
 	return answer, err
 }
 
-// take counts the requests since it was called last, by verb.
-func (c *counter) take() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen := c.seen
-	c.seen = map[string]int{}
+// take counts the requests since it was called last, by verb. What a request has done is seen before its answer is, so it waits for those.
+func (c *counter) take() (seen map[string]int) {
+	GinkgoHelper()
+	Eventually(func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.running == 0 {
+			seen, c.seen = c.seen, map[string]int{}
+		}
+		return c.running
+	}).Should(BeZero())
 	return seen
 }
 
