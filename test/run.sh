@@ -32,6 +32,9 @@ say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 say "local control plane: building what is missing"
 (cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm --with prometheus --with promtool)
 
+# Some hundred test binaries are linked, which takes a third less without the tables of debuggers. Stack traces need none.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-ldflags=-w"
+
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
 # so does engine/admit, which measures its own memory: the detector needs several times as much.
@@ -44,6 +47,12 @@ suites=$(go list ./test/integration/tortoise ./test/integration ./test/integrati
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
+# These wait for their servers most of the time, so they run beside the unit tests.
+cluster_log=$(mktemp)
+(cd test/cluster && go test -timeout 20m ./...) >"$cluster_log" 2>&1 &
+cluster=$!
+trap wait EXIT # nothing of them is left running
+
 say "unit and property tests"
 go test -timeout 20m $others
 
@@ -51,7 +60,11 @@ say "unit tests of what runs at once, with the race detector"
 go test -race -timeout 20m $concurrent
 
 say "local control plane tests"
-(cd test/cluster && go test -timeout 20m ./...)
+passed=0
+wait "$cluster" || passed=$?
+cat "$cluster_log"
+rm -f "$cluster_log"
+[ "$passed" -eq 0 ]
 
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
 # A suite waits for its clock and its API server a third of the time: one more than there are processors keeps them busy.

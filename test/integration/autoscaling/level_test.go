@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// pair is a Deployment of five replicas that just reach what its autoscaler wants.
+// pair is a Deployment of five replicas that just reach what its autoscaler wants. A pod uses as much with five of them as with three. So the
+// autoscaler must not take any away by what it measures: new pods show too little for a moment, and it would stay with that.
 const pair = `
 apiVersion: apps/v1
 kind: Deployment
@@ -34,6 +35,7 @@ metadata: {namespace: %[1]s, name: %[2]s}
 spec:
   minReplicas: 3
   maxReplicas: 10
+  behavior: {scaleDown: {selectPolicy: Disabled}}
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[2]s}
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
 `

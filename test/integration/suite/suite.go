@@ -24,12 +24,13 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// Run runs the specs of a package. Eventually looks every 25 ms, for harness.Patience.
+// Run runs the specs of a package. Eventually looks every 50 ms, for harness.Patience.
 func Run(t *testing.T, name string) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(harness.Patience)
-	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, name)
 }
 

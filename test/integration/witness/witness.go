@@ -140,7 +140,7 @@ func (w *Witness) tell(ns string) {
 			return nil, nil, err
 		}
 		return now, append(wrong, w.kept(w.last[ns], now)...), nil
-	})
+	}, w.writes.answered)
 	if now == nil {
 		delete(w.last, ns) // what a spec has spoilt cannot be told of
 		return
@@ -153,10 +153,12 @@ func (w *Witness) tell(ns string) {
 }
 
 // await looks until nothing is wrong and no write is pending, or until the context ends: what is wrong then is wrong. A write that stays
-// pending is waited for no longer than it takes to settle. Nil: it cannot be looked.
-func await(ctx context.Context, look func() (*scene, []string, error)) (now *scene, wrong []string) {
+// pending is waited for no longer than it takes to settle. Nil: it cannot be looked. It looks again when managers have written, by the
+// number of answered writes, since a look costs more than whatever it waits for; and now and then, since others write too.
+func await(ctx context.Context, look func() (*scene, []string, error), answered func() int) (now *scene, wrong []string) {
 	begun := time.Now()
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, settles/4) {
+	for {
+		heard := answered()
 		seen, disagree, err := look()
 		switch {
 		case err != nil && ctx.Err() != nil: // what was seen last counts
@@ -168,7 +170,10 @@ func await(ctx context.Context, look func() (*scene, []string, error)) (now *sce
 		if len(wrong) == 0 && (len(now.open) == 0 || time.Since(begun) > settles) || ctx.Err() != nil {
 			return now, wrong
 		}
-		time.Sleep(pause)
+		time.Sleep(settles / 50)
+		for looked := time.Now(); answered() == heard && time.Since(looked) < settles/3; {
+			time.Sleep(settles / 50)
+		}
 	}
 }
 

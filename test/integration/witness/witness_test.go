@@ -93,7 +93,7 @@ func TestAwait(t *testing.T) {
 				return &scene{}, []string{"it is not so"}, nil
 			}
 			return &scene{}, nil, nil
-		})
+		}, func() int { return looks })
 		cancel()
 		if (now == nil) != test.broken || (len(wrong) > 0) != test.want {
 			t.Errorf("%s: %v, %q", test.reason, now, wrong)

@@ -36,6 +36,15 @@ type writes struct {
 	// rules counts the writes to policies, their statuses aside: one gets its finalizer when it comes, and loses it when it goes. An adapter
 	// gets its own at the first write to its kind, which decides nothing.
 	rules int
+	// requests counts the answered requests that are not reads, whatever they are of.
+	requests int
+}
+
+// answered is how many writes of managers were answered so far, those to statuses among them.
+func (w *writes) answered() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.requests
 }
 
 func (w *writes) count() (all, rules int) {
@@ -75,6 +84,13 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // wrap overhears patches. Those of Flyball's own objects are counted.
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet {
+			defer func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.requests++
+			}()
+		}
 		own := strings.HasPrefix(r.URL.Path, "/apis/"+v1alpha1.GroupVersion.Group+"/")
 		if own && r.Method == http.MethodPatch && !strings.HasSuffix(r.URL.Path, "/status") && !strings.Contains(r.URL.Path, "/adapters/") {
 			w.mu.Lock()
