@@ -143,8 +143,8 @@ type TunedVertical struct {
 	// +optional
 	// +kubebuilder:default=RollOut
 	Apply VerticalApply `json:"apply,omitempty"`
-	// Cooldown is the least time between two changes of requests, up or down. What is short of memory does not wait, nor does a container
-	// that is short of CPU beside the one that is scaled. Default: 1h.
+	// Cooldown is the least time between two changes of requests, up or down. What is short of memory rises at once, and so does a container
+	// that is short of CPU beside the one that is scaled; a quarter of the cooldown later they may do so again. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h"
 	Cooldown Duration `json:"cooldown,omitempty"`

@@ -107,14 +107,14 @@ func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	return h.Quantile(spec.Profile.Share) / 1e4
 }
 
-// vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once; what is too much shrinks by
-// steps, with cooldowns.
+// vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once, and again after a part of the
+// cooldown; what is too much shrinks by steps, with cooldowns.
 func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	if spec.Vertical {
 		t.recommended(spec, o, to)
 		return
 	}
-	last := t.State.Resized
+	pace := t.pace(spec, o.Now)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
 		r := to.Requests[name]
 		l := spec.limits(name)
@@ -125,29 +125,62 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 		before := r
 		if used := t.Usage.Memory(name, spec.Profile.MemoryQuantile); used > 0 {
 			wanted, why := optimize.Memory(used, margin, l.Min.Memory, l.Max.Memory)
-			r.Memory = step(spec, o.Now.Sub(last), r.Memory, wanted, used > tight*float64(r.Memory))
+			short := used > tight*float64(r.Memory)
+			r.Memory = pace.step(spec, r.Memory, wanted, short)
 			why.Of = name + " " + why.Of
+			if short && wanted > r.Memory && !pace.rise {
+				why.Text += again(spec)
+			}
 			t.reasons = append(t.reasons, why)
 		}
 		if share := t.shares[name]; name != spec.Scaled && share > 0 {
 			wanted := t.beside(spec, name, o.Setting.Requests[spec.Scaled].CPU)
-			r.CPU = step(spec, o.Now.Sub(last), r.CPU, wanted, wanted > r.CPU)
-			t.say(name+" cpu", "%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled)
+			r.CPU = pace.step(spec, r.CPU, wanted, wanted > r.CPU)
+			text := fmt.Sprintf("%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled)
+			if wanted > r.CPU && !pace.rise {
+				text += again(spec)
+			}
+			t.say(name+" cpu", "%s", text)
 		}
-		if r != before {
-			to.Requests[name] = r
-			t.State.Resized = o.Now
-		}
+		t.change(to, name, before, r, o.Now)
 	}
 }
 
 // tight is the share of a memory request from which it must grow at once.
 const tight = 0.92
 
-func step(spec Spec, age time.Duration, current, wanted int64, needed bool) int64 {
-	if wanted < current && (needed || age < spec.Cooldown) || wanted > current && !needed {
+// haste is by how much less than a cooldown what is short waits after the last time that something was: what a target needs may grow by the
+// minute, and it must not be rolled out by the minute.
+const haste = 4
+
+// pace says whether requests that are too much may fall at an instant, and those that are short rise.
+type pace struct{ fall, rise bool }
+
+func (t *Tuner) pace(spec Spec, now time.Time) pace {
+	return pace{fall: now.Sub(t.State.Resized) >= spec.Cooldown, rise: now.Sub(t.State.Raised) >= spec.Cooldown/haste}
+}
+
+// step gives the next request on the way to the one that is wanted. needed says that the current one is short.
+func (p pace) step(spec Spec, current, wanted int64, needed bool) int64 {
+	if wanted < current && (needed || !p.fall) || wanted > current && (!needed || !p.rise) {
 		return current
 	}
 	next, _ := spec.Guard.Step(current, wanted, needed)
 	return next
+}
+
+// again says that what is short waits.
+func again(spec Spec) string {
+	return fmt.Sprintf("; it is short, and rises again %s after it last did", spec.Cooldown/haste)
+}
+
+// change puts what a container requests into the setting, and notes when that was.
+func (t *Tuner) change(to *Setting, name string, before, after Request, now time.Time) {
+	if after == before {
+		return
+	}
+	to.Requests[name], t.State.Resized = after, now
+	if after.CPU > before.CPU || after.Memory > before.Memory {
+		t.State.Raised = now
+	}
 }

@@ -12,23 +12,27 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// TestAStepOfARequest: down by a fifth after the cooldown, up only what is short, and that at once.
+// TestAStepOfARequest: down by a fifth after the cooldown, up only what is short, at once, and again after a quarter of the cooldown.
 func TestAStepOfARequest(t *testing.T) {
-	spec := half()
+	spec, long := half(), 24*time.Hour
 	for _, tc := range []struct {
-		reason       string
-		age          time.Duration
-		wanted, want int64
-		needed       bool
+		reason          string
+		resized, raised time.Duration
+		wanted, want    int64
+		needed          bool
 	}{
-		{"down too soon", time.Hour - 1, 500, 1000, false},
-		{"down after the cooldown", time.Hour, 500, 800, false},
-		{"not down while it is short", 24 * time.Hour, 500, 1000, true},
-		{"up where it is short, at once", 0, 1500, 1500, true},
-		{"not up where it is not short", 24 * time.Hour, 1500, 1000, false},
-		{"as it is", 24 * time.Hour, 1000, 1000, true},
+		{"down too soon", time.Hour - 1, long, 500, 1000, false},
+		{"down after the cooldown", time.Hour, time.Hour, 500, 800, false},
+		{"not down while it is short", long, long, 500, 1000, true},
+		{"up where it is short, at once", 0, long, 1500, 1500, true},
+		{"up again too soon", 0, 15*time.Minute - 1, 1500, 1000, true},
+		{"up again after a quarter of the cooldown", 0, 15 * time.Minute, 1500, 1500, true},
+		{"not up where it is not short", long, long, 1500, 1000, false},
+		{"as it is", long, long, 1000, 1000, true},
 	} {
-		if got := step(spec, tc.age, 1000, tc.wanted, tc.needed); got != tc.want {
+		tuner := New()
+		tuner.State.Resized, tuner.State.Raised = monday.Add(-tc.resized), monday.Add(-tc.raised)
+		if got := tuner.pace(spec, monday).step(spec, 1000, tc.wanted, tc.needed); got != tc.want {
 			t.Errorf("%s: it is %d, want %d", tc.reason, got, tc.want)
 		}
 	}

@@ -133,9 +133,9 @@ type Recommendation struct {
 // State is what survives a restart, beside the usage.
 type State struct {
 	Phase phase.Phase
-	// Resized is when requests were last changed, Lowered when the minimum was, Collapsed since when demand has been away, and
-	// Returned when it came back.
-	Resized, Lowered, Collapsed, Returned time.Time
+	// Resized is when requests were last changed, Raised when one last rose because it was short, Lowered when the minimum was, Collapsed
+	// since when demand has been away, and Returned when it came back.
+	Resized, Raised, Lowered, Collapsed, Returned time.Time
 	// StuckSince and WellSince are since when the autoscaler has been blind, and since when all has been well.
 	StuckSince, WellSince time.Time
 	// Wanted is the request of the scaled container that is aimed at, as of Chosen.
@@ -152,7 +152,7 @@ type State struct {
 
 // until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
 func (s *State) until(now time.Time) {
-	for _, at := range []*time.Time{&s.Resized, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
+	for _, at := range []*time.Time{&s.Resized, &s.Raised, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
 		if at.After(now) {
 			*at = now
 		}

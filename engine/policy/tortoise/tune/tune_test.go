@@ -24,6 +24,8 @@ type scene struct {
 	replicas int
 	now      time.Time
 	demand   func(at time.Time) float64
+	// grows is what memory and what the other container uses is multiplied by; nil: it stays.
+	grows func(at time.Time) float64
 	// blind has no samples.
 	blind, stuck bool
 	random       *rand.Rand
@@ -46,10 +48,13 @@ func (s *scene) minute() Recommendation {
 	request := float64(s.setting.Requests["app"].CPU)
 	if !s.blind {
 		s.replicas = min(max(int(math.Ceil(demand/request*100/float64(s.setting.Utilisation))), s.setting.Min), s.setting.Max)
-		n := float64(s.replicas)
+		n, by := float64(s.replicas), 1.0
+		if s.grows != nil {
+			by = s.grows(s.now)
+		}
 		s.Observe(
-			usage.Sample{At: s.now, Container: "app", CPU: demand / n, Memory: 400 << 20, Replicas: s.replicas},
-			usage.Sample{At: s.now, Container: "proxy", CPU: 0.02 * demand / n, Memory: 60 << 20, Replicas: s.replicas},
+			usage.Sample{At: s.now, Container: "app", CPU: demand / n, Memory: by * (400 << 20), Replicas: s.replicas},
+			usage.Sample{At: s.now, Container: "proxy", CPU: by * 0.02 * demand / n, Memory: by * (60 << 20), Replicas: s.replicas},
 		)
 	} else {
 		s.replicas = max(s.replicas, s.setting.Min)
@@ -199,6 +204,38 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 	if changes == 0 || changes > 40 {
 		t.Errorf("the request was changed %d times in five days", changes)
+	}
+}
+
+// TestWhatIsShortRisesWithPauses: what memory and the containers beside need grows from minute to minute, and requests grow at once, but not
+// from minute to minute (fault 6). All that is short rises together.
+func TestWhatIsShortRisesWithPauses(t *testing.T) {
+	s := newScene()
+	s.run(2 * 24 * time.Hour)
+	started, pause := s.now, s.spec.Cooldown/haste
+	s.grows = func(at time.Time) float64 { return 1 + at.Sub(started).Hours() }
+	var rose time.Time
+	rises, waited := 0, false
+	for range 12 * 60 {
+		before := s.setting.Requests
+		s.minute()
+		after := s.setting.Requests
+		for _, r := range s.last.Reasons {
+			waited = waited || strings.HasSuffix(r.Text, "; it is short, and rises again 15m0s after it last did")
+		}
+		if after["app"].Memory <= before["app"].Memory && after["proxy"].Memory <= before["proxy"].Memory && after["proxy"].CPU <= before["proxy"].CPU {
+			continue
+		}
+		if s.now.Sub(rose) < pause {
+			t.Fatalf("%s after %s: from %v to %v", s.now, s.now.Sub(rose), before, after)
+		}
+		rises, rose = rises+1, s.now
+	}
+	if rises < 3 || !waited {
+		t.Errorf("there were %d rises, and it was said that they wait: %t", rises, waited)
+	}
+	if m := s.setting.Requests["app"].Memory; m < 13*400<<20 {
+		t.Errorf("in the end memory is %d MiB, and %d are used", m>>20, 13*400)
 	}
 }
 

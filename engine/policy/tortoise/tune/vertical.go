@@ -6,9 +6,10 @@ import (
 )
 
 // recommended sizes what a VerticalPodAutoscaler recommends: memory, and the CPU that is not scaled by replicas. A request below what it would
-// leave rises at once; one above its target falls by steps, with cooldowns, and not while it is unsure.
+// leave rises at once, and again after a part of the cooldown; one above its target falls by steps, with cooldowns, and not while it is
+// unsure.
 func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
-	last := t.State.Resized
+	pace := t.pace(spec, o.Now)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
 		r, v, l := to.Requests[name], o.Vertical[name], spec.limits(name)
 		before := r
@@ -21,12 +22,9 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU})
 		}
 		for _, s := range sizes {
-			t.follow(spec, v, s, o.Now.Sub(last) >= spec.Cooldown)
+			t.follow(spec, v, s, pace)
 		}
-		if r != before {
-			to.Requests[name] = r
-			t.State.Resized = o.Now
-		}
+		t.change(to, name, before, r, o.Now)
 	}
 }
 
@@ -40,7 +38,7 @@ type sized struct {
 }
 
 // follow takes a step towards what is recommended.
-func (t *Tuner) follow(spec Spec, v Vertical, s sized, rested bool) {
+func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 	if s.target <= 0 {
 		t.say(s.of, "it stays: no VerticalPodAutoscaler recommends anything for it")
 		return
@@ -53,14 +51,16 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, rested bool) {
 	case wanted < *s.request && v.Unsure:
 		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)
 		return
-	case wanted < *s.request && !rested:
+	case wanted < *s.request && !p.fall:
 		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d", in(wanted), s.unit, what, in(s.lower), in(s.upper))
 		return
 	case wanted > *s.request && !needed:
 		t.say(s.of, "it stays: %s %d %s, and leaves what is from %d to %d", what, in(s.target), s.unit, in(s.lower), in(s.upper))
 		return
+	case needed && !p.rise:
+		t.say(s.of, "%d %s: %s it, from %d to %d%s", in(wanted), s.unit, what, in(s.lower), in(s.upper), again(spec))
+		return
 	}
-	next, _ := spec.Guard.Step(*s.request, wanted, needed)
-	*s.request = next
+	*s.request = p.step(spec, *s.request, wanted, needed)
 	t.say(s.of, "%d %s: %s %d, from %d to %d", in(wanted), s.unit, what, in(s.target), in(s.lower), in(s.upper))
 }

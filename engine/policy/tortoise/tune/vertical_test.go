@@ -22,10 +22,13 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		name   string
 		v      Vertical
 		is     int64
-		since  time.Duration
+		since  time.Duration // since the last change, which was a rise where that is negative
 		want   int64
 		reason string
 	}{
+		{"below that, too soon after a rise", memory(1200, 1001, 1500), 1000, 1 - 15*time.Minute, 1000, "1200 MiB: VerticalPodAutoscaler web recommends it, from 1001 to 1500; it is short, and rises again 15m0s after it last did"},
+		{"below that, long enough after a rise", memory(1200, 1001, 1500), 1000, -15 * time.Minute, 1200, "1200 MiB: "},
+		{"as it would leave it, after a rise", memory(1200, 1000, 1500), 1000, 1 - 15*time.Minute, 1000, "leaves what is from 1000 to 1500"},
 		{"nothing is recommended", Vertical{By: "web"}, 1000, 2 * time.Hour, 1000, "it stays: no VerticalPodAutoscaler recommends anything"},
 		{"one step down", memory(500, 400, 900), 1000, 2 * time.Hour, 800, "500 MiB: VerticalPodAutoscaler web recommends 500, from 400 to 900"},
 		{"the last step down", memory(900, 400, 950), 1000, 2 * time.Hour, 900, "900 MiB: "},
@@ -45,12 +48,18 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		tuner.State.Resized = time.Unix(0, 0)
 		spec := Defaults(optimize.Profiles["Balanced"], "app")
 		spec.Vertical, spec.Limits = true, map[string]Limits{"app": within}
+		if tc.since < 0 {
+			tc.since, tuner.State.Raised = -tc.since, time.Unix(0, 0)
+		}
 		now := time.Unix(0, 0).Add(tc.since)
 		is := Setting{Requests: map[string]Request{"app": {CPU: 300, Memory: tc.is * mib}}}
 		to := clone(is)
 		tuner.vertical(spec, Observed{Now: now, Setting: is, Vertical: map[string]Vertical{"app": tc.v}}, &to)
 		if got := to.Requests["app"]; got.Memory != tc.want*mib || got.CPU != 300 {
 			t.Errorf("%s: %d MiB and %dm, want %d MiB and 300m", tc.name, got.Memory/mib, got.CPU, tc.want)
+		}
+		if rose := tuner.State.Raised.Equal(now); rose != (tc.want > tc.is) {
+			t.Errorf("%s: a rise is noted: %t", tc.name, rose)
 		}
 		if changed := tuner.State.Resized.Equal(now) && tc.since > 0; changed != (tc.want != tc.is && tc.since > 0) {
 			t.Errorf("%s: a change is noted: %t", tc.name, changed)
