@@ -147,50 +147,83 @@ type Effect struct {
 	// Ready lists what has been waited for.
 	Ready []string `json:"ready,omitempty"`
 
+	// kept are the objects that would go to sleep at once if nothing kept them awake.
+	kept []string
 	zone *time.Location
 }
 
 // Of works out what an edit changes between now and some time after until.
 func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect, error) {
 	e := &Effect{Until: until, Reason: reason, zone: zone}
-	edited := *w
-	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
 	for _, p := range places {
 		e.Places = append(e.Places, p.String())
-		if err := p.set(&edited, until, reason); err != nil {
-			return nil, err
-		}
+	}
+	edited, err := edit(w, places, until, reason)
+	if err != nil {
+		return nil, err
 	}
 	o := plan.Options{From: now, To: now.Add(24 * time.Hour), Zone: zone}
 	if until.After(o.To) {
 		o.To = until.Add(time.Minute)
 	}
-	before, err := plan.Make(ctx, w, o)
+	if e.Plan, err = difference(ctx, w, edited, o); err != nil {
+		return nil, err
+	}
+	if until.IsZero() {
+		return e, nil
+	}
+	unkept, err := edit(w, places, time.Time{}, "")
 	if err != nil {
 		return nil, err
 	}
-	after, err := plan.Make(ctx, &edited, o)
+	o.To = now.Add(time.Minute)
+	spared, err := difference(ctx, unkept, edited, o)
 	if err != nil {
 		return nil, err
 	}
-	e.Plan = plan.Compare(before, after)
+	e.kept = atOnce(spared, "-")
 	return e, nil
 }
 
-// woken are the objects that the edit wakes at once.
-func (e *Effect) woken() (refs []string) {
-	for i := range e.Plan.Changes {
-		c := &e.Plan.Changes[i]
-		if c.Diff == "+" && !c.At.After(e.Plan.From) && !slices.Contains(refs, c.Target) {
+// edit gives a world with places kept awake until an instant; with a zero one, with nothing that keeps them awake.
+func edit(w *source.World, places []Place, until time.Time, reason string) (*source.World, error) {
+	edited := *w
+	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
+	for _, p := range places {
+		if err := p.set(&edited, until, reason); err != nil {
+			return nil, err
+		}
+	}
+	return &edited, nil
+}
+
+// difference is how the plan of a world differs from that of another one.
+func difference(ctx context.Context, before, after *source.World, o plan.Options) (*plan.Plan, error) {
+	was, err := plan.Make(ctx, before, o)
+	if err != nil {
+		return nil, err
+	}
+	is, err := plan.Make(ctx, after, o)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compare(was, is), nil
+}
+
+// atOnce are the objects with changes at once that only one of two compared plans has: + is the later one, - the earlier one.
+func atOnce(p *plan.Plan, diff string) (refs []string) {
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.Diff == diff && !c.At.After(p.From) && !slices.Contains(refs, c.Target) {
 			refs = append(refs, c.Target)
 		}
 	}
 	return refs
 }
 
-// toAwait are the objects among some places, and those that the other places wake at once.
+// toAwait are the objects among some places, and those that the other places wake at once or keep awake already.
 func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
-	woken := e.woken()
+	woken := append(atOnce(e.Plan, "+"), e.kept...)
 	for _, raw := range w.Objects {
 		ref := source.RefOf(raw)
 		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })

@@ -38,8 +38,8 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 // lookAgain is how often Await looks whether objects are ready.
 const lookAgain = time.Second
 
-// Await waits until the objects among the places, and those that the places wake at once, are awake and ready. It tells what it
-// waits for.
+// Await waits until the objects among the places, and those that the places wake at once or keep awake already, are awake and ready. It tells
+// what it waits for.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing func(string)) (ready []string, err error) {
 	memory, err := w.Memory()
 	if err != nil {

@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
 	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
-	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named, and those that a namespace or a schedule wakes at once, are ready, as their adapters say")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named, and those that a namespace or a schedule wakes at once or keeps awake, are ready, as their adapters say")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
 	return cmd
 }

@@ -55,6 +55,10 @@ var _ = Describe("Verbs that write", func() {
 			Expect(got.Code).To(Equal(1), place)
 			// No controller makes the pods of web here; report is ready once the manager has resumed it, which may take longer than that.
 			Expect(got.ErrOut).To(MatchRegexp("(deployment/web|cronjob/report) is kept awake but not ready after 2s"), place)
+			// Asked again, it waits for what is kept awake already.
+			Eventually(asleep).Should(Equal("false"), place)
+			got = run("alice:people", "", "wake", place, "-n", ns, "--for", "2h", "--wait", "--timeout", "2s")
+			Expect(got).To(answered(1, "deployment/web is kept awake but not ready after 2s"), place)
 			Expect(run("alice:people", "", "sleep", place, "-n", ns).Code).To(Equal(0), place)
 			Eventually(asleep).Should(Equal("true"), place)
 		}
