@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -80,6 +81,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		turnAway(w, faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
+	}
+	for name := range req.Header {
+		if strings.HasPrefix(name, "Impersonate-") { // API servers take it to say who makes the change; without it the verdict would be on somebody else
+			turnAway(w, faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
+			return
+		}
 	}
 	caller, err := a.callers.of(req)
 	if err != nil {

@@ -2,6 +2,8 @@ package evaluate
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +102,19 @@ func TestGroupsOfTheImpersonated(t *testing.T) {
 	} {
 		if got := withOwn(test.user, slices.Clone(test.groups)); !slices.Equal(got, test.want) {
 			t.Errorf("%s in %v: %v, want %v", test.user, test.groups, got, test.want)
+		}
+	}
+}
+
+// TestImpersonationByHeader is turned away: the verdict would be on who asks, and not on whom they ask for.
+func TestImpersonationByHeader(t *testing.T) {
+	for _, name := range []string{"Impersonate-User", "impersonate-group", "Impersonate-Extra-Scopes"} {
+		req := httptest.NewRequest(http.MethodPost, Path, strings.NewReader("{}"))
+		req.Header.Set(name, "alice")
+		answer := httptest.NewRecorder()
+		New(Options{Pace: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}).ServeHTTP(answer, req)
+		if body := answer.Body.String(); answer.Code != http.StatusBadRequest || !strings.Contains(body, http.CanonicalHeaderKey(name)) || !strings.Contains(body, "spec.user") {
+			t.Errorf("%s: %d %s", name, answer.Code, body)
 		}
 	}
 }
