@@ -144,7 +144,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 			at0 = namespace
 		}
 		if courts[at0] == nil {
-			if worlds[at0], err = v.worldOf(ctx, at0, kindsOf(m.Others)); err != nil {
+			if worlds[at0], err = v.worldOf(ctx, at0, m); err != nil {
 				return nil, err
 			}
 			if courts[at0], err = v.court(worlds[at0]); err != nil {
@@ -179,10 +179,15 @@ func kindsOf(manifests [][]byte) []schema.GroupKind {
 	return all
 }
 
-// worldOf loads what manifests of some kinds are judged by in a namespace: objects of those kinds, and of every kind where one of
-// them governs others.
-func (v *canIVerb) worldOf(ctx context.Context, namespace string, kinds []schema.GroupKind) (*source.World, error) {
-	q := source.Query{Namespace: namespace, Kinds: kinds}
+// worldOf loads what manifests are judged by in a namespace: objects of their kinds, and of every kind where one of them governs others. The
+// namespace may be among the manifests.
+func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
+	brought, err := m.Namespaces()
+	if err != nil {
+		return nil, err
+	}
+	kinds := kindsOf(m.Others)
+	q := source.Query{Namespace: namespace, Kinds: kinds, Namespaces: brought}
 	w, err := v.load(ctx, q, v.world)
 	if err != nil || v.offline {
 		return w, err

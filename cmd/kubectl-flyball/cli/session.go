@@ -117,7 +117,7 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 			return nil, err
 		}
 		from := s.files(files, namespace)
-		from.Also = q.Also
+		from.Also, from.Namespaces = q.Also, q.Namespaces
 		return from.Load()
 	}
 	if len(files) > 0 {

@@ -239,6 +239,9 @@ func (r *reading) namespaces(ctx context.Context) error {
 		case apierrors.IsForbidden(err):
 			r.missing.add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
 			return nil
+		case apierrors.IsNotFound(err) && r.world.bring(r.query.Namespaces, r.query.Namespace):
+			r.world.Note("there is no namespace %s yet: it is taken to be as its manifest has it", r.query.Namespace)
+			return nil
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no namespace %s", r.query.Namespace)
 		case err != nil:

@@ -33,6 +33,8 @@ type Files struct {
 	FlyballNamespace string
 	// Also are adapters that are not in the world: objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
+	// Namespaces are used where no file has one of that name.
+	Namespaces []*workload.Object
 }
 
 // Manifests are the objects of some files.
@@ -198,6 +200,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 	if err := w.takeObjects(m, f.Namespace); err != nil {
 		return nil, err
 	}
+	w.bring(f.Namespaces, "")
 	w.inventNamespaces()
 	return w, w.Check(m)
 }
@@ -232,6 +235,10 @@ func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]gjson.Result) Kind
 
 // takeObjects takes over namespaces and the objects of adapted kinds.
 func (w *World) takeObjects(m *Manifests, namespace string) error {
+	var err error
+	if w.Namespaces, err = m.Namespaces(); err != nil {
+		return err
+	}
 	seen := map[string]*document{}
 	for i, raw := range m.Others {
 		u := &unstructured.Unstructured{}
@@ -239,12 +246,7 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 			return m.others[i].fault("", "%v", err)
 		}
 		gk := u.GroupVersionKind().GroupKind()
-		if gk == (schema.GroupKind{Kind: "Namespace"}) {
-			ns, err := projectNamespace(withName(u))
-			if err != nil {
-				return m.others[i].fault("metadata", "%v", err)
-			}
-			w.Namespaces = append(w.Namespaces, ns)
+		if gk == namespaceKind {
 			continue
 		}
 		at := slices.IndexFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
@@ -266,6 +268,27 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 		w.Objects = append(w.Objects, text)
 	}
 	return nil
+}
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// Namespaces are those among the manifests.
+func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
+	for i, raw := range m.Others {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(raw); err != nil {
+			return nil, m.others[i].fault("", "%v", err)
+		}
+		if u.GroupVersionKind().GroupKind() != namespaceKind {
+			continue
+		}
+		ns, err := projectNamespace(withName(u))
+		if err != nil {
+			return nil, m.others[i].fault("metadata", "%v", err)
+		}
+		all = append(all, ns)
+	}
+	return all, nil
 }
 
 // withName is a namespace with the label that API servers give it.

@@ -35,6 +35,21 @@ type Query struct {
 	PoliciesOnly bool
 	// Also are adapters that the cluster does not have: objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
+	// Namespaces come with what is asked about: one that the cluster does not have yet is as it is here.
+	Namespaces []*workload.Object
+}
+
+// bring adds namespaces that are not there yet, and gives whether the one of a name is among them.
+func (w *World) bring(namespaces []*workload.Object, name string) bool {
+	brought := false
+	for _, ns := range namespaces {
+		if name != "" && ns.Name != name || slices.ContainsFunc(w.Namespaces, func(o *workload.Object) bool { return o.Name == ns.Name }) {
+			continue
+		}
+		w.Namespaces = append(w.Namespaces, ns)
+		brought = brought || ns.Name == name
+	}
+	return brought
 }
 
 func (q Query) wants(gk schema.GroupKind) bool {

@@ -18,8 +18,8 @@ type Kind struct {
 	Namespaced bool
 }
 
-// TargetOf says which object a manifest in JSON is about. One that names no namespace is of the one given. kindOf says how a kind is
-// served; false: no adapter speaks of it.
+// TargetOf says which object a manifest in JSON is about. One that names no namespace is of the one given, if its kind has namespaces. kindOf
+// says how a kind is served; false: no adapter speaks of it, and whether it has namespaces is not known.
 func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (Kind, bool)) (Target, error) {
 	root := gjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
@@ -27,13 +27,14 @@ func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (
 		return Target{}, unanswerable("a manifest has an apiVersion and a kind; this one has %q and %q", root.Get("apiVersion").Str, root.Get("kind").Str)
 	}
 	t := Target{Ref: workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str}, Name: root.Get("metadata.name").Str}}
-	if t.Namespace = root.Get("metadata.namespace").Str; t.Namespace == "" {
-		t.Namespace = namespace
-	}
+	t.Namespace = root.Get("metadata.namespace").Str
 	if kind, adapted := kindOf(t.GroupKind); adapted {
 		t.Resource = kind.Resource
-		if !kind.Namespaced {
+		switch {
+		case !kind.Namespaced:
 			t.Namespace = ""
+		case t.Namespace == "":
+			t.Namespace = namespace
 		}
 	}
 	return t, nil

@@ -91,6 +91,10 @@ var _ = Describe("Verbs that read", func() {
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.Adapter{ObjectMeta: objectMeta("", "robots.example.com")}) })
 		got := run("", `{"apiVersion":"example.com/v1","kind":"Robot","metadata":{"name":"a"}}`, "can-i", "-f", "-", "-n", ns)
 		Expect(got).To(refused(2, "the kind Robot.example.com has an adapter, but the API server does not serve it"))
+		annex := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"annex","name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/web:1"}]}}}}`
+		Expect(run("", annex, "can-i", "-f", "-", "-n", ns)).To(refused(2, "there is no namespace annex"))
+		brought := run("", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"annex"}}`+"\n---\n"+annex, "can-i", "-f", "-", "-n", ns)
+		Expect(brought).To(answered(0, "yes: Create Deployment.apps/annex/web", "there is no namespace annex yet: it is taken to be as its manifest has it"))
 		Expect(run("", "", "version").Out).To(ContainSubstring("API flyball.dev/v1alpha1"))
 	})
 
