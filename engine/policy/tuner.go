@@ -88,6 +88,8 @@ type Seen struct {
 	Replicas, Ready int
 	// Requested is what the pods that are ready request on average, in milli-CPU by container; none: it is not known.
 	Requested map[string]int64
+	// Largest is the most that any pod requests, ready or not, by container; none: it is not known.
+	Largest map[string]workload.Requests
 	// Started are the pods that became ready since the last look: how long each took from its creation.
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.

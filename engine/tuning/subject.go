@@ -119,7 +119,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			seen.Ready++
 		}
 	}
-	seen.Requested, seen.Started = requested(f), x.started(f)
+	seen.Requested, seen.Largest, seen.Started = requested(f), largest(f), x.started(f)
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
@@ -152,6 +152,18 @@ func requested(f *fleet.Fleet) map[string]int64 {
 		sums[name] /= n
 	}
 	return sums
+}
+
+// largest gives the most that any pod requests, by container.
+func largest(f *fleet.Fleet) map[string]workload.Requests {
+	most := map[string]workload.Requests{}
+	for _, p := range f.Pods {
+		for _, c := range p.Containers {
+			r := most[c.Name]
+			most[c.Name] = workload.Requests{MilliCPU: max(r.MilliCPU, c.CPU), MemoryBytes: max(r.MemoryBytes, c.Memory)}
+		}
+	}
+	return most
 }
 
 // seenPods is what is known of changes of the pods of a target in place.

@@ -136,14 +136,18 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	}
 }
 
-// TestWhatPodsRequest on average: of pods that are ready, and containers that request something.
+// TestWhatPodsRequest on average: of pods that are ready, and containers that request something. At most: of all pods.
 func TestWhatPodsRequest(t *testing.T) {
 	container := func(name string, cpu int64) fleet.Container {
-		return fleet.Container{Name: name, Resources: fleet.Resources{CPU: cpu}}
+		return fleet.Container{Name: name, Resources: fleet.Resources{CPU: cpu, Memory: 1000 - cpu}}
 	}
 	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)), pod("b", time.Hour, container("app", 301), container("none", 0)),
 		unready(pod("c", time.Hour, container("app", 900)))}
 	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, requested(&fleet.Fleet{Pods: pods})); diff != "" {
+		t.Error(diff)
+	}
+	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
+	if diff := cmp.Diff(most, largest(&fleet.Fleet{Pods: pods})); diff != "" {
 		t.Error(diff)
 	}
 }

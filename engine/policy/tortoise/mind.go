@@ -114,7 +114,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started, Stuck: seen.Stuck,
-		Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
+		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
 	})
 	m.edited = false
 	for _, why := range r.Reasons {
@@ -163,6 +163,21 @@ func (m *mind) follow(seen policy.Seen) {
 		m.Setting.Min, m.Setting.Max = ownBounds(g, seen.Replicas)
 		m.Setting.Utilisation = utilisationOf(g, m.Scaled)
 	}
+}
+
+// isBehind says whether some pod requests more than was last recommended of what is tuned. Where only pods that are created are changed, those
+// that run have what they have, and nothing waits for them.
+func (m *mind) isBehind(largest map[string]workload.Requests) bool {
+	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate {
+		return false
+	}
+	for name, has := range largest {
+		set := m.Setting.Requests[name]
+		if m.tunes(name, workload.CPU) && has.MilliCPU > set.CPU || m.tunes(name, workload.Memory) && has.MemoryBytes > set.Memory {
+			return true
+		}
+	}
+	return false
 }
 
 // scaledAmong is the container that is scaled by replicas: the one that the spec says, the one that the autoscaler looks at, the one that it

@@ -281,3 +281,30 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 		t.Errorf("%d bytes are kept, with %v of a and %v of app", len(kept), left.CPU("a", 0.5), left.CPU("app", 0.5))
 	}
 }
+
+// TestWhetherPodsAreBehind: some pod requests more than was recommended, of what is tuned.
+func TestWhetherPodsAreBehind(t *testing.T) {
+	set := workload.Requests{MilliCPU: 700, MemoryBytes: 90}
+	for _, tc := range []struct {
+		reason, spec string
+		container    string
+		has          workload.Requests
+		off, want    bool
+	}{
+		{"as it is set", `{}`, "app", set, false, false},
+		{"more CPU", `{}`, "app", workload.Requests{MilliCPU: 701, MemoryBytes: 90}, false, true},
+		{"more memory", `{}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, true},
+		{"less", `{}`, "app", workload.Requests{MilliCPU: 600, MemoryBytes: 80}, false, false},
+		{"more memory, which is Off", `{resources: [{container: app, memory: "Off"}]}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, false},
+		{"a container that the target does not have", `{}`, "injected", workload.Requests{MilliCPU: 700}, false, false},
+		{"mode Off carries nothing out", `{}`, "app", workload.Requests{MilliCPU: 701}, true, false},
+		{"only new pods are changed", `{vertical: {apply: OnCreate}}`, "app", workload.Requests{MilliCPU: 701}, false, false},
+		{"pods are changed in place", `{vertical: {apply: InPlace}}`, "app", workload.Requests{MilliCPU: 701}, false, true},
+	} {
+		m := mindOf(t, tc.spec)
+		m.Off = tc.off
+		if got := m.isBehind(map[string]workload.Requests{tc.container: tc.has}); got != tc.want {
+			t.Errorf("%s: pods are behind: %t", tc.reason, got)
+		}
+	}
+}

@@ -64,6 +64,10 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64
 		return current.CPU
 	}
 	if next < current.CPU {
+		if pace := t.pace(spec, o); !pace.fall {
+			t.say("request", "%dm, on the way to %dm%s", current.CPU, t.State.Wanted, pace.waits(current.CPU, next))
+			return current.CPU
+		}
 		demand := max(t.upper(spec, o), t.Usage.Demand(spec.Scaled).Latest())
 		if enough := optimize.Replicas(demand, next, spec.Profile, spec.Bounds); o.Ready < enough {
 			if enough >= spec.Bounds.Max {
@@ -114,7 +118,7 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 		t.recommended(spec, o, to)
 		return
 	}
-	pace := t.pace(spec, o.Now)
+	pace := t.pace(spec, o)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
 		r := to.Requests[name]
 		l := spec.limits(name)
@@ -131,6 +135,7 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 			if short && wanted > r.Memory && !pace.rise {
 				why.Text += again(spec)
 			}
+			why.Text += pace.waits(r.Memory, wanted)
 			t.reasons = append(t.reasons, why)
 		}
 		if share := t.shares[name]; name != spec.Scaled && share > 0 {
@@ -140,7 +145,7 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 			if wanted > r.CPU && !pace.rise {
 				text += again(spec)
 			}
-			t.say(name+" cpu", "%s", text)
+			t.say(name+" cpu", "%s", text+pace.waits(r.CPU, wanted))
 		}
 		t.change(to, name, before, r, o.Now)
 	}
@@ -153,11 +158,25 @@ const tight = 0.92
 // minute, and it must not be rolled out by the minute.
 const haste = 4
 
-// pace says whether requests that are too much may fall at an instant, and those that are short rise.
-type pace struct{ fall, rise bool }
+// pace says whether requests that are too much may fall at an instant, and those that are short rise. behind says that falls wait for pods.
+type pace struct{ fall, rise, behind bool }
 
-func (t *Tuner) pace(spec Spec, now time.Time) pace {
-	return pace{fall: now.Sub(t.State.Resized) >= spec.Cooldown, rise: now.Sub(t.State.Raised) >= spec.Cooldown/haste}
+// pace gives the pace of now. What falls has a cooldown from when the last pod had the step before: what a step does is to be seen before
+// the next one, and pods are not to get several at once.
+func (t *Tuner) pace(spec Spec, o Observed) pace {
+	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
+	return pace{
+		fall: min(since(t.State.Resized), since(t.State.Behind)) >= spec.Cooldown,
+		rise: since(t.State.Raised) >= spec.Cooldown/haste, behind: o.Behind,
+	}
+}
+
+// waits says that a fall waits for pods; empty: it does not, or it is none.
+func (p pace) waits(current, wanted int64) string {
+	if !p.behind || wanted >= current {
+		return ""
+	}
+	return "; it does not fall while a pod requests more than is set"
 }
 
 // step gives the next request on the way to the one that is wanted. needed says that the current one is short.

@@ -12,27 +12,34 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// TestAStepOfARequest: down by a fifth after the cooldown, up only what is short, at once, and again after a quarter of the cooldown.
+// TestAStepOfARequest: down by a fifth, a cooldown after the last change and after the last pod had that; up only what is short, at once, and
+// again after a quarter of the cooldown, whatever pods have.
 func TestAStepOfARequest(t *testing.T) {
-	spec, long := half(), 24*time.Hour
+	const long, behind, quarter = 24 * time.Hour, 0, 15 * time.Minute
+	spec := half()
 	for _, tc := range []struct {
-		reason          string
-		resized, raised time.Duration
-		wanted, want    int64
-		needed          bool
+		reason string
+		// How long ago requests were changed, one rose, and a pod requested more than was set.
+		resized, raised, behind time.Duration
+		wanted, want            int64
+		needed                  bool
 	}{
-		{"down too soon", time.Hour - 1, long, 500, 1000, false},
-		{"down after the cooldown", time.Hour, time.Hour, 500, 800, false},
-		{"not down while it is short", long, long, 500, 1000, true},
-		{"up where it is short, at once", 0, long, 1500, 1500, true},
-		{"up again too soon", 0, 15*time.Minute - 1, 1500, 1000, true},
-		{"up again after a quarter of the cooldown", 0, 15 * time.Minute, 1500, 1500, true},
-		{"not up where it is not short", long, long, 1500, 1000, false},
-		{"as it is", long, long, 1000, 1000, true},
+		{"down too soon", time.Hour - 1, long, long, 500, 1000, false},
+		{"down after the cooldown", time.Hour, time.Hour, long, 500, 800, false},
+		{"not down while it is short", long, long, long, 500, 1000, true},
+		{"not down while a pod requests more", long, long, behind, 500, 1000, false},
+		{"not down too soon after a pod requested more", long, long, time.Hour - 1, 500, 1000, false},
+		{"down a cooldown after a pod requested more", long, long, time.Hour, 500, 800, false},
+		{"up where it is short, at once", 0, long, long, 1500, 1500, true},
+		{"up again too soon", 0, quarter - 1, long, 1500, 1000, true},
+		{"up again after a quarter of the cooldown", 0, quarter, long, 1500, 1500, true},
+		{"up while a pod requests more", long, long, behind, 1500, 1500, true},
+		{"not up where it is not short", long, long, long, 1500, 1000, false},
+		{"as it is", long, long, long, 1000, 1000, true},
 	} {
 		tuner := New()
-		tuner.State.Resized, tuner.State.Raised = monday.Add(-tc.resized), monday.Add(-tc.raised)
-		if got := tuner.pace(spec, monday).step(spec, 1000, tc.wanted, tc.needed); got != tc.want {
+		tuner.State.Resized, tuner.State.Raised, tuner.State.Behind = monday.Add(-tc.resized), monday.Add(-tc.raised), monday.Add(-tc.behind)
+		if got := tuner.pace(spec, Observed{Now: monday, Behind: tc.behind == behind}).step(spec, 1000, tc.wanted, tc.needed); got != tc.want {
 			t.Errorf("%s: it is %d, want %d", tc.reason, got, tc.want)
 		}
 	}
@@ -195,24 +202,30 @@ func TestReplicasComeFirst(t *testing.T) {
 	}
 }
 
-// TestWhenTheNextStepIs: a cooldown after the last one, if there is a step to be taken.
+// TestWhenTheNextStepIs: a cooldown after the last one, if there is a step to be taken, and down a cooldown after the last pod had that.
 func TestWhenTheNextStepIs(t *testing.T) {
-	spec := half()
+	spec, never, later := half(), time.Time{}, monday.Add(time.Minute)
 	now := Setting{Requests: map[string]Request{spec.Scaled: {CPU: 1000}}}
 	for _, tc := range []struct {
-		reason  string
-		wanted  int64
-		resized time.Time
-		want    time.Time
+		reason          string
+		wanted          int64
+		resized, behind time.Time
+		is              bool
+		want            time.Time
 	}{
-		{"on the way down", 500, monday, monday.Add(spec.Cooldown)},
-		{"there already", 1000, monday, time.Time{}},
-		{"nothing is wanted yet", 0, monday, time.Time{}},
-		{"nothing was set yet", 500, time.Time{}, time.Time{}},
+		{"on the way down", 500, monday, never, false, monday.Add(spec.Cooldown)},
+		{"down, and pods have had the last step before that", 500, later, monday, false, later.Add(spec.Cooldown)},
+		{"down, and pods have had the last step since", 500, monday, later, false, later.Add(spec.Cooldown)},
+		{"down, and a pod has not", 500, monday, later, true, never},
+		{"up, and pods have had the last step since", 1500, monday, later, false, monday.Add(spec.Cooldown)},
+		{"up, and a pod has not", 1500, monday, later, true, monday.Add(spec.Cooldown)},
+		{"there already", 1000, monday, never, false, never},
+		{"nothing is wanted yet", 0, monday, never, false, never},
+		{"nothing was set yet", 500, never, never, false, never},
 	} {
 		tuner := New()
-		tuner.State.Wanted, tuner.State.Resized = tc.wanted, tc.resized
-		if got := tuner.next(spec, now); !got.Equal(tc.want) {
+		tuner.State.Wanted, tuner.State.Resized, tuner.State.Behind = tc.wanted, tc.resized, tc.behind
+		if got := tuner.next(spec, Observed{Behind: tc.is}, now); !got.Equal(tc.want) {
 			t.Errorf("%s: the next step is at %v, want %v", tc.reason, got, tc.want)
 		}
 	}

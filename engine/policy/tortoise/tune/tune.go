@@ -91,6 +91,8 @@ type Observed struct {
 	Replicas, Ready int
 	// Requested is what the scaled container of a pod that is ready requests on average, in milli-CPU; 0: not known, or of no matter.
 	Requested int64
+	// Behind says that some pod still requests more than Setting has, ready or not.
+	Behind bool
 	// Started are the pods that became ready since the last decision: how long each took from its creation.
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.
@@ -133,9 +135,9 @@ type Recommendation struct {
 // State is what survives a restart, beside the usage.
 type State struct {
 	Phase phase.Phase
-	// Resized is when requests were last changed, Raised when one last rose because it was short, Lowered when the minimum was, Collapsed
-	// since when demand has been away, and Returned when it came back.
-	Resized, Raised, Lowered, Collapsed, Returned time.Time
+	// Resized is when requests were last changed, Raised when one last rose because it was short, Behind when some pod last requested more
+	// than was set, Lowered when the minimum was lowered, Collapsed since when demand has been away, and Returned when it came back.
+	Resized, Raised, Behind, Lowered, Collapsed, Returned time.Time
 	// StuckSince and WellSince are since when the autoscaler has been blind, and since when all has been well.
 	StuckSince, WellSince time.Time
 	// Wanted is the request of the scaled container that is aimed at, as of Chosen.
@@ -152,7 +154,7 @@ type State struct {
 
 // until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
 func (s *State) until(now time.Time) {
-	for _, at := range []*time.Time{&s.Resized, &s.Raised, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
+	for _, at := range []*time.Time{&s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
 		if at.After(now) {
 			*at = now
 		}
@@ -214,6 +216,9 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	if o.Changed {
 		t.State.Resized = o.Now
 	}
+	if o.Behind {
+		t.State.Behind = o.Now
+	}
 	t.start(spec, o)
 	t.refit(spec, o.Now)
 	t.nowcast(spec)
@@ -237,18 +242,23 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	if may.Tune && t.State.Utilisation != 0 {
 		r.Setting.Utilisation = t.State.Utilisation
 	}
-	r.Reasons, r.Next = t.reasons, t.next(spec, r.Setting)
+	r.Reasons, r.Next = t.reasons, t.next(spec, o, r.Setting)
 	return r
 }
 
-// next is when the next step of the request is due.
-func (t *Tuner) next(spec Spec, now Setting) time.Time {
+// next is when the next step of the request is due. A fall that waits for pods is due at no instant that is known of.
+func (t *Tuner) next(spec Spec, o Observed, now Setting) time.Time {
 	s := &t.State
 	if s.Wanted == 0 || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
 		return time.Time{}
 	}
-	if _, more := spec.Guard.Step(now.Requests[spec.Scaled].CPU, s.Wanted, false); !more {
+	current := now.Requests[spec.Scaled].CPU
+	next, more := spec.Guard.Step(current, s.Wanted, false)
+	switch {
+	case !more || next < current && o.Behind:
 		return time.Time{}
+	case next < current && s.Behind.After(s.Resized):
+		return s.Behind.Add(spec.Cooldown)
 	}
 	return s.Resized.Add(spec.Cooldown)
 }

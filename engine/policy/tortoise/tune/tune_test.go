@@ -26,6 +26,9 @@ type scene struct {
 	demand   func(at time.Time) float64
 	// grows is what memory and what the other container uses is multiplied by; nil: it stays.
 	grows func(at time.Time) float64
+	// pods are what they request. They get what is set, but while they stay as they are; nil: they never do.
+	pods  map[string]Request
+	stays func(at time.Time) bool
 	// blind has no samples.
 	blind, stuck bool
 	random       *rand.Rand
@@ -59,8 +62,15 @@ func (s *scene) minute() Recommendation {
 	} else {
 		s.replicas = max(s.replicas, s.setting.Min)
 	}
-	s.last = s.Decide(s.spec, Observed{Now: s.now, Setting: s.setting, Replicas: s.replicas, Ready: s.replicas, Stuck: s.stuck})
+	behind := false
+	for name, has := range s.pods {
+		behind = behind || has.CPU > s.setting.Requests[name].CPU || has.Memory > s.setting.Requests[name].Memory
+	}
+	s.last = s.Decide(s.spec, Observed{Now: s.now, Setting: s.setting, Replicas: s.replicas, Ready: s.replicas, Stuck: s.stuck, Behind: behind})
 	s.setting = s.last.Setting
+	if s.stays == nil || !s.stays(s.now) {
+		s.pods = s.setting.Requests
+	}
 	return s.last
 }
 
@@ -204,6 +214,60 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 	if changes == 0 || changes > 40 {
 		t.Errorf("the request was changed %d times in five days", changes)
+	}
+}
+
+// TestFallsWaitUntilPodsHaveThem: while pods stay as they are, one step down is recommended and no second one, so that they do not get several
+// at once; a cooldown after they have it falls go on. What is short rises meanwhile.
+func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
+	s := newScene()
+	s.run(27 * time.Hour) // requests are on their way down
+	held, let := s.now, s.now.Add(30*time.Hour)
+	s.stays = func(at time.Time) bool { return !at.After(let) }
+	pods, falls, said := s.pods, map[string]int{}, false
+	for s.now.Before(let) {
+		before := s.setting.Requests
+		s.minute()
+		for name, r := range s.setting.Requests {
+			if r.CPU < before[name].CPU {
+				falls[name+" cpu"]++
+			}
+			if r.Memory < before[name].Memory {
+				falls[name+" memory"]++
+			}
+		}
+		for _, r := range s.last.Reasons {
+			said = said || r.Of == "request" && strings.HasSuffix(r.Text, "; it does not fall while a pod requests more than is set")
+		}
+		if s.now.Sub(held) > 2*time.Hour && !s.last.Next.IsZero() {
+			t.Fatalf("%s: the next step is announced for %s", s.now, s.last.Next)
+		}
+	}
+	if cmp.Diff(pods, s.pods) != "" || falls["app cpu"] != 1 || !said {
+		t.Errorf("pods have %v, requests fell %v times, and it was said: %t", s.pods, falls, said)
+	}
+	for of, n := range falls {
+		if n > 1 {
+			t.Errorf("%s fell %d times", of, n)
+		}
+	}
+	s.minute() // the last one that finds pods as they were
+	last := s.now
+	before := s.setting.Requests["app"].CPU
+	for s.setting.Requests["app"].CPU == before && s.now.Sub(last) < 2*s.spec.Cooldown {
+		s.minute()
+	}
+	if waited := s.now.Sub(last); waited != s.spec.Cooldown && waited != s.spec.Cooldown+time.Minute {
+		t.Errorf("the next step came after %s", waited)
+	}
+	s.run(2 * time.Minute)
+	s.stays = func(time.Time) bool { return true }
+	started := s.now
+	s.grows = func(at time.Time) float64 { return 1 + 5*at.Sub(started).Hours() }
+	before = s.setting.Requests["app"].Memory
+	s.run(3 * time.Hour)
+	if m := s.setting.Requests["app"].Memory; m < 2*before {
+		t.Errorf("memory is %d MiB after it was short for three hours, and was %d MiB", m>>20, before>>20)
 	}
 }
 

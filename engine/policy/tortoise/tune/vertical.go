@@ -9,7 +9,7 @@ import (
 // leave rises at once, and again after a part of the cooldown; one above its target falls by steps, with cooldowns, and not while it is
 // unsure.
 func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
-	pace := t.pace(spec, o.Now)
+	pace := t.pace(spec, o)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
 		r, v, l := to.Requests[name], o.Vertical[name], spec.limits(name)
 		before := r
@@ -52,7 +52,7 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)
 		return
 	case wanted < *s.request && !p.fall:
-		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d", in(wanted), s.unit, what, in(s.lower), in(s.upper))
+		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d%s", in(wanted), s.unit, what, in(s.lower), in(s.upper), p.waits(*s.request, wanted))
 		return
 	case wanted > *s.request && !needed:
 		t.say(s.of, "it stays: %s %d %s, and leaves what is from %d to %d", what, in(s.target), s.unit, in(s.lower), in(s.upper))
