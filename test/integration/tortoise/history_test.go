@@ -28,7 +28,13 @@ func checkpointOf(namespace string) func(Gomega) types.UID {
 
 // appliedMemory is the memory request of web that metrics tell as applied; 0: they tell none.
 func appliedMemory(m *harness.Manager, namespace string) func(Gomega) float64 {
-	return func(g Gomega) float64 {
+	return func(g Gomega) float64 { return tunedMemory(m, namespace, "applied")(g)["web"] }
+}
+
+// tunedMemory are the memory requests that metrics tell as applied, proposed or else, by the name of the target.
+func tunedMemory(m *harness.Manager, namespace, of string) func(Gomega) map[string]float64 {
+	return func(g Gomega) map[string]float64 {
+		told := map[string]float64{}
 		families, err := m.Registry.Gather()
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, f := range families {
@@ -37,12 +43,12 @@ func appliedMemory(m *harness.Manager, namespace string) func(Gomega) float64 {
 				for _, l := range series.GetLabel() {
 					labels[l.GetName()] = l.GetValue()
 				}
-				if f.GetName() == "flyball_tuned_request" && labels["target_namespace"] == namespace && labels["resource"] == "memory" && labels["of"] == "applied" {
-					return series.GetGauge().GetValue()
+				if f.GetName() == "flyball_tuned_request" && labels["target_namespace"] == namespace && labels["resource"] == "memory" && labels["of"] == of {
+					told[labels["name"]] = series.GetGauge().GetValue()
 				}
 			}
 		}
-		return 0
+		return told
 	}
 }
 
