@@ -295,7 +295,7 @@ func (l *Loop) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()
 	var due []*subject
 	for _, x := range l.subjects {
-		if now.Sub(x.kept) >= keepEvery {
+		if !x.rests && now.Sub(x.kept) >= keepEvery {
 			due = append(due, x)
 		}
 	}
@@ -305,7 +305,9 @@ func (l *Loop) keepDue(ctx context.Context) {
 func (l *Loop) keepAll(ctx context.Context) {
 	var all []*subject
 	for _, x := range l.subjects {
-		all = append(all, x)
+		if !x.rests {
+			all = append(all, x)
+		}
 	}
 	l.keep(ctx, all)
 }
