@@ -31,6 +31,10 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if l.owes(ref) {
 			continue // a manager that starts meanwhile finds by what is told that there is something to give back
 		}
+		if isUnadapted(s, x) {
+			l.rest(ctx, s, x)
+			continue
+		}
 		if err := l.store.Remove(ctx, ref); err != nil {
 			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
 			continue
@@ -40,6 +44,39 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		l.world.Advise(ref, nil)
 		l.audience.Requeue(ref)
 	}
+}
+
+// isUnadapted says whether a target is not tuned for no other reason than that the adapter of its kind has gone, or is going, and may come back: the
+// policy stands.
+func isUnadapted(s *world.Snapshot, x *subject) bool {
+	if k := s.InUse(x.ref.GroupKind); k != nil && !k.Releasing {
+		return false
+	}
+	p := s.Find(x.policy)
+	return p != nil && !p.Deleting && p.Tuner() != nil
+}
+
+// rest forgets a target and takes back what was told of it, and keeps what was learnt in the cluster: its policy goes on from there once the adapter
+// is back.
+func (l *Loop) rest(ctx context.Context, s *world.Snapshot, x *subject) {
+	if x.rests {
+		return
+	}
+	var err error
+	if s.Kind(x.ref.GroupKind) != nil {
+		err = l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at})
+	}
+	if err == nil {
+		err = l.store.Untell(ctx, x.ref)
+	}
+	if err != nil {
+		l.opts.Log.V(1).Info("what was learnt will be put aside later", "target", x.ref.String(), "reason", err.Error())
+		return
+	}
+	x.recalled.drop()
+	l.subjects[x.ref] = &subject{ref: x.ref, uid: x.uid, policy: x.policy, rests: true}
+	l.world.Advise(x.ref, nil)
+	l.audience.Requeue(x.ref)
 }
 
 // isLeaving says whether pods may have still to be given back that were changed in place for policies that are gone, also without their

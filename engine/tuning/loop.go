@@ -295,7 +295,7 @@ func (l *Loop) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()
 	var due []*subject
 	for _, x := range l.subjects {
-		if now.Sub(x.kept) >= keepEvery {
+		if x.isDue(now) {
 			due = append(due, x)
 		}
 	}
@@ -305,16 +305,29 @@ func (l *Loop) keepDue(ctx context.Context) {
 func (l *Loop) keepAll(ctx context.Context) {
 	var all []*subject
 	for _, x := range l.subjects {
-		all = append(all, x)
+		if !x.rests {
+			all = append(all, x)
+		}
 	}
 	l.keep(ctx, all)
 }
 
-// keepEvery is the least time between two checkpoints of a target, but for the last one; keepers how many are written at once.
+// keepEvery is the least time between two checkpoints of a target, but for the last one and those of other requests; keepers how many are written
+// at once.
 const (
 	keepEvery = 10 * time.Minute
 	keepers   = 8
 )
+
+// isDue says whether a checkpoint is to be written. One of other requests does not wait: who takes over without it would begin with those before, and
+// have pods restarted for steps that were made.
+func (x *subject) isDue(now time.Time) bool {
+	if x.rests {
+		return false
+	}
+	a := x.found.Advice
+	return now.Sub(x.kept) >= keepEvery || a != nil && a.AmountsSince.After(x.kept)
+}
 
 func (l *Loop) keep(ctx context.Context, all []*subject) {
 	var wg sync.WaitGroup

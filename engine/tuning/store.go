@@ -154,6 +154,15 @@ func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
+// Untell deletes what is told of a target, and leaves what was learnt.
+func (s *Store) Untell(ctx context.Context, ref workload.Ref) error {
+	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}}
+	if err := s.Client.Delete(ctx, told); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take back what is recommended for %s: %w", ref, err)
+	}
+	return nil
+}
+
 // apply makes an object, or brings it up to date, or its status alone.
 func (s *Store) apply(ctx context.Context, obj client.Object, kind string, status bool) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)

@@ -23,6 +23,8 @@ type subject struct {
 	ref    workload.Ref
 	uid    string
 	policy workload.Policy
+	// rests: its adapter has gone. No more is known here than that something is kept of it.
+	rests bool
 	// form tells forms of the policy apart.
 	form string
 	mind policy.Mind
@@ -69,7 +71,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	}
 	form := fmt.Sprintf("%s %d", p.Object.GetUID(), p.Object.GetGeneration())
 	x := l.subjects[ref]
-	if x != nil && x.uid == obj.UID && x.policy == p.ID {
+	if x != nil && !x.rests && x.uid == obj.UID && x.policy == p.ID {
 		if x.form != form {
 			x.mind, x.form = p.Tuner().Adopt(x.mind), form
 		}

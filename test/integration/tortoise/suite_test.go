@@ -35,6 +35,8 @@ import (
 var (
 	env *harness.Env
 	ctx context.Context
+	// binary is the manager.
+	binary string
 )
 
 func TestTortoise(t *testing.T) {
@@ -58,6 +60,9 @@ var _ = BeforeSuite(func() {
 	}
 	Expect(env.AwaitCRDs(ctx)).To(Succeed())
 	Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
+	var err error
+	binary, err = env.Build(ctx, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
 })
 
 // openCRD is the CustomResourceDefinition of a kind that takes any fields, given by group, kind, plural and version. Its controller is not there.
@@ -222,9 +227,17 @@ func seen(namespace string, now time.Time) policy.Seen {
 // learnt is a mind that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
 func learnt(namespace string) policy.Mind {
 	GinkgoHelper()
+	return learntUntil(namespace, noon)
+}
+
+// learntUntil is the same up to another instant, at which the clock of the load stands at noon.
+func learntUntil(namespace string, end time.Time) policy.Mind {
+	GinkgoHelper()
 	mind := mindOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
-	for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
-		mind.Observe(used(at, "main"))
+	for ago := 4 * 24 * time.Hour; ago >= 0; ago -= 2 * time.Minute {
+		sample := used(noon.Add(-ago), "main")
+		sample.At = end.Add(-ago)
+		mind.Observe(sample)
 	}
 	return mind
 }
@@ -262,10 +275,16 @@ func rememberOf(namespace, name string, mind policy.Mind) {
 // rememberFor does the same for an object of any kind.
 func rememberFor(target v1alpha1.TunedTarget, obj client.Object, mind policy.Mind) {
 	GinkgoHelper()
+	rememberBy("tuned", target, obj, mind)
+}
+
+// rememberBy does the same for a Tortoise of some name.
+func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, mind policy.Mind) {
+	GinkgoHelper()
 	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
 		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: strings.ToLower(target.Kind) + "." + target.Group + "-" + target.Name},
 		Spec: v1alpha1.UsageCheckpointSpec{
-			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/tuned", TargetUID: string(obj.GetUID()), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/" + name, TargetUID: string(obj.GetUID()), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
 		},
 	})).To(Succeed())
 }
