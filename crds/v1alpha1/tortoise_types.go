@@ -89,7 +89,8 @@ type TunedResources struct {
 	// Memory: Vertical or Off. Default: Vertical.
 	// +optional
 	Memory MemoryPolicy `json:"memory,omitempty"`
-	// Min is the least that may be requested. Default: 10m and 50Mi; for the container that is scaled by Horizontal, 50m.
+	// Min is the least that may be requested. A request below one that is given here rises to it. Default: 10m and 50Mi; for the container that
+	// is scaled by Horizontal, 50m.
 	// +optional
 	Min *Quantities `json:"min,omitempty"`
 	// Max is the most that may be requested. Default: 10 cores and 10Gi, or what the owner requests where that is more.

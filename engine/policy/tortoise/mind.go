@@ -231,38 +231,41 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	}
 	spec.Vertical, spec.Zone, spec.Daily = r.source.Vertical, r.zone, r.daily
 	spec.Limits = map[string]tune.Limits{}
-	for name, own := range m.Own {
-		rule := r.of(name)
-		l := rule.limits
-		if !rule.given.maxCPU {
-			l.Max.CPU = max(l.Max.CPU, own.CPU)
-		}
-		if !rule.given.maxMemory {
-			l.Max.Memory = max(l.Max.Memory, own.Memory)
-		}
-		// What is Off is held where it is: a change that is taken back would be one that others wait for.
-		if m.others[request(name, workload.CPU)] != "" {
-			rule.cpu = v1alpha1.ScaleOff
-		}
-		if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
-			l.Min.Memory, l.Max.Memory = own.Memory, own.Memory
-		}
-		if rule.cpu == v1alpha1.ScaleOff && name != m.Scaled {
-			l.Min.CPU, l.Max.CPU = own.CPU, own.CPU
-		}
-		if name == m.Scaled {
-			if rule.given.minCPU {
-				spec.Bounds.MinRequest = l.Min.CPU
-			}
-			spec.Bounds.MaxRequest = l.Max.CPU
-			spec.Bounds.MinRequest = min(spec.Bounds.MinRequest, spec.Bounds.MaxRequest)
-			if rule.cpu == v1alpha1.ScaleOff {
-				spec.Bounds.MinRequest, spec.Bounds.MaxRequest = own.CPU, own.CPU
-			}
-		}
-		spec.Limits[name] = l
+	for name := range m.Own {
+		spec.Limits[name] = m.limitsOf(name)
 	}
+	scaled := spec.Limits[m.Scaled]
+	if r.of(m.Scaled).given.minCPU || !m.tunes(m.Scaled, workload.CPU) {
+		spec.Bounds.MinRequest = scaled.Min.CPU
+	}
+	spec.Bounds.MaxRequest = scaled.Max.CPU
+	spec.Bounds.MinRequest = min(spec.Bounds.MinRequest, spec.Bounds.MaxRequest)
 	return spec
+}
+
+// limitsOf bounds the requests of a container. What is Off is held where it is: a change that is taken back would be one that others wait for.
+func (m *mind) limitsOf(name string) tune.Limits {
+	own, rule := m.Own[name], m.rules.of(name)
+	l := rule.limits
+	if !rule.given.maxCPU {
+		l.Max.CPU = max(l.Max.CPU, own.CPU)
+	}
+	if !rule.given.maxMemory {
+		l.Max.Memory = max(l.Max.Memory, own.Memory)
+	}
+	if rule.given.minCPU {
+		l.Floor.CPU = l.Min.CPU
+	}
+	if rule.given.minMemory {
+		l.Floor.Memory = l.Min.Memory
+	}
+	if rule.cpu == v1alpha1.ScaleOff || m.others[request(name, workload.CPU)] != "" {
+		l.Min.CPU, l.Max.CPU, l.Floor.CPU = own.CPU, own.CPU, 0
+	}
+	if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
+		l.Min.Memory, l.Max.Memory, l.Floor.Memory = own.Memory, own.Memory, 0
+	}
+	return l
 }
 
 // mebi is what memory requests are rounded up to.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/engine/policy"
@@ -305,6 +306,42 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 		m.Off = tc.off
 		if got := m.isBehind(map[string]workload.Requests{tc.container: tc.has}); got != tc.want {
 			t.Errorf("%s: pods are behind: %t", tc.reason, got)
+		}
+	}
+}
+
+// TestLimits: what was given counts, what is Off or changed by a VerticalPodAutoscaler is held where its owner has it, and only what was given
+// is a floor, which what requests less is short of.
+func TestLimits(t *testing.T) {
+	const mib = 1 << 20
+	given := `{resources: [{container: app, min: {cpu: 600m, memory: 512Mi}, max: {cpu: "2", memory: 2Gi}%s}]}`
+	own := tune.Request{CPU: 1000, Memory: 256 * mib}
+	held := tune.Limits{Min: own, Max: own}
+	for _, tc := range []struct {
+		reason, spec string
+		other        workload.Resource
+		want         tune.Limits
+		least, most  int64
+	}{
+		{"nothing is given", `{}`, "", tune.DefaultLimits, 50, 10_000},
+		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Request{CPU: 600, Memory: 512 * mib}, Max: tune.Request{CPU: 2000, Memory: 2048 * mib},
+			Floor: tune.Request{CPU: 600, Memory: 512 * mib}}, 600, 2000},
+		{"both are Off", fmt.Sprintf(given, `, cpu: "Off", memory: "Off"`), "", held, 1000, 1000},
+		{"CPU is Off, and nothing is given", `{resources: [{container: app, cpu: "Off"}]}`, "", tune.Limits{Min: tune.Request{CPU: 1000, Memory: 50 * mib},
+			Max: tune.Request{CPU: 1000, Memory: 10 << 30}}, 1000, 1000},
+		{"others change its CPU", fmt.Sprintf(given, ""), workload.CPU, tune.Limits{Min: tune.Request{CPU: 1000, Memory: 512 * mib},
+			Max: tune.Request{CPU: 1000, Memory: 2048 * mib}, Floor: tune.Request{Memory: 512 * mib}}, 1000, 1000},
+		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Request{CPU: 600, Memory: own.Memory},
+			Max: tune.Request{CPU: 2000, Memory: own.Memory}, Floor: tune.Request{CPU: 600}}, 600, 2000},
+	} {
+		m := mindOf(t, tc.spec)
+		m.Own, m.Scaled, m.others = map[string]tune.Request{"app": own}, "app", map[workload.Amount]string{request("app", tc.other): "vpa"}
+		spec := m.spec(policy.Seen{Replicas: 3})
+		if diff := cmp.Diff(map[string]tune.Limits{"app": tc.want}, spec.Limits); diff != "" {
+			t.Errorf("%s: %s", tc.reason, diff)
+		}
+		if b := spec.Bounds; b.MinRequest != tc.least || b.MaxRequest != tc.most {
+			t.Errorf("%s: the CPU that is scaled is from %d to %d, want %d to %d", tc.reason, b.MinRequest, b.MaxRequest, tc.least, tc.most)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 		before := r
 		if used := t.Usage.Memory(name, spec.Profile.MemoryQuantile); used > 0 {
 			wanted, why := optimize.Memory(used, margin, l.Min.Memory, l.Max.Memory)
-			short := used > tight*float64(r.Memory)
+			short := used > tight*float64(r.Memory) || r.Memory < l.Floor.Memory
 			r.Memory = pace.step(spec, r.Memory, wanted, short)
 			why.Of = name + " " + why.Of
 			if short && wanted > r.Memory && !pace.rise {

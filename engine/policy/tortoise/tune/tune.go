@@ -25,8 +25,8 @@ type Setting struct {
 	Min, Max, Utilisation int
 }
 
-// Limits bound the requests of a container.
-type Limits struct{ Min, Max Request }
+// Limits bound the requests of a container. Floor is the part of Min that somebody has asked for: what requests less is short of it.
+type Limits struct{ Min, Max, Floor Request }
 
 // Spec says what is asked for.
 type Spec struct {

@@ -271,6 +271,18 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedForAtLeast: memory rises to a minimum that somebody has asked for, however little is used, and not to one that nobody has.
+func TestWhatIsAskedForAtLeast(t *testing.T) {
+	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
+		s := newScene()
+		s.spec.Limits = map[string]Limits{"app": {Min: Request{CPU: 50, Memory: 3 << 30}, Max: Request{CPU: 4000, Memory: 8 << 30}, Floor: Request{Memory: floor}}}
+		s.run(3 * 24 * time.Hour)
+		if m := s.setting.Requests["app"].Memory; m != want {
+			t.Errorf("with %d MiB asked for, memory is %d MiB", floor>>20, m>>20)
+		}
+	}
+}
+
 // TestWhatIsShortRisesWithPauses: what memory and the containers beside need grows from minute to minute, and requests grow at once, but not
 // from minute to minute (fault 6). All that is short rises together.
 func TestWhatIsShortRisesWithPauses(t *testing.T) {

@@ -14,12 +14,12 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 		r, v, l := to.Requests[name], o.Vertical[name], spec.limits(name)
 		before := r
 		const mebi = 1 << 20
-		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory}}
+		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory, l.Floor.Memory}}
 		if of := name + " cpu"; name != spec.Scaled || spec.Fixed {
 			if name == spec.Scaled {
 				of = "request"
 			}
-			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU})
+			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU, l.Floor.CPU})
 		}
 		for _, s := range sizes {
 			t.follow(spec, v, s, pace)
@@ -34,7 +34,7 @@ type sized struct {
 	units                int64
 	request              *int64
 	target, lower, upper int64
-	least, most          int64
+	least, most, floor   int64
 }
 
 // follow takes a step towards what is recommended.
@@ -44,7 +44,7 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 		return
 	}
 	wanted := min(max(s.target, s.least), s.most)
-	needed := *s.request < min(s.lower, wanted)
+	needed := *s.request < max(min(s.lower, wanted), s.floor)
 	in := func(n int64) int64 { return (n + s.units - 1) / s.units }
 	what := "VerticalPodAutoscaler " + v.By + " recommends"
 	switch {

@@ -42,6 +42,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		{"up, and it is unsure", Vertical{By: "web", Target: Request{Memory: 1500 * mib}, Lower: Request{Memory: 1200 * mib}, Unsure: true}, 1000, 0, 1500, "1500 MiB: "},
 		{"above what may be requested", memory(9000, 8000, 9900), 4000, 0, 4096, "4096 MiB: "},
 		{"at what may be requested", memory(9000, 8000, 9900), 4096, 0, 4096, "4096 MiB: "},
+		{"below what is asked for at least", memory(450, 200, 900), 350, 0, 450, "450 MiB: "},
+		{"far below what is asked for at least", memory(450, 200, 900), 210, 0, 420, "450 MiB: "},
 		{"below what may be requested", memory(10, 5, 20), 110, 2 * time.Hour, 100, "100 MiB: "},
 	} {
 		tuner := New()
@@ -52,6 +54,9 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 			tc.since, tuner.State.Raised = -tc.since, time.Unix(0, 0)
 		}
 		now := time.Unix(0, 0).Add(tc.since)
+		if strings.HasSuffix(tc.name, "at least") {
+			spec.Limits["app"] = Limits{Min: Request{CPU: 50, Memory: 400 * mib}, Max: within.Max, Floor: Request{Memory: 400 * mib}}
+		}
 		is := Setting{Requests: map[string]Request{"app": {CPU: 300, Memory: tc.is * mib}}}
 		to := clone(is)
 		tuner.vertical(spec, Observed{Now: now, Setting: is, Vertical: map[string]Vertical{"app": tc.v}}, &to)
