@@ -145,6 +145,9 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	if governed == nil {
 		return nil, wake
 	}
+	if d.opening.is(tk.Ref(governed)) {
+		return d.opening.intents(k, obj), wake
+	}
 	a := d.ask(tk, governed, nil)
 	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
@@ -188,9 +191,7 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 // is about to leave. Entries of bounds that policies in force have made stay.
 func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
 	for _, in := range onBehalf {
-		by := in.By.String()
-		setBounds := func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) }
-		if in.Class == workload.ClassKeep && slices.ContainsFunc(obj.Ledger, setBounds) {
+		if in.Class == workload.ClassKeep && isBoundBy(k, obj, in.By) {
 			plan.Min, plan.Max = nil, nil
 		}
 	}

@@ -168,13 +168,23 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 		s.setWake(ref, Earliest(v.Wake, again))
 		return false, nil
 	}
+	for _, one := range append(Openings(s.w, &v, now), v) {
+		if err := s.write(one.Kind.Ref(one.Object), &one, now); err != nil || s.stopped {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// write makes the write of a verdict, and has what it concerns looked at.
+func (s *simulation) write(ref workload.Ref, v *Verdict, now time.Time) error {
 	concerned, err := s.w.Apply(ref, v.Result.Patch)
 	if err != nil {
-		return false, fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), err)
+		return fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), err)
 	}
 	s.due = append(s.due, concerned...)
 	s.stopped = !s.yield(Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message, Edits: v.Result.Edits}, nil)
-	return true, nil
+	return nil
 }
 
 func (s *simulation) setWake(ref workload.Ref, at time.Time) {

@@ -128,7 +128,11 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 		return err
 	}
 	l.requeueAt(ref, v.Wake)
-	return l.send(ctx, ref, v, sent{sum: sum, corrected: corrected, place: place, rolls: rolls, obstacle: o, at: now})
+	s := sent{sum: sum, corrected: corrected, place: place, rolls: rolls, obstacle: o, at: now}
+	if ok, err := l.open(ctx, ref, v, s); !ok {
+		return err
+	}
+	return l.send(ctx, ref, v, s)
 }
 
 // sent is what is remembered of a write while it is under way.

@@ -1,0 +1,90 @@
+package decide_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+// TestGovernorsAreOpened: an object that leaves the bounds of its autoscaler has them opened to both counts first, and no further.
+func TestGovernorsAreOpened(t *testing.T) {
+	halved := entry("replicas", "6", "3", nights)
+	low, high := entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)
+	later := evening.Add(time.Hour)
+	once := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(12))})
+	for _, tc := range []struct {
+		reason  string
+		now     time.Time
+		policy  policy.Object
+		objects []string
+		want    []string
+	}{
+		{"put to half, below the minimum", later, half(), []string{webAt(6), hpaOf(4, 9)}, []string{"minReplicas 4 -> 3"}},
+		{"put to half, at the minimum", later, half(), []string{webAt(6), hpaOf(3, 9)}, nil},
+		{"put to zero", later, nightly(0), []string{webAt(6), hpaOf(4, 9)}, nil},
+		{"at half", later, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, nil},
+		{"woken from half, above the maximum", noon, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, []string{"maxReplicas 3 -> 9"}},
+		{"woken from half, where the minimum was never in the way", noon, half(), []string{webAt(3, halved), hpaOf(2, 3, high)}, []string{"maxReplicas 3 -> 9"}},
+		{"woken from half, under an autoscaler that is open", noon, half(), []string{webAt(3, halved), hpaOf(3, 9, low)}, nil},
+		{"woken from half, under an owner's lower maximum", noon, half(), []string{webAt(3, halved), hpaOf(1, 5)}, nil},
+		{"woken from zero, below an owner's minimum", noon, nightly(0), []string{webAt(0, entry("replicas", "3", "0", nights)), hpaOf(5, 9)}, nil},
+		{"each of two autoscalers", later, half(), []string{webAt(6), hpaOf(4, 9), worldtest.Autoscaler("second", "web", 5, 9, "")},
+			[]string{"minReplicas 4 -> 3", "minReplicas 5 -> 3"}},
+		{"no autoscaler", later, half(), []string{webAt(6)}, nil},
+		{"a size that is set once", evening, once, []string{webAt(3), hpaOf(1, 9)}, nil},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := memory(t, []policy.Object{tc.policy}, tc.objects...)
+			v := decide.Target(w, web, tc.now, nil)
+			var got []string
+			for _, g := range decide.Openings(w, &v, tc.now) {
+				got = append(got, g.Result.Message)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCountsStayInsideTheirBounds: at no time of the night is a Deployment outside the bounds of its autoscaler, and everything comes back. It
+// waits for its batch, and the autoscaler with it.
+func TestCountsStayInsideTheirBounds(t *testing.T) {
+	s := nightly(1)
+	s.Spec.AsleepAs = &v1alpha1.AsleepAs{Percent: new(int32(50))}
+	w := memory(t, []policy.Object{s}, worldtest.Deployment("a", 6, ""), worldtest.Deployment("b", 6, ""),
+		worldtest.Autoscaler("a", "a", 4, 9, ""), worldtest.Autoscaler("b", "b", 4, 9, ""))
+	writes, err := decide.Simulate(w, noon, evening.Add(24*time.Hour-time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, write := range writes {
+		got = append(got, write.At.Format("2 15:04 ")+write.Target.Kind+" "+write.Target.Name+" "+write.Message)
+	}
+	want := []string{}
+	for _, edge := range []struct {
+		at     []string
+		writes []string
+	}{
+		{[]string{"2 20:00", "2 20:10"}, []string{"minReplicas 4 -> 3", "replicas 6 -> 3", "maxReplicas 9 -> 3"}},
+		{[]string{"3 08:00", "3 09:00"}, []string{"maxReplicas 3 -> 9", "replicas 3 -> 6", "minReplicas 3 -> 4"}},
+	} {
+		for i, name := range []string{"a", "b"} {
+			for n, kind := range []string{"HorizontalPodAutoscaler", "Deployment", "HorizontalPodAutoscaler"} {
+				want = append(want, edge.at[i]+" "+kind+" "+name+" "+edge.writes[n])
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
