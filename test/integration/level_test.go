@@ -165,7 +165,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Eventually(targetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
 		clock.SetTime(dusk)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(2))
-		// The bounds come once the Deployment has its ledger.
+		// The minimum comes before the count of the Deployment, the maximum after it.
 		Eventually(func(g Gomega) []string {
 			u := stored(g, h)
 			return []string{fieldOf(u, "spec", "minReplicas"), fieldOf(u, "spec", "maxReplicas")}

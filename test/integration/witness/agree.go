@@ -104,24 +104,25 @@ func (w *Witness) foretold(before, now *scene) (count int) {
 	}
 	for ref, story := range before.stories {
 		due, _ := due(story, now.at)
-		if !before.open[ref] && len(due) > 0 && len(w.since(before, ref)) > 0 {
+		mine, _ := w.since(before, ref)
+		if !before.open[ref] && len(due) > 0 && len(mine) > 0 {
 			count++
 		}
 	}
 	return count
 }
 
-// since are the writes to a target after a scene, up to the first before which somebody else has written too.
-func (w *Witness) since(before *scene, ref workload.Ref) []write {
+// since are the writes to a target after a scene, up to the first before which somebody else has written too; cut says that there is such a one.
+func (w *Witness) since(before *scene, ref workload.Ref) (mine []write, cut bool) {
 	all := w.writes.of(before.heard, before.paths[ref])
 	version := gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str
 	for i, one := range all {
 		if one.before != "" && one.before != version {
-			return all[:i]
+			return all[:i], true
 		}
 		version = one.after
 	}
-	return all
+	return all, false
 }
 
 // turn is what a field was told to be before and after some changes.
@@ -157,7 +158,7 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	limited := slices.ContainsFunc(story.Policies, func(p explain.Policy) bool { return p.Batch != "" })
 	told, whole := due(story, now.at)
 	came := map[string]string{}
-	mine := w.since(before, ref)
+	mine, cut := w.since(before, ref)
 	for _, one := range mine {
 		for pointer, value := range one.fields {
 			came[pointer] = value
@@ -173,6 +174,9 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	}
 	until := now.at.UTC().Format(time.RFC3339)
 	for label, turn := range told {
+		if cut {
+			break // what is still to come is decided anew
+		}
 		written := fieldsOf(came, label, turn.to)
 		if len(written) == 0 && turn.from != turn.to || len(written) > 0 && !slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
 			return fmt.Sprintf("%s was told to become %s until %s (%v), and what came was %v", label, turn.to, until, story.Next, came)

@@ -32,6 +32,7 @@ func TestForetelling(t *testing.T) {
 		reason string
 		next   []explain.Change
 		came   map[string]string
+		then   map[string]string // after somebody else wrote
 		edited bool
 		wrong  bool
 	}{
@@ -50,11 +51,16 @@ func TestForetelling(t *testing.T) {
 		{reason: "a parent went that was not told to", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/power": ""}, wrong: true},
 		{reason: "the ledger alone was written", came: map[string]string{}},
 		{reason: "somebody else wrote, and all is decided anew", next: sleeps, edited: true},
+		{reason: "somebody else wrote between two writes", next: sleeps, came: map[string]string{"/spec/replicas": "0"}, then: map[string]string{"/spec/suspend": "true"}},
+		{reason: "what was not told came before somebody else wrote", next: sleeps, came: map[string]string{"/spec/paused": "true"}, then: map[string]string{"/spec/suspend": "true"}, wrong: true},
 	} {
 		w := &Witness{writes: &writes{}}
 		now := `{"metadata":{"resourceVersion":"2"},"spec":{"replicas":0}}`
 		if test.came != nil {
 			w.writes.all = []write{{path: "/web", before: "1", after: "2", fields: test.came}}
+		}
+		if test.then != nil {
+			w.writes.all = append(w.writes.all, write{path: "/web", before: "3", after: "4", fields: test.then})
 		}
 		if !test.edited && test.came == nil {
 			now = `{"metadata":{"resourceVersion":"1"}}`
