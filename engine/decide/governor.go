@@ -145,9 +145,6 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	if governed == nil {
 		return nil, wake
 	}
-	if d.opening.is(tk.Ref(governed)) {
-		return d.opening.intents(k, obj), wake
-	}
 	a := d.ask(tk, governed, nil)
 	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)

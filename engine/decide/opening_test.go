@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
@@ -30,8 +33,8 @@ func TestGovernorsAreOpened(t *testing.T) {
 		{"put to half, at the minimum", later, half(), []string{webAt(6), hpaOf(3, 9)}, nil},
 		{"put to zero", later, nightly(0), []string{webAt(6), hpaOf(4, 9)}, nil},
 		{"at half", later, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, nil},
-		{"woken from half, above the maximum", noon, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, []string{"maxReplicas 3 -> 9"}},
-		{"woken from half, where the minimum was never in the way", noon, half(), []string{webAt(3, halved), hpaOf(2, 3, high)}, []string{"maxReplicas 3 -> 9"}},
+		{"woken from half, above the maximum", noon, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, []string{"maxReplicas 3 -> 6"}},
+		{"woken from half, where the minimum was never in the way", noon, half(), []string{webAt(3, halved), hpaOf(2, 3, high)}, []string{"maxReplicas 3 -> 6"}},
 		{"woken from half, under an autoscaler that is open", noon, half(), []string{webAt(3, halved), hpaOf(3, 9, low)}, nil},
 		{"woken from half, under an owner's lower maximum", noon, half(), []string{webAt(3, halved), hpaOf(1, 5)}, nil},
 		{"woken from zero, below an owner's minimum", noon, nightly(0), []string{webAt(0, entry("replicas", "3", "0", nights)), hpaOf(5, 9)}, nil},
@@ -52,6 +55,48 @@ func TestGovernorsAreOpened(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// blockedAutoscalers is a world in which nothing may be written for autoscalers.
+type blockedAutoscalers struct{ *world.Memory }
+
+func (w blockedAutoscalers) Kind(gk schema.GroupKind) *decide.Kind {
+	k := w.Memory.Kind(gk)
+	if k == nil || gk != hpa.GroupKind {
+		return k
+	}
+	blocked := *k
+	blocked.Blocked = "it may not be written"
+	return &blocked
+}
+
+// TestWhatHasToWaitIsNotOpened: what keeps an autoscaler from being written keeps it from being opened, and not its target from the change.
+func TestWhatHasToWaitIsNotOpened(t *testing.T) {
+	free := memory(t, []policy.Object{half()}, webAt(6), hpaOf(4, 9))
+	for _, w := range []decide.World{free, blockedAutoscalers{free}} {
+		v := decide.Target(w, web, evening.Add(time.Hour), nil)
+		if opened, want := len(decide.Openings(w, &v, evening.Add(time.Hour))), map[bool]int{true: 1, false: 0}[w == decide.World(free)]; opened != want || v.Gate.Kind != decide.GateOpen {
+			t.Errorf("%d autoscalers are opened, want %d; the gate of the target: %v", opened, want, v.Gate)
+		}
+	}
+}
+
+// TestOnlyTheCountIsTakenIn: what other policies ask of the autoscaler itself, or have set there, stays for its own turn.
+func TestOnlyTheCountIsTakenIn(t *testing.T) {
+	caps := nightly(1)
+	caps.Name = "caps"
+	caps.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}}
+	caps.Spec.AsleepAs = &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(7))}}
+	set := entry("maxReplicas", "9", "7", workload.Policy{Kind: nights.Kind, Namespace: "shop", Name: "caps"})
+	later := evening.Add(time.Hour)
+	for reason, autoscaler := range map[string]string{"still to be set": hpaOf(4, 9), "in place": hpaOf(4, 7, set)} {
+		w := memory(t, []policy.Object{half(), caps}, webAt(6), autoscaler)
+		v := decide.Target(w, web, later, nil)
+		opened := decide.Openings(w, &v, later)
+		if len(opened) != 1 || opened[0].Result.Message != "minReplicas 4 -> 3" {
+			t.Errorf("%s: %d autoscalers are opened: %v", reason, len(opened), opened)
+		}
 	}
 }
 
@@ -76,7 +121,7 @@ func TestCountsStayInsideTheirBounds(t *testing.T) {
 		writes []string
 	}{
 		{[]string{"2 20:00", "2 20:10"}, []string{"minReplicas 4 -> 3", "replicas 6 -> 3", "maxReplicas 9 -> 3"}},
-		{[]string{"3 08:00", "3 09:00"}, []string{"maxReplicas 3 -> 9", "replicas 3 -> 6", "minReplicas 3 -> 4"}},
+		{[]string{"3 08:00", "3 09:00"}, []string{"maxReplicas 3 -> 6", "replicas 3 -> 6", "maxReplicas 6 -> 9, minReplicas 3 -> 4"}},
 	} {
 		for i, name := range []string{"a", "b"} {
 			for n, kind := range []string{"HorizontalPodAutoscaler", "Deployment", "HorizontalPodAutoscaler"} {

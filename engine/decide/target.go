@@ -35,8 +35,6 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 type decider struct {
 	w   World
 	now time.Time
-	// opening is the object whose governors are opened to the count that it is about to get; nil: none is.
-	opening *opening
 }
 
 // render merges what all policies ask of an object, and renders it.
