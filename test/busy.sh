@@ -3,6 +3,7 @@
 # is found so. It is not part of CI.
 #   ROUNDS  how often, 10 by default
 #   SUITES  which packages, every integration suite by default
+#   BURNERS how many busy loops there are, one a core by default; 0 where something else is at work already, such as the same from another checkout
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ suites=${SUITES:-./test/integration/...}
 
 burners=()
 trap 'kill "${burners[@]}" 2>/dev/null || true' EXIT
-for _ in $(seq "$(nproc)"); do
+for _ in $(seq "${BURNERS:-$(nproc)}"); do
     while :; do :; done &
     burners+=($!)
 done

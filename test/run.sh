@@ -47,35 +47,41 @@ suites=$(go list ./test/integration/tortoise ./test/integration ./test/integrati
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
-# These wait for their servers most of the time, so they run beside the unit tests.
-cluster_log=$(mktemp)
-(cd test/cluster && go test -timeout 20m ./...) >"$cluster_log" 2>&1 &
-cluster=$!
+# What needs no cluster, or little of one, runs beside the suites, which wait for their clocks and servers a good part of the time. It
+# gives way to them.
+gently() { nice -n 5 go test -timeout 30m "$@"; }
+beside() {
+    set -e
+    say "unit and property tests"
+    gently $others
+    say "unit tests of what runs at once, with the race detector"
+    gently -race $concurrent
+    say "local control plane tests"
+    (cd test/cluster && gently ./...)
+    say "integration tests of triggers on a real API server, with the race detector"
+    gently -race ./test/integration/trigger
+}
+beside_log=$(mktemp)
+(beside) >"$beside_log" 2>&1 &
+beside=$!
 trap wait EXIT # nothing of them is left running
 
-say "unit and property tests"
-go test -timeout 20m $others
-
-say "unit tests of what runs at once, with the race detector"
-go test -race -timeout 20m $concurrent
-
-say "local control plane tests"
-passed=0
-wait "$cluster" || passed=$?
-cat "$cluster_log"
-rm -f "$cluster_log"
-[ "$passed" -eq 0 ]
-
+failed=0
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
-# A suite waits for its clock and its API server a third of the time: one more than there are processors keeps them busy.
-say "integration tests and samples on a real API server"
+say "integration tests and samples on a real API server; unit tests run beside them"
 # shellcheck disable=SC2086 # several packages are several words
-on_server -timeout 40m -p $(($(nproc) + 1)) $suites
+on_server -timeout 40m -p $(($(nproc) + 2)) $suites || failed=1
 
-say "integration tests of triggers on a real API server, with the race detector"
-go test -race -timeout 20m ./test/integration/trigger
+say "what ran beside them"
+wait "$beside" || failed=1
+cat "$beside_log"
+rm -f "$beside_log"
 
 if [ -n "$second_try" ]; then
     say "passed only when run once more, alone:" $second_try
+fi
+if [ "$failed" -ne 0 ]; then
+    say "tests failed: the lines above that begin with FAIL say which"
+    exit 1
 fi
 say "all tests passed"

@@ -11,9 +11,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,12 +113,11 @@ func thaw() {
 	} {
 		Expect(env.Client.DeleteAllOf(ctx, obj)).To(Succeed())
 	}
-	var list corev1.NamespaceList
-	Expect(env.Client.List(ctx, &list)).To(Succeed())
-	for _, ns := range list.Items {
-		for _, obj := range []client.Object{&v1alpha1.ChangeFreeze{}, &v1alpha1.MaintenanceWindow{}, &v1alpha1.FreezeException{}} {
-			Expect(env.Client.DeleteAllOf(ctx, obj, client.InNamespace(ns.Name))).To(Succeed())
-		}
+	for _, list := range []client.ObjectList{&v1alpha1.ChangeFreezeList{}, &v1alpha1.MaintenanceWindowList{}, &v1alpha1.FreezeExceptionList{}} {
+		Expect(env.Client.List(ctx, list)).To(Succeed())
+		Expect(meta.EachListItem(list, func(obj runtime.Object) error {
+			return client.IgnoreNotFound(env.Client.Delete(ctx, obj.(client.Object)))
+		})).To(Succeed())
 	}
 	Eventually(configuration).Should(BeNil())
 }
