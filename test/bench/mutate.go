@@ -55,7 +55,7 @@ const (
 // whatever else the machine does meets all alike. Figures are differences of percentiles, not percentiles of differences: those of
 // neighbours would have the pauses of both in them.
 func (b *bench) mutating(ctx context.Context) (err error) {
-	// As in the API server of the benchmark (test/cluster): a heap as small as this one would be collected many times a second.
+	// As in the API server of the benchmark (test/cluster): a heap as small as this one would be collected often.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s, err := b.stage(ctx)
 	if err != nil {

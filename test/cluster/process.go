@@ -13,7 +13,7 @@ import (
 )
 
 // garbageCollection has components collect garbage a quarter as often as they do by default. Their heaps are small here: under load they
-// would do so several times a second, as those of large clusters do not.
+// would do so often, as those of large clusters do not.
 const garbageCollection = "GOGC=400"
 
 // process is one running component.
