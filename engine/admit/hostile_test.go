@@ -73,7 +73,7 @@ func alone(t *testing.T) (address, secret string, peak func() int) {
 	port := freePort(t)
 	address = fmt.Sprintf("127.0.0.1:%d", port)
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", aloneEnv, port, api.Kubeconfig), "GOMEMLIMIT=") // no help from outside
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", aloneEnv, port, api.Kubeconfig), "GOMEMLIMIT=", "GOGC=") // no help from outside
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
 	stdin, err := cmd.StdinPipe()
