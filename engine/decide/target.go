@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,7 +45,32 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 		return v
 	}
 	v.Result, v.Err = k.Adapter.Render(obj, v.Plan)
+	if v.Err == nil && v.Result.Sized && v.Result.Actions.Has(workload.ChangeRollOut) {
+		v.sizeFirst(k, obj)
+	}
 	return v
+}
+
+// sizeFirst leaves to the next write what restarts pods beside a size. It has to wait for freezes, for budgets and for other targets, and what
+// sleeps or wakes must not wait with it. Nor must that be charged to who changes requests, which has no rate limit.
+func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
+	size, others := k.Adapter.SetBy(obj)
+	plan := v.Plan
+	plan.Amounts = nil
+	plan.Keep = maps.Clone(plan.Keep)
+	for _, id := range others {
+		if slices.Contains(size, id) {
+			continue
+		}
+		if plan.Keep == nil {
+			plan.Keep = map[workload.Policy]bool{}
+		}
+		plan.Keep[id] = true
+	}
+	if first, err := k.Adapter.Render(obj, plan); err == nil && first.Sized {
+		first.Values = v.Result.Values
+		v.Result = first
+	}
 }
 
 // merge gathers what all policies ask of an object, for itself, for what it governs and for what governs it, and merges it.
