@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/adapters"
@@ -24,12 +26,20 @@ import (
 type scaled struct {
 	name             string
 	low, high, count int
-	// objects are the manifests as they are.
-	objects [2][]byte
+	// objects are the manifests as they are, first what they were.
+	objects, first [2][]byte
 }
 
 func (s *scaled) refs() [2]workload.Ref {
 	return [2]workload.Ref{{GroupKind: web.GroupKind, Namespace: "shop", Name: s.name}, {GroupKind: hpa.GroupKind, Namespace: "shop", Name: s.name}}
+}
+
+// named is a manifest of web, or of its autoscaler, under another name.
+func named(manifest, name string) string {
+	for _, old := range []string{"web", "hpa"} {
+		manifest = strings.ReplaceAll(strings.ReplaceAll(manifest, `"`+old+`"`, `"`+name+`"`), `"uid-`+old+`"`, `"uid-`+name+`"`)
+	}
+	return manifest
 }
 
 // numbers are the count and the bounds as they are, and ledgers says whether either has a ledger.
@@ -39,12 +49,12 @@ func (s *scaled) numbers() (count, low, high int, ledgers bool) {
 	return int(at(0, "spec.replicas").Int()), int(at(1, "spec.minReplicas").Int()), int(at(1, "spec.maxReplicas").Int()), at(0, ledger).Exists() || at(1, ledger).Exists()
 }
 
-// TestNightsOfAllSorts has a manager killed at any write, and the schedules edited, taken away and put back in between, under a Trigger that comes
-// and goes. Whatever happens, no Deployment is outside the bounds of its autoscaler at any moment, and in the end both are as they were.
+// TestNightsOfAllSorts has a manager killed at any write, and the schedules edited, taken away and put back in between, under a Trigger and a
+// Tortoise that come and go. Whatever happens, no Deployment is outside the bounds of its autoscaler at any moment, and in the end both are as they were.
 func TestNightsOfAllSorts(t *testing.T) {
-	rounds := uint64(60)
+	rounds := uint64(30)
 	if testing.Short() {
-		rounds = 10
+		rounds = 5
 	}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(seed, 163))
@@ -53,7 +63,8 @@ func TestNightsOfAllSorts(t *testing.T) {
 			s.low = r.IntN(6)
 			s.high = max(1, s.low) + r.IntN(6)
 			s.count = max(1, s.low) + r.IntN(s.high-max(1, s.low)+1)
-			s.objects = [2][]byte{[]byte(worldtest.Deployment(s.name, s.count, "")), []byte(worldtest.Autoscaler(s.name, s.name, s.low, s.high, ""))}
+			s.first = [2][]byte{[]byte(named(requesting(s.count), s.name)), []byte(named(scalingAt("60", s.low, s.high), s.name))}
+			s.objects = s.first
 		}
 		now := noon
 		var told []string
@@ -72,8 +83,13 @@ func TestNightsOfAllSorts(t *testing.T) {
 			told = append(told, follow(t, pairs(t, nil, all), all, now, now.Add(time.Hour), -1)...)
 		}
 		for _, s := range all {
-			if count, low, high, ledgers := s.numbers(); count != s.count || low != s.low || high != s.high || ledgers {
-				t.Errorf("%s is %d in %d..%d, ledgers: %t; was %d in %d..%d", s.name, count, low, high, ledgers, s.count, s.low, s.high)
+			if _, _, _, ledgers := s.numbers(); ledgers {
+				t.Errorf("%s has a ledger", s.name)
+			}
+			for i := range s.objects {
+				if diff := cmp.Diff(gjson.GetBytes(s.first[i], "spec").Value(), gjson.GetBytes(s.objects[i], "spec").Value()); diff != "" {
+					t.Errorf("%s: %s", s.name, diff)
+				}
 			}
 		}
 		if t.Failed() {
@@ -127,10 +143,16 @@ func pairs(t *testing.T, policies []policy.Object, all []*scaled) *world.Memory 
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range all {
+		advice := found(noon)
+		advice.Min, advice.Max = new(int64(max(1, s.count-1))), new(int64(s.count+1))
+		m.Advise(s.refs()[0], advice)
+	}
 	return m
 }
 
-// nightsAndPeaks are up to two schedules for Deployments and a Trigger whose bounds leave room for what all of them have.
+// nightsAndPeaks are up to two schedules for Deployments, a Trigger whose bounds leave room for what all of them have, and a Tortoise. Some are
+// being deleted.
 func nightsAndPeaks(r *rand.Rand, all []*scaled) (policies []policy.Object) {
 	for i := range r.IntN(3) {
 		s := nightly(int32(r.IntN(2)))
@@ -157,6 +179,14 @@ func nightsAndPeaks(r *rand.Rand, all []*scaled) (policies []policy.Object) {
 		tr.Spec.Triggers[0].Window = v1alpha1.Window{From: fmt.Sprintf("%02d:00", from), To: fmt.Sprintf("%02d:00", from+1)}
 		policies = append(policies, tr)
 	}
+	if r.IntN(2) == 0 {
+		policies = append(policies, tuning(v1alpha1.TortoiseAuto))
+	}
+	for _, p := range policies {
+		if r.IntN(5) == 0 {
+			p.SetDeletionTimestamp(&metav1.Time{Time: noon})
+		}
+	}
 	return policies
 }
 
@@ -164,7 +194,12 @@ func nightsAndPeaks(r *rand.Rand, all []*scaled) (policies []policy.Object) {
 func describe(policies []policy.Object) string {
 	var out []string
 	for _, p := range policies {
+		if p.GetDeletionTimestamp() != nil {
+			out = append(out, "(deleted)")
+		}
 		switch p := p.(type) {
+		case *v1alpha1.Tortoise:
+			out = append(out, p.Name)
 		case *v1alpha1.Schedule:
 			as := "0"
 			if a := p.Spec.AsleepAs; a != nil && a.Percent != nil {

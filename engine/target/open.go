@@ -46,7 +46,9 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 		if corrected {
 			l.drift.Corrected(governor, s.at, "")
 		}
-	case apply.Unchanged: // a webhook undoes it, which the governor is told of in its own turn
+	case apply.Unchanged: // a webhook undoes it, and the target is written all the same
+		l.drift.Wrote(governor, sum, s.at)
+		l.drift.Undone(governor, s.at)
 	case apply.Refused:
 		l.giveBack(ref, s)
 		if apierrors.IsForbidden(err) {
