@@ -72,16 +72,26 @@ func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Obje
 		if k == nil {
 			continue
 		}
-		if obj := d.w.Object(g); obj != nil && !obj.Deleting {
+		if obj := d.w.Object(g); obj != nil && !obj.Deleting && !d.isMadeByGovernor(obj, ref) {
 			yield(k, obj)
 		}
 	}
 }
 
-// governed gives the object that another one governs; nil where there is none in use.
+// isMadeByGovernor says whether a governor of an object belongs to another one of it in use, as the autoscaler that KEDA makes for a ScaledObject. That
+// one is the lever: what is written here would be undone, and the ledger with it.
+func (d decider) isMadeByGovernor(governor *workload.Object, governed workload.Ref) bool {
+	if governor.Owner == nil {
+		return false
+	}
+	owner := workload.Ref{GroupKind: governor.Owner.GroupKind, Namespace: governor.Namespace, Name: governor.Owner.Name}
+	return d.w.Kind(owner.GroupKind) != nil && slices.Contains(d.w.Governors(governed), owner)
+}
+
+// governed gives the object that another one governs; nil where there is none in use, or it is governed through the owner of that one.
 func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Object) {
 	target, ok := k.Adapter.Governs(obj)
-	if !ok {
+	if !ok || d.isMadeByGovernor(obj, target) {
 		return nil, nil
 	}
 	tk := d.w.Kind(target.GroupKind)
@@ -158,7 +168,7 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 }
 
 // sleepers lists the policies that have set the size of an object, and those that have set bounds of its governor for its sake. They are the
-// same, unless one has taken over from another and not all of that is written yet.
+// same, unless one has taken over from another and not all of that is written yet. Who tunes sets bounds for other reasons.
 func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor *workload.Object) []workload.Policy {
 	all, _ := k.Adapter.SetBy(governed)
 	labels := d.namespace(governor.Namespace).Labels
@@ -167,7 +177,7 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 		if !gk.Adapter.IsBound(governor.Ledger[i].Pointer) || slices.Contains(all, id) {
 			continue
 		}
-		if p := d.w.Policy(id); p == nil || !gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels) {
+		if p := d.w.Policy(id); p == nil || p.Tuner() == nil && !(gk.Can(p.Needs) && p.Target.Matches(gk.GroupKind, governor, labels)) {
 			all = append(all, id)
 		}
 	}

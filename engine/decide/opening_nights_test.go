@@ -52,9 +52,9 @@ func (s *scaled) numbers() (count, low, high int, ledgers bool) {
 // TestNightsOfAllSorts has a manager killed at any write, and the schedules edited, taken away and put back in between, under a Trigger and a
 // Tortoise that come and go. Whatever happens, no Deployment is outside the bounds of its autoscaler at any moment, and in the end both are as they were.
 func TestNightsOfAllSorts(t *testing.T) {
-	rounds := uint64(30)
+	rounds := uint64(12)
 	if testing.Short() {
-		rounds = 5
+		rounds = 4
 	}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(seed, 163))

@@ -161,3 +161,34 @@ func TestBoundsDoNotWaitForRollOuts(t *testing.T) {
 		t.Errorf("the autoscaler gets %q", v.Result.Message)
 	}
 }
+
+// TestTuningGoesOnWhileASleepWaits: the bounds of a Tortoise are none of the sleep, so they follow its advice until the autoscaler is opened.
+func TestTuningGoesOnWhileASleepWaits(t *testing.T) {
+	bounds := []string{entry("minReplicas", "4", "3", tuned), entry("maxReplicas", "9", "7", tuned)}
+	w := memory(t, []policy.Object{leaving("nights", 20), tuning(v1alpha1.TortoiseAuto)}, requesting(6), scalingAt("77", 3, 7, bounds...))
+	w.Advise(web, found(noon))
+	if v := decide.Target(w, hpa, evening.Add(time.Hour), nil); v.Result.Message != "minReplicas 3 -> 2, maxReplicas 7 -> 8" {
+		t.Errorf("the autoscaler gets %q", v.Result.Message)
+	}
+}
+
+// TestAnAutoscalerOfKEDAIsLeftToKEDA: what KEDA makes for a ScaledObject is neither opened nor set to a level; the ScaledObject is.
+func TestAnAutoscalerOfKEDAIsLeftToKEDA(t *testing.T) {
+	owned := strings.Replace(hpaOf(4, 9), `"generation":1`, `"generation":1,"ownerReferences":[{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","name":"so","uid":"u","controller":true}]`, 1)
+	so := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"so","namespace":"shop","uid":"u","resourceVersion":"7"},` +
+		`"spec":{"minReplicaCount":4,"maxReplicaCount":9,"scaleTargetRef":{"name":"web"}}}`
+	w := memory(t, []policy.Object{leaving("nights", 50)}, webAt(6), owned, so)
+	later := evening.Add(time.Hour)
+	v := decide.Target(w, web, later, nil)
+	for _, o := range decide.Openings(w, &v, later) {
+		if o.Object.Name != "so" {
+			t.Errorf("%s is opened: %s", o.Object.Name, o.Result.Message)
+		}
+	}
+	if _, err := w.Apply(web, v.Result.Patch); err != nil {
+		t.Fatal(err)
+	}
+	if v := decide.Target(w, hpa, later, nil); v.Result.Patch != nil {
+		t.Errorf("the autoscaler gets %q", v.Result.Message)
+	}
+}
