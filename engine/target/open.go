@@ -36,9 +36,13 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return false, err
 	}
+	l.unseen.begin(governor, g.Object.ResourceVersion)
 	sending := time.Now()
 	result, err := l.writer.Apply(ctx, g.Kind.Resource, g.Object, g.Result.Patch)
 	l.metrics.wrote(g, result, time.Since(sending))
+	if result != apply.Applied {
+		l.unseen.end(governor, g.Object.ResourceVersion)
+	}
 	switch result {
 	case apply.Applied:
 		l.announce(governor, g)
