@@ -177,7 +177,7 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 		if !gk.Adapter.IsBound(governor.Ledger[i].Pointer) || slices.Contains(all, id) {
 			continue
 		}
-		if p := d.w.Policy(id); p == nil || p.Tuner() == nil && !(gk.Can(p.Needs) && p.Target.Matches(gk.GroupKind, governor, labels)) {
+		if p := d.w.Policy(id); p == nil || p.Tuner() == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels)) {
 			all = append(all, id)
 		}
 	}
@@ -186,7 +186,8 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 
 // untilAwake asks of a governor to stay as it is until the governed object has been woken. by are its sleepers.
 func untilAwake(by []workload.Policy) []workload.Intent {
-	return append(keepFor(by), workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: true, Enforce: true})
+	hold := workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: true, Enforce: true}
+	return append([]workload.Intent{hold}, keepFor(by)...)
 }
 
 // keepFor asks that what policies have set stays.
@@ -215,7 +216,7 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	default:
 		in.Min, in.Max = &capacity, &capacity
 	}
-	return append(intents, in)
+	return append([]workload.Intent{in}, intents...)
 }
 
 // dropBoundsFromPlan edits the plan of a governor: while the governor is held for what it governs, no policy sets its bounds, since to

@@ -76,6 +76,12 @@ func TestGovernorsStayUntilTheCountIsWritten(t *testing.T) {
 				opened = append(opened, o.Result.Message)
 			}
 			got := []string{v.Result.Message, decide.Target(w, hpa, tc.now, nil).Result.Message, strings.Join(opened, "; ")}
+			asked := map[workload.Policy]int{}
+			for _, o := range decide.Target(w, hpa, tc.now, nil).Opinions {
+				if asked[o.Policy.ID]++; asked[o.Policy.ID] > 1 {
+					t.Errorf("%s is counted twice", o.Policy.ID)
+				}
+			}
 			if diff := cmp.Diff([]string{tc.web, tc.hpa, tc.opened}, got); diff != "" || v.Gate.Kind != decide.GateOpen {
 				t.Errorf("gate %v: %s", v.Gate, diff)
 			}

@@ -241,11 +241,11 @@ func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// opinionsOnBehalf lists the policies that ask something of the object only because of what it governs.
+// opinionsOnBehalf lists the policies that ask something of the object only because of what it governs, each once.
 func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []Opinion {
 	var out []Opinion
 	for i := range intents {
-		if p := d.w.Policy(intents[i].By); p != nil && !hasOpinion(have, p) {
+		if p := d.w.Policy(intents[i].By); p != nil && !hasOpinion(have, p) && !hasOpinion(out, p) {
 			out = append(out, Opinion{Policy: p, Class: intents[i].Class, OnBehalf: true})
 		}
 	}
