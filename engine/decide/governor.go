@@ -79,14 +79,14 @@ func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Obje
 	}
 }
 
-// governed gives the object that another one governs; nil where there is none in use.
+// governed gives the object that another one governs; nil where there is none in use, or where the governor only has what its owner says.
 func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Object) {
 	target, ok := k.Adapter.Governs(obj)
 	if !ok {
 		return nil, nil
 	}
 	tk := d.w.Kind(target.GroupKind)
-	if tk == nil {
+	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Governors(target), k.Ref(obj)) {
 		return nil, nil
 	}
 	return tk, d.w.Object(target)

@@ -157,9 +157,20 @@ func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
 		all = append(all, k.Live.governorsOf(ref)...)
 	}
 	if len(all) > 1 {
+		all = s.deleteControlled(all)
 		slices.SortFunc(all, workload.Ref.Compare)
 	}
 	return all
+}
+
+// deleteControlled edits a list of what governs an object: it leaves out what another of them controls, as the autoscaler that KEDA makes of a
+// ScaledObject. That has what its owner says, so its owner is the lever, and what is written to it would only be undone.
+func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
+	before := slices.Clone(all)
+	return slices.DeleteFunc(all, func(g workload.Ref) bool {
+		obj := s.Object(g)
+		return obj != nil && obj.Owner != nil && slices.Contains(before, workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: g.Namespace, Name: obj.Owner.Name})
+	})
 }
 
 // EachPolicy implements decide.World.
