@@ -17,6 +17,8 @@ type Advice struct {
 	AmountsSince time.Time
 	InPlace      bool
 	OnCreate     bool
+	// Dry says that it was found while nothing was to be carried out: it says where tuning would end, and not which step comes next.
+	Dry bool
 	// Min, Max and Targets (target utilisations) are those of what governs the target, as of BoundsSince. Nil: nothing is asked.
 	Min, Max    *int64
 	Targets     map[Amount]int64
@@ -30,7 +32,7 @@ func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.By == b.By && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
+	return a.By == b.By && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
 // SameAmounts says whether two pieces of advice ask for the same requests.

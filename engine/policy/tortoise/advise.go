@@ -22,7 +22,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
