@@ -79,7 +79,9 @@ func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, target
 }
 
 // leavesMin says that the minimum of an autoscaler is left alone: its owner lets it go to zero.
-func leavesMin(g *policy.SeenGovernor) bool { return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0 }
+func leavesMin(g *policy.SeenGovernor) bool {
+	return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0
+}
 
 func request(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
