@@ -11,6 +11,8 @@ import (
 type Advice struct {
 	// By is the policy that it was found for.
 	By Policy
+	// UID is that of the object that it was found for: another one of its name is none of its business. Empty: nobody knows.
+	UID string
 	// Amounts are the requests of the target itself, as of AmountsSince; with InPlace, those of its pods, which are changed in place; with
 	// OnCreate, those of pods that are yet to come.
 	Amounts      map[Amount]int64
@@ -32,7 +34,7 @@ func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.By == b.By && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
+	return a.By == b.By && a.UID == b.UID && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
 // SameAmounts says whether two pieces of advice ask for the same requests.
