@@ -202,7 +202,7 @@ func number(n *int64) *int32 {
 	if n == nil {
 		return nil
 	}
-	return ptr.To(int32(min(*n, maxReplicas)))
+	return ptr.To(int32(min(*n, mostReplicas)))
 }
 
 func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }

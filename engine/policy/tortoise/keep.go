@@ -143,7 +143,7 @@ func newMind(r *rules, from []byte) (*mind, error) {
 // isSound says whether numbers are such as are written. Whoever may write checkpoints and nothing else is not to decide by them.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
-	sound := set.Min >= 0 && set.Min <= maxReplicas && set.Max >= 0 && set.Max <= maxReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
+	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
 		s.Utilisation >= 0 && s.Utilisation <= 100 && s.Wanted >= 0 && s.Wanted <= most && s.Lead >= 0 && s.Lead <= 24*time.Hour &&
 		(s.Phase == "" || slices.Contains(phase.All, s.Phase)) && s.Nowcast.IsSound() && (k.Original == nil || k.Original.IsSound())
 	for _, d := range s.Starts {

@@ -40,7 +40,7 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 		"a negative request":            request(-1, 1),
 		"a request of no node":          request(1<<60, 1),
 		"a negative minimum":            func(k *kept) { k.Memory.Setting.Min = -1 },
-		"more than any maximum":         func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = maxReplicas+1, maxReplicas+1 },
+		"more than any maximum":         func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = mostReplicas+1, mostReplicas+1 },
 		"no utilisation":                func(k *kept) { k.State.Utilisation = 101 },
 		"a negative lead":               func(k *kept) { k.State.Lead = -time.Minute },
 		"an aim of no node":             func(k *kept) { k.State.Wanted = 1 << 60 },

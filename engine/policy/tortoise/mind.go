@@ -2,6 +2,7 @@ package tortoise
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -339,14 +340,17 @@ func (m *mind) tunes(name string, of workload.Resource) bool {
 	return own.Memory > 0 && rule.memory != "Off"
 }
 
+// mostReplicas is what no bound of an autoscaler is above. Owners have such maxima where they want none.
+const mostReplicas = math.MaxInt32
+
 // ownBounds are the bounds that the owner gave an autoscaler, of a target that has so many replicas.
 func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {
-		least = int(*g.Bounds.Min)
+		least = int(min(*g.Bounds.Min, mostReplicas))
 	}
 	if g.Bounds.Max != nil {
-		greatest = int(*g.Bounds.Max)
+		greatest = int(min(*g.Bounds.Max, mostReplicas))
 	}
 	return least, greatest
 }

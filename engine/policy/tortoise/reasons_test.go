@@ -1,6 +1,7 @@
 package tortoise_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,28 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 	for key, n := range found.Advice.Amounts {
 		if n <= 0 {
 			t.Errorf("%s is %d", key, n)
+		}
+	}
+}
+
+// TestAMaximumWithoutEnd: some owners write a maximum that is none. It is as it is, and what was learnt survives a restart.
+func TestAMaximumWithoutEnd(t *testing.T) {
+	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {
+		p := compile(t, `{mode: Auto}`)
+		m, seen := mind(t, p), own()
+		*seen.Governor.Bounds.Max = most
+		found := live(t, m, seen, 2*24*time.Hour)
+		if a := found.Report.Autoscaler; *a.Max.Own != want || a.Max.Recommended != want {
+			t.Errorf("of %d it tells %d, and recommends %d", most, *a.Max.Own, a.Max.Recommended)
+		}
+		again, err := p.Tuner().NewMind(m.Keep())
+		if err != nil {
+			t.Errorf("with %d: %v", most, err)
+			continue
+		}
+		seen.Now, seen.Since = noon.Add(time.Minute), noon
+		if phase := again.Decide(seen).Report.Phase; phase != found.Report.Phase {
+			t.Errorf("with %d it is %s after a restart, and was %s", most, phase, found.Report.Phase)
 		}
 	}
 }
