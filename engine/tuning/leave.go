@@ -3,8 +3,6 @@ package tuning
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -117,7 +115,7 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if tuned[t.Ref] != nil {
 			continue
 		}
-		if !isSettledKind(s, t.GroupKind) || waiting[t.policy] && s.InUse(t.GroupKind) != nil {
+		if !s.IsSettled(t.GroupKind) || waiting[t.policy] && s.InUse(t.GroupKind) != nil {
 			all = false
 			continue
 		}
@@ -138,14 +136,4 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		}
 	}
 	l.swept = all
-}
-
-// isSettledKind says whether it is known which objects of a kind are tuned: all of them are read, or nobody adapts it. One whose adapter is not in
-// use may be about to be.
-func isSettledKind(s *world.Snapshot, gk schema.GroupKind) bool {
-	if k := s.InUse(gk); k != nil {
-		return k.Live.HasSynced()
-	}
-	_, adapted := s.AdaptedKind(gk)
-	return !adapted
 }

@@ -95,6 +95,16 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 // InUse gives a kind in use with its objects; nil: it is not in use.
 func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
 
+// IsSettled says whether it is known which objects of a kind there are to work on: all of them are read, or nobody adapts it. One whose adapter is not
+// in use may be about to be.
+func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
+	if k := s.InUse(gk); k != nil {
+		return k.Live.HasSynced()
+	}
+	_, adapted := s.AdaptedKind(gk)
+	return !adapted
+}
+
 // Serves says whether the objects of a watch are those that are looked at.
 func (s *Snapshot) Serves(l *Live) bool {
 	k := s.kinds[l.gk]
