@@ -72,30 +72,20 @@ func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Obje
 		if k == nil {
 			continue
 		}
-		if obj := d.w.Object(g); obj != nil && !obj.Deleting && !d.isMadeByGovernor(obj, ref) {
+		if obj := d.w.Object(g); obj != nil && !obj.Deleting {
 			yield(k, obj)
 		}
 	}
 }
 
-// isMadeByGovernor says whether a governor of an object belongs to another one of it in use, as the autoscaler that KEDA makes for a ScaledObject. That
-// one is the lever: what is written here would be undone, and the ledger with it.
-func (d decider) isMadeByGovernor(governor *workload.Object, governed workload.Ref) bool {
-	if governor.Owner == nil {
-		return false
-	}
-	owner := workload.Ref{GroupKind: governor.Owner.GroupKind, Namespace: governor.Namespace, Name: governor.Owner.Name}
-	return d.w.Kind(owner.GroupKind) != nil && slices.Contains(d.w.Governors(governed), owner)
-}
-
-// governed gives the object that another one governs; nil where there is none in use, or it is governed through the owner of that one.
+// governed gives the object that another one governs; nil where there is none in use, or where the governor only has what its owner says.
 func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Object) {
 	target, ok := k.Adapter.Governs(obj)
-	if !ok || d.isMadeByGovernor(obj, target) {
+	if !ok {
 		return nil, nil
 	}
 	tk := d.w.Kind(target.GroupKind)
-	if tk == nil {
+	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Governors(target), k.Ref(obj)) {
 		return nil, nil
 	}
 	return tk, d.w.Object(target)

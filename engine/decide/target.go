@@ -175,7 +175,9 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	_, in.Target.Governs = k.Adapter.Governs(obj)
 	in.Target.Governed = len(d.w.Governors(in.Target.Ref)) > 0
 	if adviser, ok := d.w.(Adviser); ok {
-		in.Advice = adviser.Advice(in.Target.Ref)
+		if a := adviser.Advice(in.Target.Ref); a != nil && (a.UID == "" || a.UID == obj.UID) {
+			in.Advice = a
+		}
 	}
 	return in
 }

@@ -100,6 +100,21 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 	}
 }
 
+// TestAdviceIsForOneObject: what was found for one that has gone is not for another one of its name.
+func TestAdviceIsForOneObject(t *testing.T) {
+	for uid, want := range map[string]bool{"": true, "uid-web": true, "uid-of-before": false} {
+		m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto)}, requesting(4), scalingAt("50", 4, 9))
+		advice := found(noon)
+		advice.UID = uid
+		m.Advise(web, advice)
+		for _, ref := range []workload.Ref{web, hpa} {
+			if v := decide.Target(m, ref, noon, nil); v.Err != nil || (v.Result.Patch != nil) != want {
+				t.Errorf("found for %q: %s: it writes %q, %v", uid, ref.Kind, body(v), v.Err)
+			}
+		}
+	}
+}
+
 // TestRequestsWaitForFreezes: a change of requests in a template is a roll-out; bounds are not.
 func TestRequestsWaitForFreezes(t *testing.T) {
 	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
