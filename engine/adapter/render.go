@@ -35,6 +35,8 @@ type Result struct {
 	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
 	// giving back counts.
 	Actions workload.Change
+	// Sized says that the size is written: a count, or a switch of suspend.
+	Sized bool
 	// MoreMemory says that some part requests more memory than before.
 	MoreMemory bool
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max", an amount
@@ -188,6 +190,7 @@ func (v *view) summary(first workload.Policy, decisions []decision) Result {
 		r.Edits = append(r.Edits, Edit{Pointer: d.pointer, Label: d.label, From: d.field.Raw, To: d.value})
 		r.Actions |= v.actionsOf(d)
 		r.Corrected = r.Corrected || d.corrected
+		r.Sized = r.Sized || v.isSize(d.location)
 		r.MoreMemory = r.MoreMemory || v.raisesMemory(d)
 		if d.direction == workload.DirectionDown || r.Direction == workload.DirectionNone {
 			r.Direction = d.direction
@@ -282,13 +285,8 @@ func (v *view) isReduced(d *decision) bool {
 	if d.after.Once != "" {
 		return false
 	}
-	if d.location.kind == inSlot {
-		s := v.a.projection.slots[d.location.index]
-		for _, x := range v.a.suspend {
-			if slices.ContainsFunc(x.set, func(w write) bool { return w.slot == s }) {
-				return true
-			}
-		}
+	if v.isSuspend(d.location) {
+		return true
 	}
 	part := v.componentAt(d.location)
 	if part == nil {

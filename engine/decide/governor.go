@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -79,14 +78,14 @@ func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Obje
 	}
 }
 
-// governed gives the object that another one governs; nil where there is none in use.
+// governed gives the object that another one governs; nil where there is none in use, or where the governor only has what its owner says.
 func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Object) {
 	target, ok := k.Adapter.Governs(obj)
 	if !ok {
 		return nil, nil
 	}
 	tk := d.w.Kind(target.GroupKind)
-	if tk == nil {
+	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Governors(target), k.Ref(obj)) {
 		return nil, nil
 	}
 	return tk, d.w.Object(target)
@@ -136,7 +135,7 @@ func choose(a, b *int64, of func(a, b int64) int64) *int64 {
 // onBehalf asks of a governor what the sleep of the governed object needs. At zero the governor is held, before the object is
 // put there, so that it does not wake it. At a lower size its bounds are set to that size once the object's ledger has its
 // own: a governor that was faster would scale the object itself, and nobody would know from where. Either stays until the
-// object has been given back.
+// object has been given back, or has another size.
 func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.Releasing || obj.Deleting {
 		return nil, wake
@@ -148,52 +147,75 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	a := d.ask(tk, governed, nil)
 	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
-	if plan.Asleep() {
-		return []workload.Intent{whileAsleep(tk, governed, plan.Size, next, err)}, a.wake
-	}
-	if err == nil && next.Patch != nil && next.Direction == workload.DirectionUp {
-		return untilAwake(next.By), a.wake
+	by := d.sleepers(tk, governed, k, obj)
+	switch {
+	case plan.Asleep():
+		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized), a.wake
+	case err == nil && next.Sized && len(by) > 0:
+		return untilAwake(by), a.wake
 	}
 	return nil, a.wake
 }
 
-// untilAwake asks of a governor to stay as it is until the governed object has been woken.
-func untilAwake(by workload.Policy) []workload.Intent {
-	return []workload.Intent{
-		{By: by, Class: workload.ClassSet, Override: true, Hold: true, Enforce: true},
-		{By: by, Class: workload.ClassKeep},
+// sleepers lists the policies that have set the size of an object, and those that have set bounds of its governor for its sake. They are the
+// same, unless one has taken over from another and not all of that is written yet. Who tunes sets bounds for other reasons.
+func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor *workload.Object) []workload.Policy {
+	all, _ := k.Adapter.SetBy(governed)
+	labels := d.namespace(governor.Namespace).Labels
+	for i := range governor.Ledger {
+		id := workload.ParsePolicy(governor.Ledger[i].By)
+		if !gk.Adapter.IsBound(governor.Ledger[i].Pointer) || slices.Contains(all, id) {
+			continue
+		}
+		if p := d.w.Policy(id); p == nil || p.Tuner() == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels)) {
+			all = append(all, id)
+		}
 	}
+	return all
 }
 
-// whileAsleep asks of a governor what an object put to the size of a claim needs: next is the write that is left to do on the object, and
-// err says why there can be none.
-func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], next adapter.Result, err error) workload.Intent {
+// untilAwake asks of a governor to stay as it is until the governed object has been woken. by are its sleepers.
+func untilAwake(by []workload.Policy) []workload.Intent {
+	hold := workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: true, Enforce: true}
+	return append([]workload.Intent{hold}, keepFor(by)...)
+}
+
+// keepFor asks that what policies have set stays.
+func keepFor(by []workload.Policy) []workload.Intent {
+	intents := make([]workload.Intent, len(by))
+	for i := range by {
+		intents[i] = workload.Intent{By: by[i], Class: workload.ClassKeep}
+	}
+	return intents
+}
+
+// whileAsleep asks of a governor what an object put to the size of a claim needs. by are the sleepers, and
+// pending says that the object has still to get the size of the claim: until then what the governor has already stays, and it is held at most.
+func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy, pending bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
+	if pending {
+		intents = keepFor(append(slices.Clone(by), claim.By))
+	}
 	capacity := k.Adapter.Observe(governed).Capacity(claim.Value)
 	switch {
 	case capacity == 0:
 		in.Hold = true
-	case err != nil || next.Patch != nil && next.Direction == workload.DirectionDown:
-		// Still to be put to sleep: what the governor has already stays.
-		return workload.Intent{By: claim.By, Class: workload.ClassKeep}
+	case pending:
+		return intents
 	default:
 		in.Min, in.Max = &capacity, &capacity
 	}
-	return in
+	return append([]workload.Intent{in}, intents...)
 }
 
 // dropBoundsFromPlan edits the plan of a governor: while the governor is held for what it governs, no policy sets its bounds, since to
 // raise the minimum of an autoscaler is one way to wake its target. Neither does one while the bounds hold the target at a size that it
 // is about to leave. Entries of bounds that policies in force have made stay.
 func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
-	for _, in := range onBehalf {
-		if in.Class == workload.ClassKeep && isBoundBy(k, obj, in.By) {
-			plan.Min, plan.Max = nil, nil
-		}
-	}
-	held := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Hold })
-	if !held || !k.Adapter.Observe(obj).CanHold {
+	kept := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Class == workload.ClassKeep && isBoundBy(k, obj, in.By) })
+	held := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Hold }) && k.Adapter.Observe(obj).CanHold
+	if !kept && !held {
 		return
 	}
 	plan.Min, plan.Max = nil, nil

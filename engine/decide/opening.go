@@ -13,21 +13,30 @@ import (
 // count into the bounds and touches nothing else. What the governor needs besides follows once the object has its count. A governor whose write
 // has to wait for something is left out.
 func Openings(w World, v *Verdict, now time.Time) []Verdict {
-	if v.Kind == nil || v.Err != nil || v.Result.Patch == nil {
+	if v.Kind == nil || v.Err != nil || !v.Result.Sized {
 		return nil
 	}
 	after := countAfter(v)
-	if after == 0 {
+	if after <= 0 {
 		return nil
 	}
 	d := decider{w: w, now: now}
 	var all []Verdict
 	d.eachGovernor(v.Kind.Ref(v.Object), func(gk *Kind, governor *workload.Object) {
-		if !v.Plan.Asleep() && !isBoundBy(gk, governor, v.Result.By) {
-			return
+		if gk.Releasing {
+			return // it gives everything back, and nothing must come after that
+		}
+		by := v.Result.By
+		if !v.Plan.Asleep() {
+			from := d.sleepers(v.Kind, v.Object, gk, governor)
+			i := slices.IndexFunc(from, func(id workload.Policy) bool { return isBoundBy(gk, governor, id) })
+			if i < 0 {
+				return
+			}
+			by = from[i]
 		}
 		gv := Verdict{Kind: gk, Object: governor}
-		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(governor), opening(gk, governor, v.Result.By, after))...)
+		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(governor), opening(gk, governor, by, after))...)
 		gv.Result, gv.Err = gk.Adapter.Render(governor, gv.Plan)
 		if gv.Err == nil && gv.Result.Patch != nil && d.gate(gk, governor, &gv).Kind == GateOpen {
 			all = append(all, gv)
@@ -47,22 +56,23 @@ func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64
 	return in
 }
 
-// countAfter is how many replicas an object has after the write of a verdict that puts it to sleep or wakes it; 0: none, or it is another write.
+// countAfter is how many replicas an object has once its size is written as its plan asks.
 func countAfter(v *Verdict) int64 {
 	// What is observed looks through the ledger: these are the counts as their owner has them.
 	observed := v.Kind.Adapter.Observe(v.Object)
-	switch {
-	case v.Plan.Asleep():
-		return observed.Capacity(v.Plan.Size.Value)
-	case v.Plan.Size != nil || v.Result.Direction != workload.DirectionUp:
-		return 0
+	if v.Plan.Size != nil {
+		size := v.Plan.Size.Value
+		if v.Plan.Size.Once && v.Plan.Within != nil {
+			size.Replicas = v.Plan.Within.Clamp(size.Replicas)
+		}
+		return observed.Capacity(size)
 	}
 	var own int64
 	for _, c := range observed.Components {
+		if v.Plan.Within != nil && c.Replicas > 0 {
+			c.Replicas = v.Plan.Within.Clamp(c.Replicas)
+		}
 		own += c.Replicas
-	}
-	if b := v.Plan.Within; b != nil {
-		own = *lowest(highest(&own, b.Min), b.Max)
 	}
 	return own
 }

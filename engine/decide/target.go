@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,7 +45,32 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 		return v
 	}
 	v.Result, v.Err = k.Adapter.Render(obj, v.Plan)
+	if v.Err == nil && v.Result.Sized && v.Result.Actions.Has(workload.ChangeRollOut) {
+		v.sizeFirst(k, obj)
+	}
 	return v
+}
+
+// sizeFirst leaves to the next write what restarts pods beside a size. It has to wait for freezes, for budgets and for other targets, and what
+// sleeps or wakes must not wait with it. Nor must that be charged to who changes requests, which has no rate limit.
+func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
+	size, others := k.Adapter.SetBy(obj)
+	plan := v.Plan
+	plan.Amounts = nil
+	plan.Keep = maps.Clone(plan.Keep)
+	for _, id := range others {
+		if slices.Contains(size, id) {
+			continue
+		}
+		if plan.Keep == nil {
+			plan.Keep = map[workload.Policy]bool{}
+		}
+		plan.Keep[id] = true
+	}
+	if first, err := k.Adapter.Render(obj, plan); err == nil && first.Sized {
+		first.Values = v.Result.Values
+		v.Result = first
+	}
 }
 
 // merge gathers what all policies ask of an object, for itself, for what it governs and for what governs it, and merges it.
@@ -149,7 +175,9 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	_, in.Target.Governs = k.Adapter.Governs(obj)
 	in.Target.Governed = len(d.w.Governors(in.Target.Ref)) > 0
 	if adviser, ok := d.w.(Adviser); ok {
-		in.Advice = adviser.Advice(in.Target.Ref)
+		if a := adviser.Advice(in.Target.Ref); a != nil && (a.UID == "" || a.UID == obj.UID) {
+			in.Advice = a
+		}
 	}
 	return in
 }
@@ -215,11 +243,11 @@ func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// opinionsOnBehalf lists the policies that ask something of the object only because of what it governs.
+// opinionsOnBehalf lists the policies that ask something of the object only because of what it governs, each once.
 func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []Opinion {
 	var out []Opinion
 	for i := range intents {
-		if p := d.w.Policy(intents[i].By); p != nil && !hasOpinion(have, p) {
+		if p := d.w.Policy(intents[i].By); p != nil && !hasOpinion(have, p) && !hasOpinion(out, p) {
 			out = append(out, Opinion{Policy: p, Class: intents[i].Class, OnBehalf: true})
 		}
 	}

@@ -73,8 +73,10 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 			nil, []string{`"minReplicas":4`, `"maxReplicas":9`}},
 		{"a trigger wins on the minimum", evening, []policy.Object{auto, peak}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
 			[]string{`"value":"300m"`}, []string{`"value":6`, `"value":8`, `"value":77`}},
-		{"asleep: the Deployment goes to zero, and the autoscaler is left there", evening, []policy.Object{auto, nightly(0)}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
-			[]string{`"value":0`, `"value":"300m"`}, []string{`"value":77`}},
+		{"asleep: the Deployment goes to zero first, and the autoscaler is left there", evening, []policy.Object{auto, nightly(0)}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
+			[]string{`"replicas":0}`}, []string{`"value":77`}},
+		{"at zero: the Deployment gets its requests", evening, []policy.Object{auto, nightly(0)}, found(noon), []string{requesting(0, entry("replicas", "4", "0", nights)), scalingAt("77", 2, 8)},
+			[]string{`"value":"300m"`}, nil},
 		{"an autoscaler without such a target", noon, []policy.Object{auto}, found(noon), []string{requesting(4), hpaOf(4, 9)},
 			[]string{`"value":"300m"`}, []string{`"minReplicas":2`, `"maxReplicas":8`}},
 		{"a Deployment alone", noon, []policy.Object{auto}, found(noon), []string{requesting(4)}, []string{`"value":"300m"`}, nil},
@@ -95,6 +97,21 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAdviceIsForOneObject: what was found for one that has gone is not for another one of its name.
+func TestAdviceIsForOneObject(t *testing.T) {
+	for uid, want := range map[string]bool{"": true, "uid-web": true, "uid-of-before": false} {
+		m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto)}, requesting(4), scalingAt("50", 4, 9))
+		advice := found(noon)
+		advice.UID = uid
+		m.Advise(web, advice)
+		for _, ref := range []workload.Ref{web, hpa} {
+			if v := decide.Target(m, ref, noon, nil); v.Err != nil || (v.Result.Patch != nil) != want {
+				t.Errorf("found for %q: %s: it writes %q, %v", uid, ref.Kind, body(v), v.Err)
+			}
+		}
 	}
 }
 

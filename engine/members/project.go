@@ -329,7 +329,7 @@ func (t *ownerTable) controller(refs gjson.Result) *workload.Owner {
 			return true
 		}
 		owner = t.shared.get(workload.Owner{GroupKind: schema.GroupKind{
-			Group: t.interner.String(gv.Group), Kind: t.interner.String(ref.Get("kind").Str)}, Name: ref.Get("name").Str})
+			Group: t.interner.String(gv.Group), Kind: t.interner.String(ref.Get("kind").Str)}, Name: ref.Get("name").Str, UID: ref.Get("uid").Str})
 		return false
 	})
 	return owner

@@ -30,7 +30,7 @@ func (s *shared) get(o workload.Owner) *workload.Owner {
 	}
 	known := s.aged[o]
 	if known == nil {
-		o.Name = strings.Clone(o.Name)
+		o.Name, o.UID = strings.Clone(o.Name), strings.Clone(o.UID)
 		known = &o
 	}
 	if len(s.young) >= sharedAtMost {

@@ -150,6 +150,7 @@ type Loop struct {
 	// lagging says how long to wait for the watch to bring what an object is now.
 	lagging workqueue.TypedRateLimiter[workload.Ref]
 	refused *refusals
+	unseen  *unseen
 	// rollouts lets some targets of a policy at once roll out what was tuned.
 	rollouts *apply.Rollouts
 	frozen   waitingForFreezes
@@ -162,7 +163,7 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 	opts.setDefaults()
 	l := &Loop{
 		opts: opts, world: w, writer: writer, batches: batches, status: st, templates: templates, keeper: keeper, metrics: m,
-		timer: newTimer(opts.Clock), drift: newDrift(),
+		timer: newTimer(opts.Clock), drift: newDrift(), unseen: newUnseen(),
 		queue:   workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
 		lagging: newBackoff(behindMin, opts.RetryMax),
 	}

@@ -9,31 +9,60 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // open opens the governors of a target to the count that it is about to get. Where ok is false the target is tried again.
 func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) (ok bool, err error) {
 	for _, g := range decide.Openings(l.world.Snapshot(), v, s.at) {
-		governor, sending := g.Kind.Ref(g.Object), time.Now()
-		result, err := l.writer.Apply(ctx, g.Kind.Resource, g.Object, g.Result.Patch)
-		l.metrics.wrote(&g, result, time.Since(sending))
-		switch result {
-		case apply.Applied:
-			l.announce(governor, &g)
-			l.drift.Wrote(governor, digest(g.Result), s.at)
-		case apply.Unchanged: // a webhook undoes it, which the governor is told of in its own turn
-		case apply.Refused:
-			l.giveBack(ref, s)
-			if apierrors.IsForbidden(err) {
-				l.keeper.Forbidden(g.Kind)
-			}
-			return false, l.rejected(ref, v, s, fmt.Errorf("open %s to the new count: %w", governor, err))
-		default:
-			l.giveBack(ref, s)
-			l.refused.Forget(ref)
-			return false, errBehind
+		if ok, err := l.openOne(ctx, ref, v, &g, s); !ok {
+			return false, err
 		}
+	}
+	return true, nil
+}
+
+// openOne makes the write of one governor. One that somebody else keeps changing back is left to its own turn, which has pauses.
+func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdict, s sent) (ok bool, err error) {
+	governor, sum := g.Kind.Ref(g.Object), digest(g.Result)
+	corrected := g.Result.Corrected || l.drift.Repeated(governor, sum, s.at)
+	if !l.drift.NotBefore(governor, s.at, corrected).IsZero() {
+		return true, nil
+	}
+	if err := l.keeper.PutFinalizer(ctx, g.Kind); err != nil {
+		l.giveBack(ref, s)
+		l.refused.Forget(ref)
+		l.count(ref, v, status.Outcome{Failure: err.Error()})
+		return false, err
+	}
+	l.unseen.begin(governor, g.Object.ResourceVersion)
+	sending := time.Now()
+	result, err := l.writer.Apply(ctx, g.Kind.Resource, g.Object, g.Result.Patch)
+	l.metrics.wrote(g, result, time.Since(sending))
+	if result != apply.Applied {
+		l.unseen.end(governor, g.Object.ResourceVersion)
+	}
+	switch result {
+	case apply.Applied:
+		l.announce(governor, g)
+		l.drift.Wrote(governor, sum, s.at)
+		if corrected {
+			l.drift.Corrected(governor, s.at, "")
+		}
+	case apply.Unchanged: // a webhook undoes it, and the target is written all the same
+		l.drift.Wrote(governor, sum, s.at)
+		l.drift.Undone(governor, s.at)
+	case apply.Refused:
+		l.giveBack(ref, s)
+		if apierrors.IsForbidden(err) {
+			l.keeper.Forbidden(g.Kind)
+		}
+		return false, l.rejected(ref, v, s, fmt.Errorf("open %s to the new count: %w", governor, err))
+	default:
+		l.giveBack(ref, s)
+		l.refused.Forget(ref)
+		return false, errBehind
 	}
 	return true, nil
 }

@@ -1,16 +1,22 @@
 package target
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/world/worldtest"
 )
@@ -43,27 +49,7 @@ func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"web","resourceVersion":"8"}}`))
 			}))
-			k := worldtest.Kind(t, worldtest.Autoscalers)
-			governing := &world.Kind{Kind: k, Live: world.NewLive(k.Adapter)}
-			objects := &worldtest.Store{}
-			governing.Live.Objects = objects
-			hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")), worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web", 6, ""))
-			objects.Put(hpa)
-			governing.Live.Change(nil, hpa)
-			s.objects.Put(web)
-			s.world.Update(func(tx *world.Tx) { tx.UseKind(governing) })
-			half := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{
-				Namespace: nights.Namespace, Name: nights.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore},
-			}}
-			half.Spec.Downscale, half.Spec.Upscale = "0 8 * * *", "0 20 * * *" // asleep by day
-			half.Spec.AsleepAs = &v1alpha1.AsleepAs{Percent: new(int32(50))}
-			half.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "1h"}
-			if err := s.client.Create(t.Context(), half); err != nil {
-				t.Fatal(err)
-			}
-			s.world.Update(func(tx *world.Tx) { tx.SetPolicy(kindThat(t, func(*policy.Policy) {}), half) })
-
-			ref := s.kind.Ref(web)
+			ref := s.halve(t)
 			if err := s.process(t.Context(), ref); err != tc.err { //nolint:errorlint // the very one
 				t.Fatalf("it says %v, want %v", err, tc.err)
 			}
@@ -82,5 +68,107 @@ func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
 				t.Errorf("once it can be opened, %v are written: %v", written, err)
 			}
 		})
+	}
+}
+
+// halve adds a Deployment of six with an autoscaler from four, and has a Schedule of one a batch put it to half now. It gives the Deployment.
+func (s *scene) halve(t *testing.T) workload.Ref {
+	t.Helper()
+	k := worldtest.Kind(t, worldtest.Autoscalers)
+	governing := &world.Kind{Kind: k, Live: world.NewLive(k.Adapter)}
+	objects := &worldtest.Store{}
+	governing.Live.Objects = objects
+	hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")), worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web", 6, ""))
+	objects.Put(hpa)
+	governing.Live.Change(nil, hpa)
+	s.objects.Put(web)
+	s.world.Update(func(tx *world.Tx) { tx.UseKind(governing) })
+	half := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{
+		Namespace: nights.Namespace, Name: nights.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore},
+	}}
+	half.Spec.Downscale, half.Spec.Upscale = "0 8 * * *", "0 20 * * *" // asleep by day
+	half.Spec.AsleepAs = &v1alpha1.AsleepAs{Percent: new(int32(50))}
+	half.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "1h"}
+	if err := s.client.Create(t.Context(), half); err != nil {
+		t.Fatal(err)
+	}
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(kindThat(t, func(*policy.Policy) {}), half) })
+	return s.kind.Ref(web)
+}
+
+// finalizers are put on adapters, or cannot be where an error is given.
+type finalizers struct {
+	noTemplates
+	put []string
+	err error
+}
+
+func (f *finalizers) PutFinalizer(_ context.Context, k *decide.Kind) error {
+	f.put = append(f.put, k.Kind)
+	if k.Kind == "HorizontalPodAutoscaler" {
+		return f.err
+	}
+	return nil
+}
+
+// answering answers writes: those to one resource are forbidden, others done. It lists them.
+type answering struct {
+	refused string
+	written []string
+}
+
+func (a *answering) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	resource := strings.Split(req.URL.Path, "/")[6]
+	a.written = append(a.written, resource)
+	w.Header().Set("Content-Type", "application/json")
+	if resource == a.refused {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+		return
+	}
+	_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"web","resourceVersion":"8"}}`))
+}
+
+// TestTheAdapterOfAnAutoscalerStays: before the first write to an autoscaler its adapter has the finalizer. Else nobody might give its bounds
+// back.
+func TestTheAdapterOfAnAutoscalerStays(t *testing.T) {
+	for _, failing := range []error{nil, errors.New("no answer")} {
+		api, keeper := &answering{}, &finalizers{err: failing}
+		s := newScene(t, api)
+		s.keeper = keeper
+		ref := s.halve(t)
+		err := s.process(t.Context(), ref)
+		if !slices.Contains(keeper.put, "HorizontalPodAutoscaler") || !errors.Is(err, failing) {
+			t.Errorf("finalizers of %v, %v", keeper.put, err)
+		}
+		if failing == nil {
+			continue
+		}
+		if len(api.written) > 0 {
+			t.Errorf("%v are written without the finalizer", api.written)
+		}
+		keeper.err = nil
+		if err := s.process(t.Context(), ref); err != nil || len(api.written) != 2 {
+			t.Errorf("once it is there, %v are written: %v", api.written, err)
+		}
+	}
+}
+
+// TestAnAutoscalerThatIsPutBackIsNotOpenedForEver: the Deployment is refused, and somebody takes the autoscaler back each time. It is opened after
+// growing pauses, and the Deployment is tried in between.
+func TestAnAutoscalerThatIsPutBackIsNotOpenedForEver(t *testing.T) {
+	api := &answering{refused: "deployments"}
+	s := newScene(t, api)
+	ref := s.halve(t)
+	tries := 60
+	for range tries { // ten minutes
+		s.refused.Forget(ref)
+		_ = s.process(t.Context(), ref) // it is refused
+		s.clock.Step(10 * time.Second)
+	}
+	tried := len(api.written)
+	api.written = slices.DeleteFunc(api.written, func(resource string) bool { return resource == "deployments" })
+	if tried -= len(api.written); tried != tries || len(api.written) > 14 || len(api.written) < 10 {
+		t.Errorf("the Deployment was tried %d times, want %d, and the autoscaler opened %d times, want once a minute", tried, tries, len(api.written))
 	}
 }

@@ -12,11 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -40,8 +37,9 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 // decide brings one target to what its policies agree on.
 func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	started := time.Now()
-	now := l.opts.Clock.Now()
-	v := decide.Target(l.world.Snapshot(), ref, now, nil)
+	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()
+	known := relatives(snapshot, ref)
+	v := decide.Target(snapshot, ref, now, nil)
 	if l.pods != nil {
 		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)
 	}
@@ -60,7 +58,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	defer l.rollouts.Looked(apply.Turn{Ref: ref})
 	l.opts.Savings.Set(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
-		return l.write(ctx, ref, &v, now)
+		return l.write(ctx, ref, &v, known, now)
 	}
 	l.refused.Forget(ref)
 	switch {
@@ -92,8 +90,8 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	l.count(ref, v, out)
 }
 
-// write lets a patch through the rate limits and sends it.
-func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) error {
+// write lets a patch through the rate limits and sends it. known are the relatives that were known as it was decided.
+func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, known []relative, now time.Time) error {
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
 	if again := l.drift.NotBefore(ref, now, corrected); !again.IsZero() {
@@ -129,7 +127,13 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, n
 	}
 	l.requeueAt(ref, v.Wake)
 	s := sent{sum: sum, corrected: corrected, place: place, rolls: rolls, obstacle: o, at: now}
+	if !l.begin(ref, v.Object.ResourceVersion, known) {
+		l.giveBack(ref, s)
+		l.refused.Forget(ref)
+		return errBehind
+	}
 	if ok, err := l.open(ctx, ref, v, s); !ok {
+		l.unseen.end(ref, v.Object.ResourceVersion)
 		return err
 	}
 	return l.send(ctx, ref, v, s)
@@ -155,6 +159,9 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	sending := time.Now()
 	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
 	l.metrics.wrote(v, result, time.Since(sending))
+	if result != apply.Applied {
+		l.unseen.end(ref, v.Object.ResourceVersion)
+	}
 	switch result {
 	case apply.Applied:
 		l.landed(ref, v, s, other)
@@ -299,60 +306,6 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	l.status.Book.Count(ref, marks)
 }
 
-// markPods writes into the mark of the policy that orders the pods of a target what has become of them.
-func markPods(marks []status.Mark, n cost.Note) {
-	for i := range marks {
-		m := &marks[i]
-		if m.Policy != n.Policy || m.State != status.Set {
-			continue
-		}
-		m.Failure, m.Waiting, m.Contested = n.Failure, n.Waiting, n.Contested()
-		switch {
-		case n.Yields != "":
-			m.State, m.Override = status.Overridden, n.Yields
-		case n.Failure != "":
-			m.State = status.Failed
-		case n.Waiting != "":
-			m.State = status.Pending
-		}
-	}
-}
-
-// markResized writes into the mark of the policy by which pods are changed in place what has become of them.
-func markResized(marks []status.Mark, n resize.Note) {
-	for i := range marks {
-		m := &marks[i]
-		if m.Policy != n.Policy || m.State != status.Set {
-			continue
-		}
-		switch waits := n.Waits(); {
-		case n.Failure != "":
-			m.State, m.Failure = status.Failed, n.Failure
-		case waits != "":
-			m.State, m.Waiting = status.Pending, waits
-		}
-	}
-}
-
-// markTuned writes into the marks of policies that tune the target what is known of that. Marks and opinions are in one order.
-func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
-	for i := range marks {
-		m, o := &marks[i], &opinions[i]
-		if o.Policy.Tuner() == nil || o.OnBehalf || o.Left {
-			continue
-		}
-		switch {
-		case m.State == status.Failed:
-		case n.Policy != (workload.Policy{}) && n.Policy != m.Policy:
-			m.State, m.Override = status.Overridden, fmt.Sprintf("%s tunes it", n.Policy)
-		case n.Failure != "":
-			m.State, m.Failure = status.Failed, n.Failure
-		case o.Silent && m.State == status.Set:
-			m.State = status.Awake
-		}
-	}
-}
-
 // countMissing counts an object that could not be made under the policies that want it.
 func (l *Loop) countMissing(ref workload.Ref) {
 	var v decide.Verdict
@@ -389,6 +342,7 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.refused.Forget(ref)
+	l.unseen.see(ref, "")
 	l.opts.Savings.Set(ref, nil, nil)
 	l.status.Book.Count(ref, nil)
 	l.status.Moved()

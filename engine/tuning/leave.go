@@ -31,7 +31,7 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if l.owes(ref) {
 			continue // a manager that starts meanwhile finds by what is told that there is something to give back
 		}
-		if isUnadapted(s, x) {
+		if isUnadapted(s, ref, x.policy) {
 			l.rest(ctx, s, x)
 			continue
 		}
@@ -48,11 +48,11 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 
 // isUnadapted says whether a target is not tuned for no other reason than that the adapter of its kind has gone, or is going, and may come back: the
 // policy stands.
-func isUnadapted(s *world.Snapshot, x *subject) bool {
-	if k := s.InUse(x.ref.GroupKind); k != nil && !k.Releasing {
+func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
+	if k := s.InUse(ref.GroupKind); k != nil && !k.Releasing {
 		return false
 	}
-	p := s.Find(x.policy)
+	p := s.Find(id)
 	return p != nil && !p.Deleting && p.Tuner() != nil
 }
 
@@ -99,8 +99,8 @@ func (l *Loop) owes(ref workload.Ref) bool {
 	return (needed || s.Leaving()) && l.resized.Owes(ref)
 }
 
-// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy while no manager was there. Their
-// pods may have been changed in place: what is told of a target stays until they are given back.
+// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy, or their adapter, while no manager was
+// there. Their pods may have been changed in place: what is told of a target stays until they are given back.
 func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	if l.swept {
 		return
@@ -112,23 +112,25 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 	}
 	waiting, all := unreadable(s), true
 	for _, t := range found {
-		k := s.InUse(t.GroupKind)
-		switch {
-		case tuned[t.Ref] != nil || k == nil:
+		if tuned[t.Ref] != nil {
 			continue
-		case waiting[t.policy], !k.Live.HasSynced():
+		}
+		if !s.IsSettled(t.GroupKind) || waiting[t.policy] && s.InUse(t.GroupKind) != nil {
 			all = false
 			continue
 		}
-		if !s.Leaving() {
+		if !l.world.Snapshot().Leaving() {
 			l.world.Update(func(tx *world.Tx) { tx.LeavePods(true) })
-			s = l.world.Snapshot()
 		}
 		if l.owes(t.Ref) {
 			all = false
 			continue
 		}
-		if err := l.store.Remove(ctx, t.Ref); err != nil {
+		remove := l.store.Remove
+		if isUnadapted(s, t.Ref, workload.ParsePolicy(t.policy)) {
+			remove = l.store.Untell
+		}
+		if err := remove(ctx, t.Ref); err != nil {
 			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", t.String(), "reason", err.Error())
 			return
 		}

@@ -281,7 +281,7 @@ func (l *Loop) note(ref workload.Ref, id workload.Policy, failure string) {
 func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
 	a := x.found.Advice
 	if a != nil {
-		a.By = p.ID
+		a.By, a.UID = p.ID, x.uid
 	}
 	if before := s.Advice(ref); before.Same(a) {
 		return

@@ -2,8 +2,10 @@ package tuning
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
@@ -45,13 +47,14 @@ func (l *Loop) noNewPods(x *subject) string {
 	return ""
 }
 
-// toldBefore is what was told last of new pods, also by an earlier manager.
+// toldBefore is what was told last of new pods, also by an earlier manager. What was told of another object of that name says nothing.
 func (l *Loop) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
 	if x.made {
 		return x.newPods, nil
 	}
 	told, err := l.store.Read(ctx, ref)
-	if err != nil || told == nil || told.Spec.Policy != x.policy.String() {
+	of := func(o metav1.OwnerReference) bool { return string(o.UID) == x.uid }
+	if err != nil || told == nil || told.Spec.Policy != x.policy.String() || !slices.ContainsFunc(told.OwnerReferences, of) {
 		return nil, err
 	}
 	return told.Status.NewPods, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,10 +78,22 @@ type list struct {
 		} `json:"metadata"`
 		Timestamp  string `json:"timestamp"`
 		Containers []struct {
-			Name  string                       `json:"name"`
-			Usage map[string]resource.Quantity `json:"usage"`
+			Name  string  `json:"name"`
+			Usage amounts `json:"usage"`
 		} `json:"containers"`
 	} `json:"items"`
+}
+
+// amounts are read leniently: what is no amount is not known. Nonsense about one container is not to keep what all others use from being read.
+type amounts map[string]json.RawMessage
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *amounts) UnmarshalJSON(raw []byte) error {
+	all := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &all) == nil {
+		*a = all
+	}
+	return nil
 }
 
 // Read gives what all pods use. Those of which nothing is known (yet) are left out. Its error names the metrics API.
@@ -133,8 +144,8 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 }
 
 // amount gives a resource in a unit of which so many make one; -1 where the server does not say, or says nonsense.
-func amount(used map[string]resource.Quantity, of string, units float64) float64 {
-	q, said := used[of]
+func amount(used amounts, of string, units float64) float64 {
+	q, said := workload.ParseQuantity(strings.Trim(string(used[of]), `"`))
 	if n := q.AsApproximateFloat64(); said && n >= 0 && !math.IsInf(n, 0) {
 		return units * n
 	}

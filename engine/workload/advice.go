@@ -11,12 +11,16 @@ import (
 type Advice struct {
 	// By is the policy that it was found for.
 	By Policy
+	// UID is that of the object that it was found for: another one of its name is none of its business. Empty: nobody knows.
+	UID string
 	// Amounts are the requests of the target itself, as of AmountsSince; with InPlace, those of its pods, which are changed in place; with
 	// OnCreate, those of pods that are yet to come.
 	Amounts      map[Amount]int64
 	AmountsSince time.Time
 	InPlace      bool
 	OnCreate     bool
+	// Dry says that it was found while nothing was to be carried out: it says where tuning would end, and not which step comes next.
+	Dry bool
 	// Min, Max and Targets (target utilisations) are those of what governs the target, as of BoundsSince. Nil: nothing is asked.
 	Min, Max    *int64
 	Targets     map[Amount]int64
@@ -30,7 +34,7 @@ func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.By == b.By && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
+	return a.By == b.By && a.UID == b.UID && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
 // SameAmounts says whether two pieces of advice ask for the same requests.

@@ -113,6 +113,8 @@ func (p Pairs) Has(key string) bool { _, ok := p.Lookup(key); return ok }
 type Owner struct {
 	schema.GroupKind
 	Name string
+	// UID is that of the owner; empty where nobody asks for it.
+	UID string
 }
 
 // Object is what is kept of one watched object: identity, labels, the annotations that were asked for, the fields that the

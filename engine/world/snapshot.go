@@ -95,6 +95,16 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 // InUse gives a kind in use with its objects; nil: it is not in use.
 func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
 
+// IsSettled says whether it is known which objects of a kind there are to work on: all of them are read, or nobody adapts it. One whose adapter is not
+// in use may be about to be.
+func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
+	if k := s.InUse(gk); k != nil {
+		return k.Live.HasSynced()
+	}
+	_, adapted := s.AdaptedKind(gk)
+	return !adapted
+}
+
 // Serves says whether the objects of a watch are those that are looked at.
 func (s *Snapshot) Serves(l *Live) bool {
 	k := s.kinds[l.gk]
@@ -157,9 +167,20 @@ func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
 		all = append(all, k.Live.governorsOf(ref)...)
 	}
 	if len(all) > 1 {
+		all = s.deleteControlled(all)
 		slices.SortFunc(all, workload.Ref.Compare)
 	}
 	return all
+}
+
+// deleteControlled edits a list of what governs an object: it leaves out what another of them controls, as the autoscaler that KEDA makes of a
+// ScaledObject. That has what its owner says, so its owner is the lever, and what is written to it would only be undone.
+func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
+	before := slices.Clone(all)
+	return slices.DeleteFunc(all, func(g workload.Ref) bool {
+		obj := s.Object(g)
+		return obj != nil && obj.Owner != nil && slices.Contains(before, workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: g.Namespace, Name: obj.Owner.Name})
+	})
 }
 
 // EachPolicy implements decide.World.

@@ -246,7 +246,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 		if above == nil {
 			break
 		}
-		owner, uid = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}, "" // owners of owners are known by name
+		owner, uid = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}, above.UID
 	}
 	return newpod.Want{}, newpods.Untuned
 }

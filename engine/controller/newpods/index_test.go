@@ -80,7 +80,8 @@ func policies(t *testing.T) *world.World {
 func TestWhatPodsGet(t *testing.T) {
 	want := newpod.Want{Policy: "Tortoise/shop/Auto", GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
 	chain := map[string]*workload.Owner{
-		"web-1": {GroupKind: deployment, Name: "web"}, "lone": nil, "round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},
+		"web-1": {GroupKind: deployment, Name: "web"}, "web-2": {GroupKind: deployment, Name: "web", UID: "d"},
+		"web-0": {GroupKind: deployment, Name: "web", UID: "before"}, "lone": nil, "round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},
 	}
 	for _, test := range []struct {
 		reason, kind, name string
@@ -92,6 +93,8 @@ func TestWhatPodsGet(t *testing.T) {
 		result             newpods.Result
 	}{
 		{reason: "a pod of a ReplicaSet of a Deployment", kind: "ReplicaSet", name: "web-1", result: newpods.Tuned},
+		{reason: "a ReplicaSet that says which Deployment", kind: "ReplicaSet", name: "web-2", result: newpods.Tuned},
+		{reason: "a Deployment that was made anew under its name, and of which nothing is told yet", kind: "ReplicaSet", name: "web-0", result: newpods.Untuned},
 		{reason: "a pod of the target itself", kind: "Deployment", name: "web", result: newpods.Tuned},
 		{reason: "a ReplicaSet that was created a moment ago", kind: "ReplicaSet", name: "web-1", late: patience / 2, result: newpods.Tuned},
 		{reason: "another ReplicaSet of that name", kind: "ReplicaSet", name: "web-1", uid: "forged", result: newpods.Unknown},

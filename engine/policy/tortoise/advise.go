@@ -22,7 +22,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
@@ -57,7 +57,7 @@ func (m *mind) inPlace(pods policy.SeenPods) bool {
 
 // adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.
 func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
-	if g.Bounds.Min == nil || *g.Bounds.Min > 0 {
+	if !leavesMin(g) {
 		a.Min = ptr.To(int64(m.Setting.Min))
 	}
 	a.Max = ptr.To(int64(m.Setting.Max))
@@ -76,6 +76,11 @@ func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, target
 			a.Targets[workload.Amount{Kind: workload.AmountUtilisation, Component: u.Container, Resource: u.Resource}] = int64(t.Percent)
 		}
 	}
+}
+
+// leavesMin says that the minimum of an autoscaler is left alone: its owner lets it go to zero.
+func leavesMin(g *policy.SeenGovernor) bool {
+	return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0
 }
 
 func request(name string, of workload.Resource) workload.Amount {
@@ -98,7 +103,11 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	}
 	st.NewPods = m.newPods()
 	st.Autoscaler = m.reportGovernor(seen, spec)
-	for _, n := range m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU) {
+	hours := m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU)
+	if leavesMin(seen.Governor) {
+		hours = nil
+	}
+	for _, n := range hours {
 		st.Autoscaler.MinByHour, st.Autoscaler.TimeZone = append(st.Autoscaler.MinByHour, int32(n)), m.rules.zone.String()
 	}
 	if r.Upper > 0 {
@@ -129,12 +138,8 @@ const maxReasons = 64
 func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 	own, now := m.Own[name], m.Setting.Requests[name]
 	c := v1alpha1.RecommendedContainer{Name: name}
-	cpuReason := m.Reasons[name+" cpu"]
-	if name == m.Scaled {
-		cpuReason = m.Reasons["request"]
-	}
 	if own.CPU > 0 {
-		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, cpuReason)}
+		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, m.Reasons[m.cpuOf(name)])}
 	}
 	if own.Memory > 0 {
 		c.Memory = &v1alpha1.RecommendedRequest{Own: ptr.To(inBytes(own.Memory)), Recommended: inBytes(now.Memory),
@@ -180,6 +185,8 @@ func (m *mind) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.Recomm
 		a.Max.Reason = a.Min.Reason
 		least, greatest := ownBounds(g, seen.Replicas)
 		a.Min.Recommended, a.Max.Recommended, a.Utilisation = int32(least), int32(greatest), nil
+	case leavesMin(g):
+		a.Min.Recommended, a.Min.Reason = 0, "its owner has 0, which is left alone. Else "+a.Min.Reason
 	}
 	a.Kind, a.Name = g.GroupKind.String(), g.Name
 	a.Min.Own, a.Max.Own = number(g.Bounds.Min), number(g.Bounds.Max)
@@ -195,7 +202,7 @@ func number(n *int64) *int32 {
 	if n == nil {
 		return nil
 	}
-	return ptr.To(int32(min(*n, maxReplicas)))
+	return ptr.To(int32(min(*n, mostReplicas)))
 }
 
 func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/original"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
@@ -132,19 +135,28 @@ func newMind(r *rules, from []byte) (*mind, error) {
 	}
 	m.memory = k.Memory
 	m.bound()
+	maps.DeleteFunc(m.Reasons, func(_, text string) bool { return len(text) > maxReason })
+	m.forgetReasons(nil)
 	return m, nil
 }
 
 // isSound says whether numbers are such as are written. Whoever may write checkpoints and nothing else is not to decide by them.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
-	sound := set.Min >= 0 && set.Min <= maxReplicas && set.Max >= 0 && set.Max <= maxReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
-		s.Utilisation >= 0 && s.Utilisation <= 100 && s.Wanted >= 0 && s.Wanted <= most && s.Lead >= 0 && s.Lead <= 24*time.Hour
+	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
+		s.Utilisation >= 0 && s.Utilisation <= 100 && s.Wanted >= 0 && s.Wanted <= most && s.Lead >= 0 && s.Lead <= 24*time.Hour &&
+		(s.Phase == "" || slices.Contains(phase.All, s.Phase)) && s.Nowcast.IsSound() && (k.Original == nil || k.Original.IsSound())
+	for _, d := range s.Starts {
+		sound = sound && d >= 0 && d <= 24*time.Hour
+	}
 	for _, r := range set.Requests {
 		sound = sound && r.CPU >= 0 && r.CPU <= most && r.Memory >= 0 && r.Memory <= most
 	}
 	return sound
 }
+
+// maxReason is how many bytes a reason has at most that is taken over.
+const maxReason = 4 << 10
 
 // maxUtilisation is what no target utilisation is above, in percent: owners may ask for more than what is requested.
 const maxUtilisation = 1_000_000

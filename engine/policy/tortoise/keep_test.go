@@ -1,8 +1,12 @@
 package tortoise
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
@@ -33,18 +37,47 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 		}
 	}
 	for what, edit := range map[string]func(*kept){
-		"a negative request":     request(-1, 1),
-		"a request of no node":   request(1<<60, 1),
-		"a negative minimum":     func(k *kept) { k.Memory.Setting.Min = -1 },
-		"more than any maximum":  func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = maxReplicas+1, maxReplicas+1 },
-		"no utilisation":         func(k *kept) { k.State.Utilisation = 101 },
-		"a negative lead":        func(k *kept) { k.State.Lead = -time.Minute },
-		"an aim of no node":      func(k *kept) { k.State.Wanted = 1 << 60 },
-		"a history cut in two":   func(k *kept) { k.Usage = k.Usage[:len(k.Usage)/2] },
-		"a history after itself": func(k *kept) { k.Usage = append(k.Usage, k.Usage...) },
+		"a negative request":            request(-1, 1),
+		"a request of no node":          request(1<<60, 1),
+		"a negative minimum":            func(k *kept) { k.Memory.Setting.Min = -1 },
+		"more than any maximum":         func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = mostReplicas+1, mostReplicas+1 },
+		"no utilisation":                func(k *kept) { k.State.Utilisation = 101 },
+		"a negative lead":               func(k *kept) { k.State.Lead = -time.Minute },
+		"an aim of no node":             func(k *kept) { k.State.Wanted = 1 << 60 },
+		"a phase that is none":          func(k *kept) { k.State.Phase = "Asleep" },
+		"a start that never ends":       func(k *kept) { k.State.Starts = []time.Duration{1 << 62} },
+		"a start before it began":       func(k *kept) { k.State.Starts = []time.Duration{-1} },
+		"a deviation beyond any":        func(k *kept) { k.State.Nowcast.Recent = []float64{1e300} },
+		"sums that no minutes make":     func(k *kept) { k.State.Nowcast.W, k.State.Nowcast.XX = 100, 1e308 },
+		"minutes without number":        func(k *kept) { k.State.Nowcast.W = 1e9 },
+		"a negative miss":               func(k *kept) { k.State.Nowcast.Missed[0] = -1 },
+		"misses that are more than all": func(k *kept) { k.State.Nowcast.Total, k.State.Nowcast.Missed[149] = 600, 1e300 },
+		"a lead of another state":       func(k *kept) { k.State.Nowcast.Lead = -1 },
+		"a history cut in two":          func(k *kept) { k.Usage = k.Usage[:len(k.Usage)/2] },
+		"a history after itself":        func(k *kept) { k.Usage = append(k.Usage, k.Usage...) },
 	} {
 		if _, err := restore(edit); err == nil {
 			t.Errorf("%s is taken over", what)
 		}
+	}
+}
+
+// TestWordsOfACheckpoint: what nobody writes is not told, however little room it takes.
+func TestWordsOfACheckpoint(t *testing.T) {
+	m := mindOf(t, `{}`)
+	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
+	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so"}
+	for i := range 100_000 {
+		k.Memory.Reasons[fmt.Sprint(i)] = "so"
+	}
+	got, err := newMind(m.rules, pack(k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"max": "so"}, got.Reasons); diff != "" {
+		t.Errorf("%.500s", diff)
+	}
+	if n := len(got.Keep()); n > maxKept {
+		t.Errorf("%d bytes are kept", n)
 	}
 }

@@ -2,6 +2,7 @@ package tortoise
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -146,16 +147,20 @@ func (m *mind) follow(seen policy.Seen) {
 		// What was only recommended is not there: from what is, steps are taken.
 		m.Off, m.Own, m.BoundsSince = off, nil, time.Time{}
 	}
+	var anew []string
 	for name, now := range own {
 		if before, known := m.Own[name]; !known || before != now {
 			m.Setting.Requests[name] = now
 			m.edited = m.edited || known
+			anew = append(anew, name)
 		}
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
 	m.Own = own
 	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
+	m.forgetReasons(anew)
+	m.until(seen.Now)
 	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {
 		m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = seen.Replicas, seen.Replicas, 0
@@ -163,6 +168,39 @@ func (m *mind) follow(seen policy.Seen) {
 		m.Setting.Min, m.Setting.Max = ownBounds(g, seen.Replicas)
 		m.Setting.Utilisation = utilisationOf(g, m.Scaled)
 	}
+}
+
+// until takes nothing for later than an instant: a clock was ahead, and what is asked for since then would be news until it has been there again.
+func (m *memory) until(now time.Time) {
+	for _, at := range []*time.Time{&m.AmountsSince, &m.BoundsSince} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+}
+
+// forgetReasons forgets those of what there is not, and those of requests that begin anew from what the owner has.
+func (m *mind) forgetReasons(anew []string) {
+	known := map[string]bool{"phase": true, "request": true, "min": true, "max": true, "utilisation": true, "lead": true}
+	for name := range m.Own {
+		known[name+" cpu"], known[name+" memory"] = true, true
+	}
+	maps.DeleteFunc(m.Reasons, func(of, _ string) bool { return !known[of] })
+	for _, name := range anew {
+		for _, of := range []string{m.cpuOf(name), name + " memory"} {
+			if m.Reasons[of] != "" {
+				m.Reasons[of] = "as its owner has it: steps begin anew from there"
+			}
+		}
+	}
+}
+
+// cpuOf is what the reason for the CPU of a container is of.
+func (m *mind) cpuOf(name string) string {
+	if name == m.Scaled {
+		return "request"
+	}
+	return name + " cpu"
 }
 
 // isBehind says whether some pod requests more than was last recommended of what is tuned. Where only pods that are created are changed, those
@@ -302,14 +340,17 @@ func (m *mind) tunes(name string, of workload.Resource) bool {
 	return own.Memory > 0 && rule.memory != "Off"
 }
 
+// mostReplicas is what no bound of an autoscaler is above. Owners have such maxima where they want none.
+const mostReplicas = math.MaxInt32
+
 // ownBounds are the bounds that the owner gave an autoscaler, of a target that has so many replicas.
 func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {
-		least = int(*g.Bounds.Min)
+		least = int(min(*g.Bounds.Min, mostReplicas))
 	}
 	if g.Bounds.Max != nil {
-		greatest = int(*g.Bounds.Max)
+		greatest = int(min(*g.Bounds.Max, mostReplicas))
 	}
 	return least, greatest
 }

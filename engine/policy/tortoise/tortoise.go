@@ -109,15 +109,19 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 	return nil
 }
 
-// known ends the run where nothing was found yet: what was set stays, on the target and on what governs it. Where another policy tunes the
-// target, this one asks for nothing.
+// known ends the run where nothing was found yet that may be carried out: what was set stays, on the target and on what governs it. Where
+// another policy tunes the target, this one asks for nothing.
 func (t *tortoise) known(f *pipeline.Frame) error {
+	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
 	switch a := f.Input.Advice; {
 	case a == nil:
 		f.Sayf("too little is known yet: what was set stays")
-		f.Decision.Intents = []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
+		f.Decision.Intents = keep
 	case a.By != t.id:
 		f.Sayf("%s tunes it", a.By)
+	case a.Dry:
+		f.Sayf("what is known was found with mode Off, and the first step is not chosen yet: what was set stays")
+		f.Decision.Intents = keep
 	default:
 		if f.Tracing() {
 			f.Sayf("%s", strings.Join(a.Lines, "; "))

@@ -31,6 +31,25 @@ const (
 	clip = 1.0
 )
 
+// IsSound says whether the sums are such as minutes make: each adds a deviation that is clipped, and weighs a little less in the next one.
+func (n *Nowcast) IsSound() bool {
+	const most, slack = 1 / (1 - nowcastDecay) * (1 + 1e-6), 1e-6
+	within := func(v, of float64) bool { return math.Abs(v) <= of*(1+slack)+slack } // false of what is no number
+	sound := n.Lead >= 0 && len(n.Recent) <= n.Lead && n.W >= 0 && n.W <= most && n.XX >= 0 && n.Total >= 0 && n.Total <= most
+	for _, v := range []float64{n.X, n.Y, n.XX, n.XY} {
+		sound = sound && within(v, n.W)
+	}
+	for _, v := range n.Recent {
+		sound = sound && within(v, clip)
+	}
+	missed := 0.0
+	for _, v := range n.Missed {
+		sound = sound && v >= 0
+		missed += v
+	}
+	return sound && within(missed, n.Total)
+}
+
 // Observe learns from the deviation in a minute of Unix time.
 func (n *Nowcast) Observe(minute int64, deviation float64, lead int) {
 	if n.Lead != lead {

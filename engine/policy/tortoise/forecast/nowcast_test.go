@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -110,5 +111,25 @@ func TestWhenANowcastIsUsed(t *testing.T) {
 		if _, ok := tc.n.Upper(tc.minute, 1); ok != tc.ok {
 			t.Errorf("%s: it is used: %t", tc.reason, ok)
 		}
+	}
+}
+
+// TestWhatIsLearntIsSound, whatever the deviations, the gaps and the lead.
+func TestWhatIsLearntIsSound(t *testing.T) {
+	noisy := rand.New(rand.NewPCG(3, 4))
+	n, minute := Nowcast{}, int64(1000)
+	for i := range 40_000 {
+		minute += 1 + int64(noisy.IntN(1000)/999)
+		n.Observe(minute, 4*noisy.NormFloat64(), 4+i/20_000)
+		if i%1000 == 0 && !n.IsSound() {
+			t.Fatalf("after %d minutes it has %+v", i, n)
+		}
+	}
+	if !n.IsSound() || n.W < 1000 {
+		t.Errorf("it has %+v", n)
+	}
+	n.XY = math.NaN()
+	if n.IsSound() {
+		t.Error("what is no number is sound")
 	}
 }

@@ -2,6 +2,7 @@ package original
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/classic"
@@ -30,6 +31,22 @@ func (t *Tuner) Keep() *Kept {
 		Low: f.Low.Values, Top: f.Top.Values, Zone: t.zone, Values: f.Values, Moved: f.Moved, Rolled: f.Rolled, Pressure: f.Pressure, Mode: f.Mode, LostSince: f.LostSince,
 		Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep(),
 	}
+}
+
+// IsSound says whether numbers are such as are kept: counts of replicas, sizes and shares that are not below zero, and a mode that there is.
+func (k *Kept) IsSound() bool {
+	const mostReplicas, mostPercent = 1_000_000, 1_000_000
+	sound := k.Mode >= classic.Working && k.Mode <= classic.BackToNormal
+	for _, s := range slices.Concat(k.Low, k.Top) {
+		sound = sound && s.Value >= 0 && s.Value <= mostReplicas
+	}
+	for _, v := range k.Values {
+		sound = sound && v >= 0
+	}
+	for _, percent := range k.Targets {
+		sound = sound && percent >= 0 && percent <= mostPercent
+	}
+	return sound
 }
 
 // Restore makes a tuner of what was kept.

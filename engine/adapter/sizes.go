@@ -1,0 +1,38 @@
+package adapter
+
+import (
+	"slices"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// isSize says whether a field is a matter of the size: a count, or a switch of suspend.
+func (v *view) isSize(at location) bool { return v.componentAt(at) != nil || v.isSuspend(at) }
+
+// isSuspend says whether a field is a switch of suspend.
+func (v *view) isSuspend(at location) bool {
+	if at.kind != inSlot {
+		return false
+	}
+	s := v.a.projection.slots[at.index]
+	return slices.ContainsFunc(v.a.suspend, func(x variant) bool {
+		return slices.ContainsFunc(x.set, func(w write) bool { return w.slot == s })
+	})
+}
+
+// SetBy lists the policies by the ledger of an object, each once: those that have set its size for as long as they want it, and those that
+// have set something else.
+func (a *Adapter) SetBy(obj *workload.Object) (size, others []workload.Policy) {
+	v := a.view(obj)
+	for i := range v.entries {
+		l := &v.entries[i]
+		list := &others
+		if v.isSize(l.location) {
+			list = &size
+		}
+		if by := workload.ParsePolicy(l.entry.By); l.entry.Once == "" && !slices.Contains(*list, by) {
+			*list = append(*list, by)
+		}
+	}
+	return size, others
+}

@@ -1,0 +1,28 @@
+package original
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/engine/policy/tortoise/classic"
+)
+
+// TestWhatNobodyKeeps is told from what is kept.
+func TestWhatNobodyKeeps(t *testing.T) {
+	if !New().Keep().IsSound() {
+		t.Error("what was kept of nothing is not sound")
+	}
+	for what, edit := range map[string]func(*Kept){
+		"a mode that there is not": func(k *Kept) { k.Mode = classic.BackToNormal + 1 },
+		"a mode before the first":  func(k *Kept) { k.Mode = classic.Working - 1 },
+		"fewer than no replicas":   func(k *Kept) { k.Low[3].Value = -1 },
+		"more replicas than any":   func(k *Kept) { k.Top[3].Value = 1 << 30 },
+		"a size below zero":        func(k *Kept) { k.Values = map[string]int64{"app cpu": -1} },
+		"a utilisation below zero": func(k *Kept) { k.Targets = map[string]int32{"app cpu": -1} },
+		"a utilisation beyond all": func(k *Kept) { k.Targets = map[string]int32{"app cpu": 1 << 30} },
+	} {
+		k := New().Keep()
+		if edit(k); k.IsSound() {
+			t.Errorf("%s is sound", what)
+		}
+	}
+}

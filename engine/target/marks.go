@@ -1,0 +1,66 @@
+package target
+
+import (
+	"fmt"
+
+	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// markPods writes into the mark of the policy that orders the pods of a target what has become of them.
+func markPods(marks []status.Mark, n cost.Note) {
+	for i := range marks {
+		m := &marks[i]
+		if m.Policy != n.Policy || m.State != status.Set {
+			continue
+		}
+		m.Failure, m.Waiting, m.Contested = n.Failure, n.Waiting, n.Contested()
+		switch {
+		case n.Yields != "":
+			m.State, m.Override = status.Overridden, n.Yields
+		case n.Failure != "":
+			m.State = status.Failed
+		case n.Waiting != "":
+			m.State = status.Pending
+		}
+	}
+}
+
+// markResized writes into the mark of the policy by which pods are changed in place what has become of them.
+func markResized(marks []status.Mark, n resize.Note) {
+	for i := range marks {
+		m := &marks[i]
+		if m.Policy != n.Policy || m.State != status.Set {
+			continue
+		}
+		switch waits := n.Waits(); {
+		case n.Failure != "":
+			m.State, m.Failure = status.Failed, n.Failure
+		case waits != "":
+			m.State, m.Waiting = status.Pending, waits
+		}
+	}
+}
+
+// markTuned writes into the marks of policies that tune the target what is known of that. Marks and opinions are in one order.
+func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
+	for i := range marks {
+		m, o := &marks[i], &opinions[i]
+		if o.Policy.Tuner() == nil || o.OnBehalf || o.Left {
+			continue
+		}
+		switch {
+		case m.State == status.Failed:
+		case n.Policy != (workload.Policy{}) && n.Policy != m.Policy:
+			m.State, m.Override = status.Overridden, fmt.Sprintf("%s tunes it", n.Policy)
+		case n.Failure != "":
+			m.State, m.Failure = status.Failed, n.Failure
+		case o.Silent && m.State == status.Set:
+			m.State = status.Awake
+		}
+	}
+}
