@@ -46,6 +46,8 @@ const (
 	mutated, fixed, unmutated = "bench-mutated", "bench-fixed", "bench-unmutated"
 	mutatedPolicy             = "bench"
 	mutatedToken              = "bench"
+	// deploymentUID is of the Deployment that nobody has made.
+	deploymentUID types.UID = "1"
 )
 
 // mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, in one from which another
@@ -199,7 +201,8 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	}
 	ref := workload.Ref{Namespace: mutated, Name: "web"}
 	ref.Group, ref.Kind = "apps", "Deployment"
-	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: workload.CompanionName(ref)}, Spec: v1alpha1.RecommendationSpec{
+	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: workload.CompanionName(ref), OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deploymentUID}}}, Spec: v1alpha1.RecommendationSpec{
 		Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, Policy: "Tortoise/" + mutated + "/" + mutatedPolicy,
 	}}
 	if err := s.env.Client.Create(ctx, told); err != nil {
@@ -277,7 +280,7 @@ func replicaSetOf(namespace string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "1", Controller: ptr.To(true)}}},
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deploymentUID, Controller: ptr.To(true)}}},
 		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: mutatedSpec()}},
 	}
 }
