@@ -62,9 +62,11 @@ beside() {
     say "integration tests of triggers on a real API server, with the race detector"
     gently -race ./test/integration/trigger
 }
+set -m # a process group of its own, so that it can be interrupted with all that it runs
 (beside) &
 beside=$!
-trap wait EXIT # nothing of them is left running
+set +m
+trap 'kill -INT -- "-$beside" 2>/dev/null || true; wait' EXIT # nothing of it is left running
 
 failed=0
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.

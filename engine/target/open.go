@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -37,12 +36,7 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 		return false, err
 	}
 	l.unseen.begin(governor, g.Object.ResourceVersion)
-	sending := time.Now()
-	result, err := l.writer.Apply(ctx, g.Kind.Resource, g.Object, g.Result.Patch)
-	l.metrics.wrote(g, result, time.Since(sending))
-	if result != apply.Applied {
-		l.unseen.end(governor, g.Object.ResourceVersion)
-	}
+	result, err := l.patch(ctx, governor, g)
 	switch result {
 	case apply.Applied:
 		l.announce(governor, g)

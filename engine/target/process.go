@@ -51,6 +51,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 		return nil
 	}
 	l.metrics.decision.Observe(time.Since(started).Seconds())
+	l.unseen.see(ref, v.Object.ResourceVersion)
 	if len(v.Opinions) == 0 {
 		l.status.Moved()
 	}
@@ -156,12 +157,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	if s.corrected && l.drift.Unnamed(ref, s.at) {
 		other = l.writer.OtherWriter(ctx, v.Kind.Resource, v.Object, v.Result.Changed)
 	}
-	sending := time.Now()
-	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
-	l.metrics.wrote(v, result, time.Since(sending))
-	if result != apply.Applied {
-		l.unseen.end(ref, v.Object.ResourceVersion)
-	}
+	result, err := l.patch(ctx, ref, v)
 	switch result {
 	case apply.Applied:
 		l.landed(ref, v, s, other)
@@ -177,6 +173,17 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	}
 	l.refused.Forget(ref)
 	return errBehind // the watch brings the newer object, or that it is gone; if it has done so already, the retry sees it
+}
+
+// patch sends the patch of a verdict, of which note was taken before. A write that has not changed the object is over.
+func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (apply.Outcome, error) {
+	sending := time.Now()
+	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
+	l.metrics.wrote(v, result, time.Since(sending))
+	if result != apply.Applied {
+		l.unseen.end(ref, v.Object.ResourceVersion)
+	}
+	return result, err
 }
 
 // landed follows up on a write that has changed the object; other is who had changed it back before, where that is known.

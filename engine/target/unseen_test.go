@@ -122,6 +122,15 @@ func TestAnAutoscalerWaitsForWhatWasWritten(t *testing.T) {
 	if err := s.process(t.Context(), hpa); err != nil {
 		t.Error(err)
 	}
+	s.bring(t, api, hpa)
+	for _, ref := range []workload.Ref{web, hpa} {
+		if err := s.process(t.Context(), ref); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(s.unseen.wrote); n > 0 {
+		t.Errorf("%d writes are remembered once all were seen", n)
+	}
 	for resource, want := range map[string]string{"deployments": `"replicas":6`, "horizontalpodautoscalers": `"minReplicas":4`} {
 		if got := string(api.objects[resource]); !strings.Contains(got, want) || strings.Contains(got, "flyball.dev/ledger") {
 			t.Errorf("in the end it is %s, want %s and no ledger", got, want)
