@@ -60,6 +60,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Eventually(func(g Gomega) {
 			for _, name := range names {
 				st := recommendation(ns, name)(g)
+				g.Expect(st.Containers).To(HaveLen(1))
 				g.Expect(st.Containers[0].Memory.Applied).To(BeFalse())
 				if name == changed(g)[0] {
 					g.Expect(st.Waiting).To(Equal("5 of 5 pods have other requests than were set: the roll-out has not come to them, or is paused"))
@@ -73,7 +74,10 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Expect(first).To(HaveLen(1))
 		By("counting nothing as applied or saved that no pod has")
 		var t v1alpha1.Tortoise
-		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+			g.Expect(t.Status.Saved).NotTo(BeNil()) // it is told once a round is over
+		}).Should(Succeed())
 		Expect(t.Status.Saved.Memory.IsZero()).To(BeTrue())
 		Expect(tunedMemory(m, ns, "applied")(Default)).To(BeEmpty())
 
@@ -104,12 +108,14 @@ var _ = Describe("A Tortoise over several targets", func() {
 			less := int64(0)
 			for _, name := range names {
 				st := recommendation(ns, name)(g)
+				g.Expect(st.Containers).To(HaveLen(1))
 				g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
 				g.Expect(st.Waiting).To(BeEmpty())
 				memory := resource.MustParse(requests(ns, name)(g)["memory"])
 				less += 5 * (1<<30 - memory.Value()) // 1Gi for each of five pods is what the owner asks for
 			}
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+			g.Expect(t.Status.Saved).NotTo(BeNil())
 			g.Expect(t.Status.Saved.Memory.Value()).To(And(Equal(less), BeNumerically(">=", 3*5*204<<20))) // 820Mi, or less where pods have had that for long
 		}).Should(Succeed())
 	})

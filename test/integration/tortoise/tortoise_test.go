@@ -56,6 +56,7 @@ var _ = Describe("A Tortoise with mode Off", func() {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 			g.Expect(t.Status.State).To(Equal("Off"))
 			g.Expect(t.Status.Phase).To(Equal("PartlyWorking"))
+			g.Expect(t.Status.Saved).NotTo(BeNil())
 			g.Expect(t.Status.Saved.Memory.Sign()).To(Equal(1))
 			g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True"))
 		}).Should(Succeed())
