@@ -278,8 +278,9 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := again.tuner.(*tune.Tuner).Usage; len(kept) > maxKept || left.CPU("a", 0.5) != 0 || left.CPU("app", 0.5) == 0 {
-		t.Errorf("%d bytes are kept, with %v of a and %v of app", len(kept), left.CPU("a", 0.5), left.CPU("app", 0.5))
+	left := again.tuner.(*tune.Tuner).Usage
+	if a, app := left.Demand("a").Last(), left.Demand("app").Last(); len(kept) > maxKept || a != 0 || app == 0 {
+		t.Errorf("%d bytes are kept, with step %d of a and step %d of app", len(kept), a, app)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // version is the first byte of what Marshal gives. A version that is not known is refused: the history begins anew.
-const version = 2
+const version = 3
 
 // MaxBytes is what Marshal gives at most for a target of two containers.
 const MaxBytes = 64 << 10
@@ -22,11 +22,9 @@ func (t *Target) Marshal() []byte {
 		w.int(int64(len(name)))
 		w = append(w, name...)
 		c := t.containers[i]
-		w.histogram(&c.cpu)
 		w.histogram(&c.memory)
-		w.slots(&c.cpuHours)
 		w.series(&c.demand)
-		w.int(c.thinned, c.kill.at)
+		w.int(c.kill.at)
 		w.float(c.kill.wanted)
 	}
 	return w
@@ -54,18 +52,6 @@ func (w *writer) histogram(h *Histogram) {
 		if weight > 0 {
 			*w = append(*w, byte(i))
 			*w = binary.LittleEndian.AppendUint32(*w, math.Float32bits(weight))
-		}
-	}
-}
-
-func (w *writer) slots(slots *[hoursOfWeek]slot) {
-	for i := range slots {
-		s := &slots[i]
-		*w = append(*w, s.n)
-		*w = binary.LittleEndian.AppendUint16(*w, s.week)
-		for j := range s.n {
-			*w = append(*w, s.buckets[j])
-			*w = binary.LittleEndian.AppendUint16(*w, s.weights[j])
 		}
 	}
 }
@@ -138,11 +124,9 @@ func Unmarshal(data []byte) (*Target, error) {
 	for range count {
 		name := string(r.take(int(r.int())))
 		c := &container{}
-		r.histogram(&c.cpu)
 		r.histogram(&c.memory)
-		r.slots(&c.cpuHours)
 		r.series(&c.demand)
-		c.thinned, c.kill.at, c.kill.wanted = r.int(), r.int(), r.float()
+		c.kill.at, c.kill.wanted = r.int(), r.float()
 		if t.named(name, false) != nil {
 			r.bad = true
 		}
@@ -225,22 +209,6 @@ func (r *reader) histogram(h *Histogram) {
 			return
 		}
 		h.weights[at] = v
-	}
-}
-
-func (r *reader) slots(slots *[hoursOfWeek]slot) {
-	for i := range slots {
-		s := &slots[i]
-		s.n, s.week = r.byte(), r.uint16()
-		if s.n > maxCells {
-			r.bad = true
-		}
-		for j := uint8(0); j < s.n && !r.bad; j++ {
-			s.buckets[j], s.weights[j] = r.byte(), r.uint16()
-			if s.buckets[j] >= buckets || j > 0 && s.buckets[j] <= s.buckets[j-1] {
-				r.bad = true
-			}
-		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWhatIsWrittenIsRead: points, hours, histograms and kills are there after a restart.
+// TestWhatIsWrittenIsRead: points, histograms and kills are there after a restart.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	kept := &Target{}
 	for i := range 40 {
@@ -24,8 +24,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("step %d is %+v, was %+v", n, got, want)
 		}
 	}
-	if got, want := *read.containers[0], *kept.containers[0]; got.kill != want.kill || got.kill.wanted == 0 || got.cpu != want.cpu ||
-		got.memory != want.memory || got.cpuHours != want.cpuHours || got.thinned != want.thinned {
+	if got, want := *read.containers[0], *kept.containers[0]; got.kill != want.kill || got.kill.wanted == 0 || got.memory != want.memory {
 		t.Error("something was lost")
 	}
 	if read.first != kept.first || read.last != kept.last || read.Demand("app").Latest() != kept.Demand("app").Latest() {
@@ -109,34 +108,6 @@ func TestHistogramsAreChecked(t *testing.T) {
 	}
 	if got, err := UnmarshalHistogram(one.Marshal()); err != nil || got != one {
 		t.Errorf("as it was: %v", err)
-	}
-}
-
-func TestSlotsAreChecked(t *testing.T) {
-	for name, tc := range map[string]struct {
-		slot slot
-		ok   bool
-	}{
-		"empty":                   {slot{}, true},
-		"full":                    {full(nil), true},
-		"the highest bucket":      {slot{n: 2, buckets: [maxCells]uint8{118, 119}}, true},
-		"a bucket too high":       {slot{n: 2, buckets: [maxCells]uint8{118, 120}}, false},
-		"a bucket twice":          {slot{n: 2, buckets: [maxCells]uint8{7, 7}}, false},
-		"buckets that descend":    {slot{n: 2, buckets: [maxCells]uint8{7, 6}}, false},
-		"the lowest bucket first": {slot{n: 2, buckets: [maxCells]uint8{0, 1}}, true},
-	} {
-		var all, got [hoursOfWeek]slot
-		all[3] = tc.slot
-		var w writer
-		w.slots(&all)
-		r := &reader{data: w}
-		if r.slots(&got); r.bad == tc.ok || tc.ok && got != all {
-			t.Errorf("%s: it is refused: %t", name, r.bad)
-		}
-	}
-	r := &reader{data: append([]byte{maxCells + 1, 0, 0}, make([]byte, 3*(maxCells+1+hoursOfWeek))...)}
-	if r.slots(&[hoursOfWeek]slot{}); !r.bad {
-		t.Error("a slot has more cells than there may be")
 	}
 }
 

@@ -109,23 +109,5 @@ func (s *Series) At(step int64) Point {
 	return Point{Mean: unpack(p.mean), Peak: unpack(p.peak), Known: true}
 }
 
-// merge takes what another series knows and this one does not.
-func (s *Series) merge(o *Series) {
-	if o.last == 0 {
-		return
-	}
-	merged := Series{ring: make([]packed, Points), last: max(s.last, o.last)}
-	for n := oldest(merged.last); n <= merged.last; n++ {
-		p := s.At(n)
-		if q := o.At(n); q.Known && (!p.Known || q.Peak > p.Peak) {
-			p = q
-		}
-		if p.Known {
-			merged.ring[n%int64(Points)] = packed{pack(p.Mean), pack(p.Peak)}
-		}
-	}
-	*s = merged
-}
-
 // Latest is the demand that was added last, in milli-CPU.
 func (s *Series) Latest() float64 { return s.latest }

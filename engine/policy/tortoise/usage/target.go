@@ -21,25 +21,19 @@ type Sample struct {
 
 const (
 	mebi = 1 << 20
-	// halfLife of the histograms over everything. Memory remembers a day for as long.
+	// halfLife of the histogram of memory.
 	halfLife = 4 * 24 * time.Hour
 	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times what is used.
 	maxThrottled = 0.75
 	// oomBump is how much more than the limit a container that was killed may have wanted, and oomWeight how many samples it counts as.
 	oomBump, oomWeight = 1.2, 400
-	// prior is the weight of everything in the histogram of an hour.
-	prior = 6
-	// thin is how many samples there are to a cell weight: hours keep one of five minutes.
-	thin = 5 * time.Minute
 )
 
 // container is what is learnt of one container.
 type container struct {
-	cpu, memory Histogram
-	cpuHours    [hoursOfWeek]slot
-	demand      Series
-	thinned     int64
-	kill        kill
+	memory Histogram
+	demand Series
+	kill   kill
 }
 
 // kill is the largest memory in bytes that a kill spoke for, at an instant in Unix seconds.
@@ -92,15 +86,9 @@ func (t *Target) Add(s Sample) {
 	if s.Replicas <= 0 || s.Starting {
 		return
 	}
-	thinned := now/int64(thin/time.Second) != c.thinned
-	c.thinned = now / int64(thin/time.Second)
 	if s.CPU >= 0 {
 		used := s.CPU / (1 - min(max(finite(s.Throttled), 0), maxThrottled))
-		c.cpu.Add(used, 1, s.At, halfLife)
 		c.demand.Add(used*float64(s.Replicas), s.At)
-		if thinned {
-			c.cpuHours[HourOfWeek(s.At.UTC())].add(used*float64(s.Replicas), s.At)
-		}
 	}
 	if s.Memory >= 0 {
 		c.memory.Add(s.Memory/mebi, 1, s.At, halfLife)
@@ -153,9 +141,6 @@ func (t *Target) MakeRoom(has func(container string) bool) {
 	t.names, t.containers = names, containers
 }
 
-// HourOfWeek gives the slot of an instant, in its own time zone: 0 is Monday 00:00.
-func HourOfWeek(at time.Time) int { return (int(at.Weekday())+6)%7*24 + at.Hour() }
-
 // Span is how long there have been samples.
 func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
 
@@ -178,14 +163,6 @@ func (t *Target) Newest() time.Time {
 // Containers names what was learnt of, in the order in which it was seen.
 func (t *Target) Containers() []string { return t.names }
 
-// CPU gives a quantile of the usage of one pod in milli-CPU; zero where nothing is known.
-func (t *Target) CPU(name string, q float64) float64 {
-	if c := t.named(name, false); c != nil {
-		return c.cpu.Quantile(q)
-	}
-	return 0
-}
-
 // Memory gives a quantile of the largest usage of a pod in bytes. What a kill spoke for is a lower bound for as long as it is
 // remembered.
 func (t *Target) Memory(name string, q float64) float64 {
@@ -198,28 +175,6 @@ func (t *Target) Memory(name string, q float64) float64 {
 		v = max(v, c.kill.wanted)
 	}
 	return v
-}
-
-// HourDemand gives a quantile of the demand over all pods in an hour of the week, in milli-CPU, shrunk towards the whole: the fewer
-// samples the hour has, the more it is what the container needs at all hours. The whole are all hours together.
-func (t *Target) HourDemand(name string, hour int, q float64) float64 {
-	c := t.named(name, false)
-	if c == nil {
-		return 0
-	}
-	var whole [buckets]float64
-	total := 0.0
-	for i := range c.cpuHours {
-		total += c.cpuHours[i].addTo(&whole)
-	}
-	if total == 0 {
-		return 0
-	}
-	for i := range whole {
-		whole[i] *= prior * unit / total
-	}
-	c.cpuHours[hour].addTo(&whole)
-	return quantile(q, func(i int) float64 { return whole[i] })
 }
 
 // Demand gives the series of a container's demand over all pods; nil where nothing is known.
@@ -237,31 +192,4 @@ func (t *Target) Reset(name string) {
 			t.containers[i] = &container{}
 		}
 	}
-}
-
-// Merge adds what another one learnt of the same target: what a checkpoint kept, or what a longer history knows.
-func (t *Target) Merge(o *Target) {
-	for i, name := range o.names {
-		c := t.named(name, true)
-		if c == nil {
-			continue
-		}
-		from := o.containers[i]
-		c.cpu.merge(&from.cpu)
-		c.memory.merge(&from.memory)
-		for h := range c.cpuHours {
-			c.cpuHours[h].merge(&from.cpuHours[h])
-		}
-		c.demand.merge(&from.demand)
-		c.thinned = max(c.thinned, from.thinned)
-		if from.kill.at < c.kill.at {
-			c.kill = from.kill.then(c.kill)
-		} else {
-			c.kill = c.kill.then(from.kill)
-		}
-	}
-	if o.first != 0 && (t.first == 0 || o.first < t.first) {
-		t.first = o.first
-	}
-	t.last = max(t.last, o.last)
 }

@@ -51,8 +51,8 @@ func TestAKillWeighsAsManySamples(t *testing.T) {
 	target.Add(s)
 	target.Add(sample(monday, 100, 1))
 	memory := target.containers[0].memory
-	if memory.weights[56] != 800 || memory.weights[40] != 1 || memory.Total() != 801 {
-		t.Errorf("600 MiB weigh %v, 100 MiB %v, all %v", memory.weights[56], memory.weights[40], memory.Total())
+	if memory.weights[56] != 800 || memory.weights[40] != 1 || memory.total() != 801 {
+		t.Errorf("600 MiB weigh %v, 100 MiB %v, all %v", memory.weights[56], memory.weights[40], memory.total())
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSamplesWithoutPods(t *testing.T) {
 	s := killed(0, 500)
 	s.CPU, s.Memory = 100, 100*mebi
 	target.Add(s)
-	if target.CPU("app", 1) != 0 || target.containers[0].memory.weights[40] != 0 || target.Demand("app").Last() != 0 {
+	if target.containers[0].memory.weights[40] != 0 || target.Demand("app").Last() != 0 {
 		t.Error("a kill without pods that are ready teaches usage")
 	}
 	if !target.Newest().Equal(monday) {
@@ -87,40 +87,11 @@ func TestZeroIsKnown(t *testing.T) {
 	target := &Target{}
 	target.Add(Sample{At: monday, Container: "app", Replicas: 1})
 	c := target.containers[0]
-	if c.cpu.weights[0] != 1 || c.memory.weights[0] != 1 || c.cpuHours[0].n != 1 {
-		t.Errorf("a pod that uses nothing teaches nothing: %v, %v", c.cpu.Total(), c.memory.Total())
+	if c.memory.weights[0] != 1 {
+		t.Errorf("a pod that uses nothing teaches nothing: %v", c.memory.total())
 	}
 	if p := target.Demand("app").At(stepOf(monday)); p != (Point{Known: true}) {
 		t.Errorf("its demand is %+v", p)
-	}
-}
-
-// TestHoursKeepOneOfFiveMinutes of the clock.
-func TestHoursKeepOneOfFiveMinutes(t *testing.T) {
-	target := &Target{}
-	for i, seconds := range []int{10, 299, 300, 301, 599, 600, 899} {
-		s := sample(monday.Add(time.Duration(seconds)*time.Second), 100, 1)
-		target.Add(s)
-		want := uint16(unit * (1 + seconds/300))
-		c := target.containers[0]
-		if got := c.cpuHours[0]; got.n != 1 || got.weights[0] != want || got.buckets[0] != 40 {
-			t.Errorf("sample %d: CPU is %+v, want a weight of %d", i, got, want)
-		}
-	}
-}
-
-// TestTheWeightOfTheWhole: everything weighs six samples. An hour with six of 1000m, of twelve in all whose others are of 100m, has three
-// parts of the first in twelve of 100m, and nine of 1000m.
-func TestTheWeightOfTheWhole(t *testing.T) {
-	target := &Target{}
-	for i := range 6 {
-		target.Add(sample(monday.Add(time.Duration(i)*thin), 1000, 1))
-		target.Add(sample(monday.Add(time.Hour+time.Duration(i)*thin), 100, 1))
-	}
-	for q, want := range map[float64]float64{0.125: place(40.5), 0.25: place(41), 0.5: place(60 + 1.0/3), 1: place(61)} {
-		if got := target.HourDemand("app", 0, q); !exactly(got, want) {
-			t.Errorf("the quantile %v of the hour is %v, want %v", q, got, want)
-		}
 	}
 }
 
@@ -142,57 +113,8 @@ func TestResetForgetsOneContainer(t *testing.T) {
 		target.Add(s)
 	}
 	target.Reset("app")
-	if target.CPU("app", 1) != 0 || target.CPU("proxy", 1) == 0 {
+	if target.Memory("app", 1) != 0 || target.Memory("proxy", 1) == 0 || target.Demand("app").Last() != 0 || target.Demand("proxy").Last() == 0 {
 		t.Error("another one than app was forgotten")
-	}
-}
-
-// TestMergeIsAsIfAllHadBeenSeenHere: the larger kill counts for as long as it speaks, whichever history has it.
-func TestMergeIsAsIfAllHadBeenSeenHere(t *testing.T) {
-	of := func(kills ...Sample) *Target {
-		target := &Target{}
-		for _, s := range kills {
-			target.Add(s)
-		}
-		return target
-	}
-	great, little, later := killed(0, 500), killed(halfLife, 400), killed(3*halfLife, 400)
-	for name, tc := range map[string]struct{ a, b, both *Target }{
-		"a lesser one later":         {of(great), of(little), of(great, little)},
-		"a lesser one much later":    {of(great), of(later), of(great, later)},
-		"one kill":                   {of(great), of(), of(great)},
-		"none":                       {of(), of(), of()},
-		"an equal one later":         {of(great), of(killed(halfLife, 500)), of(great, killed(halfLife, 500))},
-		"two at the same instant":    {of(great), of(killed(0, 400)), of(great, killed(0, 400))},
-		"one that is greater, later": {of(little), of(killed(2*halfLife, 600)), of(little, killed(2*halfLife, 600))},
-	} {
-		for range 2 {
-			target := &Target{}
-			target.Merge(tc.a)
-			target.Merge(tc.b)
-			if target.first != tc.both.first || target.last != tc.both.last {
-				t.Errorf("%s: from %d to %d, want %d to %d", name, target.first, target.last, tc.both.first, tc.both.last)
-			}
-			if len(target.containers) > 0 && target.containers[0].kill != tc.both.containers[0].kill {
-				t.Errorf("%s: the kill is %+v, want %+v", name, target.containers[0].kill, tc.both.containers[0].kill)
-			}
-			tc.a, tc.b = tc.b, tc.a
-		}
-	}
-}
-
-func TestMergeStopsAtTheNumberOfContainers(t *testing.T) {
-	a, b := &Target{}, &Target{}
-	for i := range MaxContainers {
-		s := sample(monday, 100, 1)
-		s.Container = string(rune('a' + i))
-		a.Add(s)
-		s.Container = string(rune('A' + i))
-		b.Add(s)
-	}
-	a.Merge(b)
-	if len(a.Containers()) != MaxContainers || a.CPU("A", 1) != 0 {
-		t.Errorf("there are %v", a.Containers())
 	}
 }
 

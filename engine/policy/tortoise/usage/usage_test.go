@@ -45,11 +45,11 @@ func TestOldSamplesWeighLess(t *testing.T) {
 	if got := h.Quantile(0.5); !near(got, 100, 0.12) {
 		t.Errorf("the median is %v: 100 samples that are a half-life old outweigh 60 new ones", got)
 	}
-	if got := h.Total(); !near(got, 110, 1e-3) {
+	if got := h.total(); !near(got, 110, 1e-3) {
 		t.Errorf("the weight is %v, want 110", got)
 	}
 	h.Add(100, 1, monday, halfLife)
-	if got := h.Total(); !near(got, 111, 1e-3) {
+	if got := h.total(); !near(got, 111, 1e-3) {
 		t.Errorf("time that ran backwards changed the weight to %v", got)
 	}
 }
@@ -72,9 +72,6 @@ func TestNothingIsLearntFromBounds(t *testing.T) {
 		if got := target.Demand("app").At(stepOf(monday)); !near(got.Peak, demand, 1e-3) || !near(got.Mean, demand, 1e-3) {
 			t.Errorf("%s: the demand is %+v", what, got)
 		}
-		if got := target.HourDemand("app", 0, 0.5); !near(got, demand, 0.12) {
-			t.Errorf("%s: the median of the hour is %v", what, got)
-		}
 	}
 }
 
@@ -83,13 +80,13 @@ func TestWhatIsNotLearnt(t *testing.T) {
 	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: 100, Replicas: 0})
 	target.Add(Sample{At: monday, Container: "app", CPU: 5000, Memory: 100 * mebi, Replicas: 3, Starting: true})
 	target.Add(Sample{At: monday, Container: "app", CPU: math.NaN(), Memory: -1, Replicas: 3})
-	if got := target.CPU("app", 1); got != 0 {
-		t.Errorf("pods that start, or are not there, taught a usage of %v", got)
+	if got := target.Demand("app").Last(); got != 0 {
+		t.Errorf("pods that start, or are not there, taught the demand of step %d", got)
 	}
 	if got := target.Memory("app", 1); got != 0 {
 		t.Errorf("memory that is not known taught %v", got)
 	}
-	if target.Demand("other") != nil || target.CPU("other", 1) != 0 || target.Memory("other", 1) != 0 || target.HourDemand("other", 0, 1) != 0 {
+	if target.Demand("other") != nil || target.Memory("other", 1) != 0 {
 		t.Error("something is known of a container that was never seen")
 	}
 }
@@ -110,29 +107,6 @@ func TestAKillRaisesMemory(t *testing.T) {
 	}
 	if got := target.Memory("app", 0.5); !near(got, 100*mebi, 0.12) {
 		t.Errorf("two half-lives after the kill it is %v MiB still", got/mebi)
-	}
-}
-
-// TestAnHourIsShrunkTowardsTheWhole: an hour of which little is known is like all hours, one of which much is known like itself.
-func TestAnHourIsShrunkTowardsTheWhole(t *testing.T) {
-	target := &Target{}
-	for day := range 5 {
-		for minute := 0; minute < 24*60; minute += 5 {
-			cpu := 100.0
-			if minute/60 == 12 {
-				cpu = 1000
-			}
-			target.Add(sample(monday.Add(time.Duration(day)*24*time.Hour+time.Duration(minute)*time.Minute), cpu, 1))
-		}
-	}
-	if got := target.HourDemand("app", 12, 0.5); got < 900 {
-		t.Errorf("at noon of Monday the median is %v", got)
-	}
-	if got := target.HourDemand("app", 3, 0.9); got > 130 {
-		t.Errorf("at 3:00 of Monday it is %v", got)
-	}
-	if got := target.HourDemand("app", 6*24+12, 0.5); got > 130 || got < 90 {
-		t.Errorf("on Sunday, which was not seen yet, the median is %v", got)
 	}
 }
 
@@ -165,7 +139,7 @@ func TestReset(t *testing.T) {
 	target := &Target{}
 	target.Add(sample(monday, 100, 3))
 	target.Reset("app")
-	if target.CPU("app", 0.5) != 0 || target.Demand("app").Last() != 0 || len(target.Containers()) != 1 {
+	if target.Memory("app", 0.5) != 0 || target.Demand("app").Last() != 0 || len(target.Containers()) != 1 {
 		t.Error("the container is remembered")
 	}
 }
@@ -223,63 +197,6 @@ func TestARestartLosesNothing(t *testing.T) {
 	})
 }
 
-func TestMergeOfHistories(t *testing.T) {
-	older, newer, both := &Target{}, &Target{}, &Target{}
-	for i := range 2000 {
-		s := sample(monday.Add(time.Duration(i)*5*time.Minute), float64(100+i%7), 2)
-		both.Add(s)
-		if i < 1000 {
-			older.Add(s)
-		} else {
-			newer.Add(s)
-		}
-	}
-	newer.Merge(older)
-	if newer.Span() != both.Span() || !newer.Newest().Equal(both.Newest()) {
-		t.Errorf("the span is %s, want %s", newer.Span(), both.Span())
-	}
-	for _, q := range []float64{0.1, 0.5, 0.95} {
-		if got, want := newer.CPU("app", q), both.CPU("app", q); !near(got, want, 0.02) {
-			t.Errorf("the quantile %v is %v, want %v", q, got, want)
-		}
-	}
-	for n := both.Demand("app").Last() - 1500; n <= both.Demand("app").Last(); n++ {
-		if got, want := newer.Demand("app").At(n), both.Demand("app").At(n); got.Known != want.Known || !near(got.Peak, want.Peak, 1e-3) {
-			t.Fatalf("step %d is %+v, want %+v", n, got, want)
-		}
-	}
-	empty := &Target{}
-	empty.Merge(both)
-	if got, want := empty.HourDemand("app", 5, 0.9), both.HourDemand("app", 5, 0.9); got != want {
-		t.Errorf("merged into nothing, an hour is %v, want %v", got, want)
-	}
-}
-
-// TestMoreBucketsThanCells: weight is never lost, and no quantile falls.
-func TestMoreBucketsThanCells(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := slot{}
-		var exact [buckets]float64
-		for range rapid.IntRange(1, 200).Draw(t, "values") {
-			b := rapid.IntRange(0, 40).Draw(t, "bucket")
-			s.put(uint8(b), unit)
-			exact[b] += unit
-		}
-		var kept [buckets]float64
-		s.addTo(&kept)
-		below, exactly := 0.0, 0.0
-		for i := range exact {
-			below, exactly = below+kept[i], exactly+exact[i]
-			if below > exactly {
-				t.Fatalf("%v is at or below bucket %d, %v in truth", below, i, exactly)
-			}
-		}
-		if below != exactly {
-			t.Fatalf("the weight is %v, want %v", below, exactly)
-		}
-	})
-}
-
 func FuzzUnmarshal(f *testing.F) {
 	target := &Target{}
 	target.Add(sample(monday, 100, 3))
@@ -294,7 +211,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		got.Add(sample(monday, 100, 3))
 		for _, name := range got.Containers() {
-			if v := got.CPU(name, 0.9) + got.Memory(name, 0.9) + got.HourDemand(name, 3, 0.9); math.IsNaN(v) {
+			if v := got.Memory(name, 0.9) + got.Demand(name).Latest(); math.IsNaN(v) {
 				t.Errorf("a quantile is %v", v)
 			}
 		}
@@ -321,25 +238,22 @@ func TestNonsenseTeachesNothing(t *testing.T) {
 		}
 	}
 	for _, q := range []float64{0.1, 0.5, 1} {
-		if a.CPU("app", q) != b.CPU("app", q) || a.Memory("app", q) != b.Memory("app", q) || a.HourDemand("app", 3, q) != b.HourDemand("app", 3, q) {
-			t.Errorf("at %g it gives %g and %g, %g and %g", q, a.CPU("app", q), b.CPU("app", q), a.Memory("app", q), b.Memory("app", q))
+		if a.Memory("app", q) != b.Memory("app", q) {
+			t.Errorf("at %g it gives %g and %g", q, a.Memory("app", q), b.Memory("app", q))
 		}
 	}
-	if a.Demand("app").At(a.Demand("app").Last()) != b.Demand("app").At(b.Demand("app").Last()) {
-		t.Error("the demand is another one")
+	if a.Demand("app").Last() != b.Demand("app").Last() {
+		t.Error("the newest step is another one")
+	}
+	for n := stepOf(monday); n <= a.Demand("app").Last(); n++ {
+		if got, want := b.Demand("app").At(n), a.Demand("app").At(n); got != want {
+			t.Errorf("the demand of step %d is %+v, want %+v", n, got, want)
+		}
 	}
 	killed := sample(monday.Add(10*time.Hour), -1, 1)
 	killed.OOMKills, killed.MemoryLimit = 1, math.NaN()
 	b.Add(killed)
 	if v := b.Memory("app", 0.9); math.IsNaN(v) || math.IsInf(v, 0) {
 		t.Errorf("after a kill at no limit memory is %g", v)
-	}
-}
-
-func TestHourOfWeek(t *testing.T) {
-	for at, want := range map[time.Time]int{monday: 0, monday.Add(25 * time.Hour): 25, monday.Add(-time.Hour): 167} {
-		if got := HourOfWeek(at); got != want {
-			t.Errorf("%s is hour %d, want %d", at, got, want)
-		}
 	}
 }
