@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // KindRef names a kind by its API group and kind; the adapter says which version is used.
 type KindRef struct {
@@ -12,6 +15,18 @@ type KindRef struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
+}
+
+// GroupKind is the kind as API machinery has it.
+func (k KindRef) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
+
+// GroupKinds are several kinds as API machinery has them, in their order.
+func GroupKinds(refs []KindRef) []schema.GroupKind {
+	kinds := make([]schema.GroupKind, len(refs))
+	for i, ref := range refs {
+		kinds[i] = ref.GroupKind()
+	}
+	return kinds
 }
 
 // TargetSelector says which objects a policy acts on. All fields are ANDed; an empty field selects everything.

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TunedTarget names the object that something was learnt of, and the policy that asked for it.
@@ -19,6 +20,11 @@ type TunedTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+}
+
+// GroupKind is the kind of the object as API machinery has it.
+func (t TunedTarget) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
 }
 
 // RecommendationSpec says what a Recommendation is about. Flyball writes it.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -26,7 +25,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c := &compiler{
 		d: drafts{}, keys: keys,
 		a: &Adapter{
-			keepsAmounts: keys.Amounts, name: name, gk: schema.GroupKind{Group: spec.Target.Group, Kind: spec.Target.Kind},
+			keepsAmounts: keys.Amounts, name: name, gk: spec.Target.GroupKind(),
 			versions: spec.Target.Versions, annotate: map[string]*slot{}, interner: workload.NewInterner(),
 		},
 	}

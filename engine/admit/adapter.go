@@ -46,7 +46,7 @@ func (v Adapters) Validate(ctx context.Context, req Request) (warnings []string,
 	if !ok {
 		return nil, nil, fmt.Errorf("judge an Adapter: got a %T", req.New)
 	}
-	target := schema.GroupKind{Group: object.Spec.Target.Group, Kind: object.Spec.Target.Kind}
+	target := object.Spec.Target.GroupKind()
 	plural, err := v.Resources.Resource(ctx, target)
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the resource of %s: %w", target, err)

@@ -244,7 +244,7 @@ func (g *Guard) Adapter(inner Validator) Kind {
 		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 			var warnings []string
 			if old, ok := req.Old.(*v1alpha1.Adapter); ok && !isDeleting(old) && (req.New == nil || req.SpecChanged) {
-				kind := schema.GroupKind{Group: old.Spec.Target.Group, Kind: old.Spec.Target.Kind}
+				kind := old.Spec.Target.GroupKind()
 				what := fmt.Sprintf("the adapter %s, on which it depends, is edited or deleted", old.Name)
 				for _, rule := range g.Freezes.Set().Guarding(kind, old.Spec.Governs != "", g.Clock.Now()) {
 					more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +38,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 		return metav1.ObjectMeta{}, fmt.Errorf("%s is not in use any more", ref.GroupKind)
 	}
 	return metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref), OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: k.Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name, UID: typesUID(uid), Controller: ptr.To(false),
+		APIVersion: k.Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name, UID: types.UID(uid), Controller: ptr.To(false),
 	}}}, nil
 }
 
@@ -118,7 +118,7 @@ func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 		}
 		for i := range page.Items {
 			of := &page.Items[i].Spec
-			ref := workload.Ref{GroupKind: schema.GroupKind{Group: of.Target.Group, Kind: of.Target.Kind}, Namespace: page.Items[i].Namespace, Name: of.Target.Name}
+			ref := workload.Ref{GroupKind: of.Target.GroupKind(), Namespace: page.Items[i].Namespace, Name: of.Target.Name}
 			all = append(all, toldOf{ref, of.Policy})
 		}
 		if page.Continue == "" {

@@ -120,7 +120,7 @@ func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 // addKinds puts every kind to use that has an adapter, with its objects.
 func (m *Memory) addKinds(w *World, in Lists) error {
 	for _, a := range in.Adapters {
-		gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
+		gk := a.Spec.Target.GroupKind()
 		compiled, errs := adapter.Compile(a.Name, a.Spec, w.Snapshot().Keys(gk))
 		if len(errs) > 0 {
 			return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())

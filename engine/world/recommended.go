@@ -3,8 +3,6 @@ package world
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -12,7 +10,7 @@ import (
 // adviseBy takes a Recommendation for what was found for its target, as far as it says. One without numbers says that nothing is known yet.
 func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	st := &r.Status
-	ref := workload.Ref{GroupKind: schema.GroupKind{Group: r.Spec.Target.Group, Kind: r.Spec.Target.Kind}, Namespace: r.Namespace, Name: r.Spec.Target.Name}
+	ref := workload.Ref{GroupKind: r.Spec.Target.GroupKind(), Namespace: r.Namespace, Name: r.Spec.Target.Name}
 	if len(st.Containers) == 0 {
 		return
 	}

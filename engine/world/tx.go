@@ -287,7 +287,7 @@ func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 // read are compiled again: which kinds there are may be what was missing.
 func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	resource := schema.ParseGroupResource(a.Name)
-	next := &Adapter{GroupKind: schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, Serving: serving,
+	next := &Adapter{GroupKind: a.Spec.Target.GroupKind(), Serving: serving,
 		Deleting: !a.DeletionTimestamp.IsZero(), revision: revisionOf(a.UID, a.Generation)}
 	if old := tx.next.adapters[resource]; old != nil {
 		if old.revision == next.revision && old.Serving == serving && old.Deleting == next.Deleting {

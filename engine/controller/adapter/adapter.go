@@ -326,10 +326,5 @@ func (c *Controller) recheckDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// kindOf is the kind that an Adapter object speaks of.
-func kindOf(a *v1alpha1.Adapter) schema.GroupKind {
-	return schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
-}
-
 // formOf tells the forms of an adapter apart.
 func formOf(a *v1alpha1.Adapter) string { return fmt.Sprintf("%s/%d", a.UID, a.Generation) }

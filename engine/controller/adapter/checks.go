@@ -178,7 +178,7 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 
 // compile compiles the adapter for what policies look at and set now. form tells both apart.
 func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
-	keys := c.World.Snapshot().Keys(kindOf(a))
+	keys := c.World.Snapshot().Keys(a.Spec.Target.GroupKind())
 	compiled, errs = adapter.Compile(a.Name, a.Spec, keys)
 	return compiled, fmt.Sprintf("%s %+v", formOf(a), keys), errs
 }
@@ -197,7 +197,7 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 	}
 	for i := range all.Items {
 		o := &all.Items[i]
-		if o.Name == a.Name || kindOf(o) != kindOf(a) {
+		if o.Name == a.Name || o.Spec.Target.GroupKind() != a.Spec.Target.GroupKind() {
 			continue
 		}
 		if o.CreationTimestamp.Before(&a.CreationTimestamp) || (o.CreationTimestamp.Equal(&a.CreationTimestamp) && o.Name < a.Name) {

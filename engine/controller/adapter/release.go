@@ -76,7 +76,7 @@ func (c *Controller) setHasFinalizer(name string, has bool) {
 
 // release gives everything back on the kind of an adapter that is being deleted, and lets it go then.
 func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
-	gk := kindOf(a)
+	gk := a.Spec.Target.GroupKind()
 	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) {
 		c.drop(a.Name)
 		return 0, nil
@@ -126,7 +126,7 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 
 // holdAgain puts the finalizer on an adapter that somebody took it off while there is something to give back.
 func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
-	k := c.World.Snapshot().InUse(kindOf(a))
+	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
 		return 0
 	}
-	k := c.World.Snapshot().InUse(kindOf(a))
+	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
 	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || c.changed(k) > 0 {
 		delete(c.idleSince, a.Name)
 		return 0

@@ -39,14 +39,14 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 	if f.failed == "" || f.served.Absence.IsGone() {
 		return nil
 	}
-	ailment := &status.Ailment{Kind: kindOf(a), Capabilities: f.status.Capabilities}
+	ailment := &status.Ailment{Kind: a.Spec.Target.GroupKind(), Capabilities: f.status.Capabilities}
 	if f.failed == v1alpha1.ConditionWatching && r != nil {
 		_, err := r.watch.Err()
 		ailment.Listing, ailment.Unwatched = err == nil, err != nil && (r.inUse || r.previous != nil)
 	}
 	condition := meta.FindStatusCondition(f.status.Conditions, f.failed)
 	clusterScoped := c.World.Scope().ClusterScoped
-	if condition.Reason == duplicateKind || clusterScoped != nil && clusterScoped(kindOf(a)) {
+	if condition.Reason == duplicateKind || clusterScoped != nil && clusterScoped(a.Spec.Target.GroupKind()) {
 		return nil
 	}
 	consequence := "objects of its kind are left as they are"
@@ -68,7 +68,7 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 		return client.IgnoreNotFound(fmt.Errorf("write the status of the adapter %s: %w", a.Name, err))
 	}
 	for p := range c.World.Snapshot().Policies {
-		if p.Target.MatchesKind(kindOf(a)) {
+		if p.Target.MatchesKind(a.Spec.Target.GroupKind()) {
 			c.PolicyDirty(p.ID)
 		}
 	}

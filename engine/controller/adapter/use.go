@@ -72,7 +72,7 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	case f.failed != "":
 		reason := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
 		c.World.Update(func(tx *world.Tx) {
-			tx.BlockKind(kindOf(a), a.Name, fmt.Sprintf("the adapter %s is not ready (%s): %s", a.Name, f.failed, reason))
+			tx.BlockKind(a.Spec.Target.GroupKind(), a.Name, fmt.Sprintf("the adapter %s is not ready (%s): %s", a.Name, f.failed, reason))
 		})
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -21,7 +20,7 @@ const ledgersPage = 500
 // names one of them; empty: there is none. Only metadata is read. A policy that is being deleted gets no new ledgers, so that
 // what is not there does not come.
 func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
-	gk := kindOf(a)
+	gk := a.Spec.Target.GroupKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
 	if err != nil {
 		return "", fmt.Errorf("find out how %s is served: %w", gk, err)
@@ -47,10 +46,6 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 	}
 }
 
-func kindOf(a *v1alpha1.Adapter) schema.GroupKind {
-	return schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
-}
-
 // generationsUnedited is the highest generation of an object that is being deleted and whose spec was never edited: the
 // deletion counts as one.
 const generationsUnedited = 2
@@ -61,7 +56,7 @@ func neverReached(a *v1alpha1.Adapter, p *world.Policy, obj policy.Object) bool 
 	if p == nil || p.IsBroken() || obj.GetGeneration() > generationsUnedited || a.Spec.Governs != "" {
 		return false
 	}
-	gk := kindOf(a)
+	gk := a.Spec.Target.GroupKind()
 	t := p.Template()
 	return !p.Target.MatchesKind(gk) && (t == nil || t.GroupKind() != gk)
 }

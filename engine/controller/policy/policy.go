@@ -199,7 +199,7 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.P
 		if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || known != nil && known.Serving == world.NotServed {
 			continue
 		}
-		k := snapshot.InUse(kindOf(a))
+		k := snapshot.InUse(a.Spec.Target.GroupKind())
 		if k != nil && k.Live.HasSynced() || neverReached(a, p, obj) {
 			continue
 		}

@@ -27,11 +27,7 @@ func Kinds() []policy.Kind {
 // parts lists the kinds of the target: whether a policy is valid can depend on them. What it takes is the right to patch pods, unless it is
 // suspended.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Parts {
-	kinds := make([]schema.GroupKind, len(refs))
-	for i, ref := range refs {
-		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
-	}
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: func() []policy.Right {
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		if rules.Suspend {
 			return nil
 		}

@@ -76,9 +76,7 @@ const maxKeys = 4096
 
 // indexKeys chooses the keys: every object that the policy can select has one of each list.
 func (s selection) indexKeys() (kinds []schema.GroupKind, spaces, objects []indexKey) {
-	for _, k := range s.spec.Kinds {
-		kinds = append(kinds, schema.GroupKind{Group: k.Group, Kind: k.Kind})
-	}
+	kinds = v1alpha1.GroupKinds(s.spec.Kinds)
 	listed := len(kinds) > 0
 	if !listed {
 		kinds = []schema.GroupKind{anyKind}

@@ -79,7 +79,7 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations)}
 	var errs field.ErrorList
 	for i, k := range spec.Kinds {
-		gk := schema.GroupKind{Group: k.Group, Kind: k.Kind}
+		gk := k.GroupKind()
 		if slices.Contains(s.kinds, gk) {
 			errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
 		}

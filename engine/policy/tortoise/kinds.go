@@ -24,11 +24,7 @@ func Kinds() []policy.Kind {
 // parts lists the kinds of the target: whether a policy is valid can depend on them. One that only recommends takes no right. One that
 // carries out takes that to change what it selects, and the autoscalers of that.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Parts {
-	kinds := make([]schema.GroupKind, len(refs))
-	for i, ref := range refs {
-		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
-	}
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: func() []policy.Right {
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		all := verticalRights(target, rules.History)
 		if isOff(rules.Mode) {
 			return all

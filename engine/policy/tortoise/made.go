@@ -42,7 +42,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 	if len(errs) > 0 || isOff(t.rules.mode) {
 		return errs
 	}
-	gk := schema.GroupKind{Group: kinds[0].Group, Kind: kinds[0].Kind}
+	gk := kinds[0].GroupKind()
 	governed, known := ctx.Kind(gk)
 	if known && !governed.Scales {
 		errs = append(errs, field.Invalid(at, gk.String(), "has no count that an autoscaler could set"))

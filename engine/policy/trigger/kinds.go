@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -26,11 +25,7 @@ func Kinds() []policy.Kind {
 
 // parts lists the kinds of the target: whether a trigger is valid can depend on them.
 func parts(selector *v1alpha1.TargetSelector, status *v1alpha1.TriggerStatus, rights func() []policy.Right) policy.Parts {
-	kinds := make([]schema.GroupKind, len(selector.Kinds))
-	for i, ref := range selector.Kinds {
-		kinds[i] = schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
-	}
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: kinds, Rights: rights}
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Rights: rights}
 }
 
 // rights are those that a trigger takes: to change what its target selects, and to make, keep and remove the object of its template,
@@ -47,7 +42,7 @@ func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, t
 	for _, ref := range kinds {
 		for _, verb := range []string{"create", "patch", "delete"} {
 			all = append(all, policy.Right{
-				Verb: verb, Kind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Field: "spec.template", Asks: []any{target, template},
+				Verb: verb, Kind: ref.GroupKind(), Field: "spec.template", Asks: []any{target, template},
 			})
 		}
 	}
