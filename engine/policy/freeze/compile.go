@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -238,7 +239,7 @@ func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorLis
 		errs = append(errs, field.Required(at.Child("reason"), "say why the exception is made"))
 	}
 	if c := rules.Constraints; c != nil {
-		e.labels, e.users, e.groups = workload.NewPairs(c.RequireLabels), sets.New(c.AllowedUsers...), sets.New(c.AllowedGroups...)
+		e.labels, e.users, e.groups = labels.SelectorFromValidatedSet(c.RequireLabels), sets.New(c.AllowedUsers...), sets.New(c.AllowedGroups...)
 	}
 	if len(errs) > 0 {
 		return nil, errs

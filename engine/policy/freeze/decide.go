@@ -253,10 +253,8 @@ func (q *inquiry) usable() []*Exception {
 // labelled says whether the object carries the required labels before and after.
 func (e *Exception) labelled(s *subject) bool {
 	for i := range s.sides {
-		for _, want := range e.labels {
-			if v, ok := s.sides[i].Labels.Lookup(want.Key); !ok || v != want.Value {
-				return false
-			}
+		if e.labels != nil && !e.labels.Matches(s.sides[i].Labels) {
+			return false
 		}
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -134,7 +135,7 @@ type Exception struct {
 	from, to int64
 	// entries name the policies that it lifts; none: all that it can.
 	entries []entry
-	labels  workload.Pairs
+	labels  labels.Selector // nil: none are required
 	users   sets.Set[string]
 	groups  sets.Set[string]
 	reason  string

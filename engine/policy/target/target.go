@@ -42,6 +42,7 @@ type Selector struct {
 	excluded    sets.Set[string]
 	nothing     bool
 }
+	annotated   labels.Selector // the same; nil: none are asked for
 
 var nothing = &Selector{nothing: true}
 
@@ -82,6 +83,9 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 		gk := k.GroupKind()
 		if slices.Contains(s.kinds, gk) {
 			errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
+	if len(spec.Annotations) > 0 {
+		s.annotated = labels.SelectorFromValidatedSet(spec.Annotations)
+	}
 		}
 		s.kinds = append(s.kinds, gk)
 	}
@@ -192,12 +196,7 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
 		return false
 	}
-	for _, p := range s.annotations {
-		if v, ok := obj.Annotations.Lookup(p.Key); !ok || v != p.Value {
-			return false
-		}
-	}
-	return true
+	return s.annotated == nil || s.annotated.Matches(obj.Annotations)
 }
 
 // String says what is selected, for traces.

@@ -3,7 +3,6 @@ package target
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -129,12 +128,7 @@ func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 			return
 		}
 		labelled = true
-		for _, p := range s.annotations {
-			if v, ok := obj.Annotations.Lookup(p.Key); !ok || v != p.Value {
-				return
-			}
-		}
-		annotated = true
+		annotated = annotated || s.annotated == nil || s.annotated.Matches(obj.Annotations)
 	})
 	switch {
 	case !found:
@@ -142,7 +136,7 @@ func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 	case !labelled:
 		return Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}
 	case !annotated:
-		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", pairsText(s.annotations))}
+		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", s.annotated)}
 	case s.exclude != nil:
 		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another one that is acted on", s.exclude)}
 	}
@@ -185,12 +179,4 @@ func meant(name string, candidates []string) string {
 		return "; did you mean " + near + "?"
 	}
 	return ""
-}
-
-func pairsText(pairs workload.Pairs) string {
-	texts := make([]string, len(pairs))
-	for i, p := range pairs {
-		texts[i] = p.Key + "=" + p.Value
-	}
-	return strings.Join(texts, ",")
 }
