@@ -62,7 +62,7 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 		switch named := p.Target.Kinds(); {
 		case r.Governors:
 			for kind, by := range adapters {
-				if by.CanGovern() && !a.isClusterScoped(kind) {
+				if by.CanGovern() && !a.Context.Scope.IsClusterScoped(kind) {
 					add(r, kind, false)
 				}
 			}
@@ -70,13 +70,13 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 			add(r, r.Kind, true)
 		case len(named) > 0:
 			for _, kind := range named {
-				if p.ID.Namespace == "" || !a.isClusterScoped(kind) {
+				if p.ID.Namespace == "" || !a.Context.Scope.IsClusterScoped(kind) {
 					add(r, kind, true)
 				}
 			}
 		default:
 			for kind, by := range adapters {
-				if p.IsBroken() || p.Target.MatchesKind(kind) && canAny(by, p.Needs) && !a.isClusterScoped(kind) {
+				if p.IsBroken() || p.Target.MatchesKind(kind) && canAny(by, p.Needs) && !a.Context.Scope.IsClusterScoped(kind) {
 					add(r, kind, false)
 				}
 			}
@@ -97,11 +97,6 @@ func addClaim(all []claim, c claim) []claim {
 	}
 	all[same].scale, all[same].use, all[same].named = scale, use, named
 	return all
-}
-
-func (a *Authors) isClusterScoped(kind schema.GroupKind) bool {
-	is := a.Context.Scope.ClusterScoped
-	return is != nil && is(kind)
 }
 
 // setsAmounts says whether a policy sets requests or target utilisations.

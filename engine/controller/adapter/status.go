@@ -45,8 +45,7 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 		ailment.Listing, ailment.Unwatched = err == nil, err != nil && (r.inUse || r.previous != nil)
 	}
 	condition := meta.FindStatusCondition(f.status.Conditions, f.failed)
-	clusterScoped := c.World.Scope().ClusterScoped
-	if condition.Reason == duplicateKind || clusterScoped != nil && clusterScoped(a.Spec.Target.GroupKind()) {
+	if condition.Reason == duplicateKind || c.World.Scope().IsClusterScoped(a.Spec.Target.GroupKind()) {
 		return nil
 	}
 	consequence := "objects of its kind are left as they are"

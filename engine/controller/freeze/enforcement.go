@@ -285,8 +285,7 @@ func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool)
 
 // outside says whether a kind lives outside namespaces and the policy in one: it never selects such an object.
 func outside(w *world.World, p *world.Policy, gk schema.GroupKind) bool {
-	isClusterScoped := w.Scope().ClusterScoped
-	return p.ID.Namespace != "" && isClusterScoped != nil && isClusterScoped(gk)
+	return p.ID.Namespace != "" && w.Scope().IsClusterScoped(gk)
 }
 
 func compareResources(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }

@@ -130,8 +130,7 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 		if k.Compiled == nil {
 			continue
 		}
-		isClusterScoped := h.World.Scope().ClusterScoped
-		use, governed := set.InUse(k.GroupKind, isClusterScoped != nil && isClusterScoped(k.GroupKind), now), freeze.Use{}
+		use, governed := set.InUse(k.GroupKind, h.World.Scope().IsClusterScoped(k.GroupKind), now), freeze.Use{}
 		if k.Compiled.CanGovern() {
 			governed = scaled
 		}

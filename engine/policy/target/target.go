@@ -27,6 +27,11 @@ type Scope struct {
 	ClusterScoped func(schema.GroupKind) bool
 }
 
+// IsClusterScoped says whether objects of a kind are known to live outside namespaces.
+func (s Scope) IsClusterScoped(gk schema.GroupKind) bool {
+	return s.ClusterScoped != nil && s.ClusterScoped(gk)
+}
+
 // Selector is a compiled target section.
 type Selector struct {
 	scope Scope
@@ -122,8 +127,7 @@ func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) 
 }
 
 func (s *Selector) onlyClusterScoped() bool {
-	return len(s.kinds) > 0 && s.scope.ClusterScoped != nil &&
-		!slices.ContainsFunc(s.kinds, func(gk schema.GroupKind) bool { return !s.scope.ClusterScoped(gk) })
+	return len(s.kinds) > 0 && !slices.ContainsFunc(s.kinds, func(gk schema.GroupKind) bool { return !s.scope.IsClusterScoped(gk) })
 }
 
 // Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.

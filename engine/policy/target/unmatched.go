@@ -55,7 +55,7 @@ func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 	var all []Unmatched
 	for _, gk := range s.kinds {
 		switch {
-		case s.namespace != "" && s.isClusterScoped(gk):
+		case s.namespace != "" && s.scope.IsClusterScoped(gk):
 			all = append(all, Unmatched{KindClusterScoped, fmt.Sprintf("kinds: %s lives outside namespaces; only a policy outside namespaces selects it", gk)})
 		case !slices.Contains(adapted, gk):
 			all = append(all, Unmatched{KindUnknown, fmt.Sprintf("kinds: there is no adapter for %s%s", gk, meant(gk.String(), kindNames(adapted)))})
@@ -152,7 +152,7 @@ func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 	each := func(obj *workload.Object) bool { yield(obj); return true }
 	for _, gk := range kinds {
 		switch {
-		case s.isClusterScoped(gk):
+		case s.scope.IsClusterScoped(gk):
 			if s.namespace == "" && s.ListsKind(gk) {
 				c.Objects(gk, "", each)
 			}
@@ -167,10 +167,6 @@ func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 			})
 		}
 	}
-}
-
-func (s *Selector) isClusterScoped(gk schema.GroupKind) bool {
-	return s.scope.ClusterScoped != nil && s.scope.ClusterScoped(gk)
 }
 
 // meant suggests the nearest of what there is; empty: nothing is near.
