@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +43,14 @@ func (c Context) Kind(gk schema.GroupKind) (AdaptedKind, bool) {
 		return AdaptedKind{}, false
 	}
 	return c.Kinds(gk)
+}
+
+// OneOf refuses a value that is not one of those there are; empty stands for the default.
+func OneOf[T ~string](at *field.Path, given T, of ...T) field.ErrorList {
+	if given == "" || slices.Contains(of, given) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, given, of)}
 }
 
 // AdaptedKind is what compiling a policy may want to know of a kind that an adapter speaks of.

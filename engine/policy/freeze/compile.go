@@ -1,11 +1,12 @@
 package freeze
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -88,21 +89,14 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 
 func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{id: d.id, end: forever, enforcement: d.rules.Enforcement, windows: max(1, len(d.windows))}
+	r := &Rule{id: d.id, end: forever, enforcement: cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny), windows: max(1, len(d.windows))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
 	errs, r.zone = append(errs, es...), loc
 	r.deny, es = actions(d.rules.Deny, at.Child("deny"))
 	errs = append(errs, es...)
-	switch r.enforcement {
-	case v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit:
-	case "":
-		r.enforcement = v1alpha1.EnforcementDeny
-	default:
-		errs = append(errs, field.NotSupported(at.Child("enforcement"), r.enforcement,
-			[]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}))
-	}
+	errs = append(errs, policy.OneOf(at.Child("enforcement"), r.enforcement, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit)...)
 	_, es = d.labelChanges(at)
 	errs = append(errs, es...)
 	r.refusesLeaving = d.refusesLeaving() && r.enforcement == v1alpha1.EnforcementDeny
@@ -130,18 +124,13 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 
 // labelChanges is what happens to an edit of labels by which an object leaves the target: what the spec says, or the default.
 func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorList) {
-	switch given := d.rules.LabelChanges; given {
-	case v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn:
-		return given, nil
-	case "":
-		if d.target.namespace == "" && d.target.byObjectMetadata() {
-			return v1alpha1.LabelChangesDeny, nil
-		}
-		return v1alpha1.LabelChangesWarn, nil
-	default:
-		return given, field.ErrorList{field.NotSupported(at.Child("labelChanges"), given,
-			[]v1alpha1.LabelChanges{v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn})}
+	switch given := d.rules.LabelChanges; {
+	case given != "":
+		return given, policy.OneOf(at.Child("labelChanges"), given, v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn)
+	case d.target.namespace == "" && d.target.byObjectMetadata():
+		return v1alpha1.LabelChangesDeny, nil
 	}
+	return v1alpha1.LabelChangesWarn, nil
 }
 
 // refusesLeaving says whether an object may not leave the target by an edit of its labels or annotations.

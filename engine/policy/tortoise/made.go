@@ -27,11 +27,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 	if !in.Create {
 		errs = append(errs, field.Invalid(at.Child("create"), false, "leave autoscaler out to use the one that governs the target"))
 	}
-	switch in.OnDelete {
-	case "", v1alpha1.KeepAutoscaler, v1alpha1.DeleteAutoscaler:
-	default:
-		errs = append(errs, field.NotSupported(at.Child("onDelete"), in.OnDelete, []v1alpha1.AutoscalerRemoval{v1alpha1.KeepAutoscaler, v1alpha1.DeleteAutoscaler}))
-	}
+	errs = append(errs, policy.OneOf(at.Child("onDelete"), in.OnDelete, v1alpha1.KeepAutoscaler, v1alpha1.DeleteAutoscaler)...)
 	kinds, names := of.Spec.Target.Kinds, of.Spec.Target.Names
 	if len(kinds) != 1 || len(names) != 1 {
 		errs = append(errs, field.Required(field.NewPath("spec", "target"), "autoscaler needs a target of one kind and one name"))

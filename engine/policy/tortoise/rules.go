@@ -1,6 +1,7 @@
 package tortoise
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -78,12 +79,7 @@ func (r *rules) of(name string) containerRule {
 
 func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.ErrorList) {
 	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: optimize.DefaultGuard(), runtime: in.Runtime}
-	var errs field.ErrorList
-	switch in.Mode {
-	case "", v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency:
-	default:
-		errs = append(errs, field.NotSupported(at.Child("mode"), in.Mode, []v1alpha1.TortoiseMode{v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency}))
-	}
+	errs := policy.OneOf(at.Child("mode"), in.Mode, v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency)
 	name := in.Profile
 	if name == "" {
 		name = v1alpha1.ProfileBalanced
@@ -116,23 +112,11 @@ const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
 func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
 	r.source.Window = mostWindow
 	zone, errs := when.Zone(in.TimeZone, at.Child("timeZone"))
-	r.zone = zone
-	switch in.Seasonality {
-	case "", v1alpha1.SeasonalityAuto:
-	case v1alpha1.SeasonalityDaily:
-		r.daily = true
-	default:
-		errs = append(errs, field.NotSupported(at.Child("seasonality"), in.Seasonality, []v1alpha1.Seasonality{v1alpha1.SeasonalityAuto, v1alpha1.SeasonalityDaily}))
-	}
-	switch in.Source {
-	case "", v1alpha1.HistoryMetrics:
-	case v1alpha1.HistoryPrometheus:
-		r.source.Recorded = true
-	case v1alpha1.HistoryVertical:
-		r.source.Vertical, r.source.MakesVertical = true, in.Create
-	default:
-		errs = append(errs, field.NotSupported(at.Child("source"), in.Source, []v1alpha1.HistorySource{v1alpha1.HistoryMetrics, v1alpha1.HistoryVertical, v1alpha1.HistoryPrometheus}))
-	}
+	r.zone, r.daily = zone, in.Seasonality == v1alpha1.SeasonalityDaily
+	errs = append(errs, policy.OneOf(at.Child("seasonality"), in.Seasonality, v1alpha1.SeasonalityAuto, v1alpha1.SeasonalityDaily)...)
+	r.source.Recorded, r.source.Vertical = in.Source == v1alpha1.HistoryPrometheus, in.Source == v1alpha1.HistoryVertical
+	r.source.MakesVertical = r.source.Vertical && in.Create
+	errs = append(errs, policy.OneOf(at.Child("source"), in.Source, v1alpha1.HistoryMetrics, v1alpha1.HistoryVertical, v1alpha1.HistoryPrometheus)...)
 	if in.Window != "" && !r.source.Recorded {
 		errs = append(errs, field.Forbidden(at.Child("window"), "only Prometheus has a history: it is for that source"))
 	}
@@ -197,16 +181,8 @@ func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred in
 }
 
 func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	switch in.Apply {
-	case "":
-		r.apply = v1alpha1.ApplyRollOut
-	case v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate:
-		r.apply = in.Apply
-	default:
-		errs = append(errs, field.NotSupported(at.Child("apply"), in.Apply,
-			[]v1alpha1.VerticalApply{v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate}))
-	}
+	r.apply = cmp.Or(in.Apply, v1alpha1.ApplyRollOut)
+	errs := policy.OneOf(at.Child("apply"), in.Apply, v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate)
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))
 		if err != nil {
@@ -252,21 +228,14 @@ func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) 
 			errs = append(errs, field.Duplicate(here.Child("container"), rule.name))
 		}
 		seen[rule.name] = true
-		switch c.CPU {
-		case "", v1alpha1.ScaleVertical, v1alpha1.ScaleOff:
-		case v1alpha1.ScaleHorizontal:
-			if rule.name != allContainers && horizontal != "" {
+		if c.CPU == v1alpha1.ScaleHorizontal && rule.name != allContainers {
+			if horizontal != "" {
 				errs = append(errs, field.Invalid(here.Child("cpu"), c.CPU, fmt.Sprintf("container %s is Horizontal already: one can be", horizontal)))
 			}
-			if rule.name != allContainers {
-				horizontal = rule.name
-			}
-		default:
-			errs = append(errs, field.NotSupported(here.Child("cpu"), c.CPU, []v1alpha1.ScalingPolicy{v1alpha1.ScaleHorizontal, v1alpha1.ScaleVertical, v1alpha1.ScaleOff}))
+			horizontal = rule.name
 		}
-		if c.Memory != "" && c.Memory != "Vertical" && c.Memory != "Off" {
-			errs = append(errs, field.NotSupported(here.Child("memory"), c.Memory, []string{"Vertical", "Off"}))
-		}
+		errs = append(errs, policy.OneOf(here.Child("cpu"), c.CPU, v1alpha1.ScaleHorizontal, v1alpha1.ScaleVertical, v1alpha1.ScaleOff)...)
+		errs = append(errs, policy.OneOf(here.Child("memory"), c.Memory, "Vertical", "Off")...)
 		rule.given.minCPU, rule.given.minMemory = c.Min != nil && c.Min.CPU != nil, c.Min != nil && c.Min.Memory != nil
 		rule.given.maxCPU, rule.given.maxMemory = c.Max != nil && c.Max.CPU != nil, c.Max != nil && c.Max.Memory != nil
 		errs = append(errs, compileLimits(&rule.limits, c, here)...)

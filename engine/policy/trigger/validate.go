@@ -19,12 +19,7 @@ const maxReplicas = math.MaxInt32
 // compileTriggers compiles those that are not suspended; the suspended ones are checked too.
 func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, field.ErrorList) {
 	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
-	switch rules.Overlap {
-	case "", v1alpha1.OverlapPriority, v1alpha1.OverlapHighest:
-	default:
-		errs = append(errs, field.NotSupported(at.Child("overlap"), rules.Overlap,
-			[]v1alpha1.Overlap{v1alpha1.OverlapPriority, v1alpha1.OverlapHighest}))
-	}
+	errs = append(errs, policy.OneOf(at.Child("overlap"), rules.Overlap, v1alpha1.OverlapPriority, v1alpha1.OverlapHighest)...)
 	if len(rules.Triggers) == 0 {
 		errs = append(errs, field.Required(at.Child("triggers"), "list at least one"))
 	}
