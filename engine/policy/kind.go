@@ -45,6 +45,17 @@ func (c Context) Kind(gk schema.GroupKind) (AdaptedKind, bool) {
 	return c.Kinds(gk)
 }
 
+// RefuseKinds refuses the kinds that are known to be unfit, and says why they are.
+func (c Context) RefuseKinds(kinds []schema.GroupKind, at *field.Path, unfit func(AdaptedKind) bool, why string) field.ErrorList {
+	var errs field.ErrorList
+	for _, gk := range kinds {
+		if known, ok := c.Kind(gk); ok && unfit(known) {
+			errs = append(errs, field.Invalid(at, gk.String(), why))
+		}
+	}
+	return errs
+}
+
 // OneOf refuses a value that is not one of those there are; empty stands for the default.
 func OneOf[T ~string](at *field.Path, given T, of ...T) field.ErrorList {
 	if given == "" || slices.Contains(of, given) {

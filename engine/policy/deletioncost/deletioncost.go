@@ -49,7 +49,8 @@ func CompileCluster(d *v1alpha1.ClusterDeletionCost, ctx Context) (*policy.Polic
 func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.DeletionCostRules, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	errs = append(errs, validate(rules, at)...)
-	errs = append(errs, validateKinds(selector, ctx, at.Child("target", "kinds"))...)
+	errs = append(errs, ctx.RefuseKinds(selector.Kinds(), at.Child("target", "kinds"), func(k policy.AdaptedKind) bool { return !k.HeedsCosts },
+		"its controller ignores the deletion cost of pods: it decides by itself which pod goes. An adapter says otherwise with pods.deletionCost: true")...)
 	d := &deletionCost{id: id, rules: withDefaults(rules)}
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
-	"flyball.dev/flyball/engine/policy/target"
 )
 
 const (
@@ -86,18 +85,6 @@ func validateWeights(rules v1alpha1.DeletionCostRules, at *field.Path) field.Err
 		}
 		if w.Weight < 0 || w.Weight > maxWeight {
 			errs = append(errs, field.Invalid(here.Child("weight"), w.Weight, fmt.Sprintf("must be from 1 to %d", maxWeight)))
-		}
-	}
-	return errs
-}
-
-// validateKinds refuses kinds whose controllers are known to ignore the cost.
-func validateKinds(selector *target.Selector, ctx Context, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, gk := range selector.Kinds() {
-		if known, ok := ctx.Kind(gk); ok && !known.HeedsCosts {
-			errs = append(errs, field.Invalid(at, gk.String(), "its controller ignores the deletion cost of pods: it decides by itself which pod goes. "+
-				"An adapter says otherwise with pods.deletionCost: true"))
 		}
 	}
 	return errs

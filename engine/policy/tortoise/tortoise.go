@@ -49,7 +49,8 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	at := field.NewPath("spec")
 	r, es := compileRules(rules, at)
 	errs = append(errs, es...)
-	errs = append(errs, validateKinds(selector, ctx, at.Child("target", "kinds"))...)
+	errs = append(errs, ctx.RefuseKinds(selector.Kinds(), at.Child("target", "kinds"), func(k policy.AdaptedKind) bool { return !k.Requests },
+		"its adapter does not say where requests are: see resources in the adapter")...)
 	t := &tortoise{id: id, rules: r}
 	if of != nil {
 		errs = append(errs, t.made(of, ctx, at.Child("autoscaler"))...)
@@ -72,17 +73,6 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		State:  t.state,
 		Extras: t,
 	}, nil
-}
-
-// validateKinds refuses kinds of which nobody knows what they request.
-func validateKinds(selector *target.Selector, ctx Context, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, gk := range selector.Kinds() {
-		if known, ok := ctx.Kind(gk); ok && !known.Requests {
-			errs = append(errs, field.Invalid(at, gk.String(), "its adapter does not say where requests are: see resources in the adapter"))
-		}
-	}
-	return errs
 }
 
 // tortoise is a compiled policy.
