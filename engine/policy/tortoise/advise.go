@@ -139,7 +139,7 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 	own, now := m.Own[name], m.Setting.Requests[name]
 	c := v1alpha1.RecommendedContainer{Name: name}
 	if own.CPU > 0 {
-		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, m.Reasons[m.cpuOf(name)])}
+		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, m.Reasons[tune.CPUReason(m.Scaled, name)])}
 	}
 	if own.Memory > 0 {
 		c.Memory = &v1alpha1.RecommendedRequest{Own: ptr.To(inBytes(own.Memory)), Recommended: inBytes(now.Memory),

@@ -160,22 +160,14 @@ func (m *mind) follow(seen policy.Seen) {
 	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
 	m.forgetReasons(anew)
-	m.until(seen.Now)
+	// A clock was ahead: what is asked for since then would be news until it has been there again.
+	tune.NotAfter(seen.Now, &m.AmountsSince, &m.BoundsSince)
 	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {
 		m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = seen.Replicas, seen.Replicas, 0
 	} else if m.BoundsSince.IsZero() {
 		m.Setting.Min, m.Setting.Max = ownBounds(g, seen.Replicas)
 		m.Setting.Utilisation = utilisationOf(g, m.Scaled)
-	}
-}
-
-// until takes nothing for later than an instant: a clock was ahead, and what is asked for since then would be news until it has been there again.
-func (m *memory) until(now time.Time) {
-	for _, at := range []*time.Time{&m.AmountsSince, &m.BoundsSince} {
-		if at.After(now) {
-			*at = now
-		}
 	}
 }
 
@@ -187,20 +179,12 @@ func (m *mind) forgetReasons(anew []string) {
 	}
 	maps.DeleteFunc(m.Reasons, func(of, _ string) bool { return !known[of] })
 	for _, name := range anew {
-		for _, of := range []string{m.cpuOf(name), name + " memory"} {
+		for _, of := range []string{tune.CPUReason(m.Scaled, name), name + " memory"} {
 			if m.Reasons[of] != "" {
 				m.Reasons[of] = "as its owner has it: steps begin anew from there"
 			}
 		}
 	}
-}
-
-// cpuOf is what the reason for the CPU of a container is of.
-func (m *mind) cpuOf(name string) string {
-	if name == m.Scaled {
-		return "request"
-	}
-	return name + " cpu"
 }
 
 // isBehind says whether some pod requests more than was last recommended of what is tuned. Where only pods that are created are changed, those

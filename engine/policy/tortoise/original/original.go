@@ -106,11 +106,7 @@ func (t *Tuner) config() classic.Config {
 func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	t.enter(spec)
 	t.formulas.Config = t.config()
-	for _, at := range []*time.Time{&t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince} {
-		if at.After(o.Now) {
-			*at = o.Now // the clock was ahead
-		}
-	}
+	tune.NotAfter(o.Now, &t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince) // the clock was ahead
 	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
 	r.Setting.Requests = maps.Clone(o.Setting.Requests)
 	if spec.Dry {
@@ -132,7 +128,7 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	}
 	for name, s := range scalings {
 		if s.CPU == classic.Never && o.Own[name].CPU > 0 {
-			r.Reasons = append(r.Reasons, optimize.Reason{Of: cpuOf(spec, name), Text: "it stays: spec.resources does not name its CPU"})
+			r.Reasons = append(r.Reasons, optimize.Reason{Of: tune.CPUReason(spec.Scaled, name), Text: "it stays: spec.resources does not name its CPU"})
 		}
 		if s.Memory == classic.Never && o.Own[name].Memory > 0 {
 			r.Reasons = append(r.Reasons, optimize.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
@@ -309,21 +305,13 @@ func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []classi
 	}
 }
 
-// cpuOf is what reasons for the CPU of a container are of.
-func cpuOf(spec tune.Spec, name string) string {
-	if name == spec.Scaled {
-		return "request"
-	}
-	return name + " cpu"
-}
-
 // explain gives a reason for each number.
 func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []classic.Resource, d classic.Decision) {
 	say := func(of, format string, args ...any) {
 		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 	}
 	for i, size := range d.Sizes {
-		of, name, v := resources[i], cpuOf(spec, resources[i].Container), fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
+		of, name, v := resources[i], tune.CPUReason(spec.Scaled, resources[i].Container), fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
 		if of.Memory {
 			name, v = of.Container+" memory", fmt.Sprintf("%d MiB", t.formulas.Values[of.Key()]/thousand>>20)
 		}

@@ -152,14 +152,19 @@ type State struct {
 	Nowcast forecast.Nowcast
 }
 
-// until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
-func (s *State) until(now time.Time) {
-	for _, at := range []*time.Time{&s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince} {
+// NotAfter brings instants that are after another one back to that.
+func NotAfter(now time.Time, instants ...*time.Time) {
+	for _, at := range instants {
 		if at.After(now) {
 			*at = now
 		}
 	}
 	if s.Nowcast.Last > minuteOf(now) {
+}
+
+// until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
+func (s *State) until(now time.Time) {
+	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince)
 		s.Nowcast = forecast.Nowcast{Lead: s.Nowcast.Lead}
 	}
 }
@@ -269,6 +274,14 @@ func clone(s Setting) Setting {
 		requests[name] = r
 	}
 	s.Requests = requests
+// CPUReason is what the reason for the CPU of a container is of, where another one, or itself, is scaled by replicas.
+func CPUReason(scaled, name string) string {
+	if name == scaled {
+		return "request"
+	}
+	return name + " cpu"
+}
+
 	return s
 }
 

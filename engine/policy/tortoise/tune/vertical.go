@@ -15,11 +15,8 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 		before := r
 		const mebi = 1 << 20
 		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory, l.Floor.Memory}}
-		if of := name + " cpu"; name != spec.Scaled || spec.Fixed {
-			if name == spec.Scaled {
-				of = "request"
-			}
-			sizes = append(sizes, sized{of, "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU, l.Floor.CPU})
+		if name != spec.Scaled || spec.Fixed {
+			sizes = append(sizes, sized{CPUReason(spec.Scaled, name), "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU, l.Floor.CPU})
 		}
 		for _, s := range sizes {
 			t.follow(spec, v, s, pace)
