@@ -5,6 +5,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -60,22 +61,8 @@ type Mind interface {
 	Keep() []byte
 }
 
-// Sample is what one container of a target used at an instant, over all its pods that are ready and past their start.
-type Sample struct {
-	At        time.Time
-	Container string
-	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative: not known.
-	CPU, Memory float64
-	// Replicas are the pods that were ready.
-	Replicas int
-	// Throttled is the share of the CPU demand that limits kept from being served, 0 to 1.
-	Throttled float64
-	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
-	OOMKills    int
-	MemoryLimit float64
-	// Starting says that pods are younger than the time they need to settle.
-	Starting bool
-}
+// Sample is what one container of a target used at an instant.
+type Sample = usage.Sample
 
 // Seen is what a Mind looks at besides samples.
 type Seen struct {

@@ -77,7 +77,7 @@ func (m *mind) Observe(samples ...policy.Sample) {
 		for _, own := range []bool{true, false} {
 			for _, s := range samples[:n] {
 				if m.has(s.Container) == own {
-					m.tuner.Observe(usage.Sample(s))
+					m.tuner.Observe(s)
 				}
 			}
 		}

@@ -68,7 +68,7 @@ func (p Prometheus) Read(ctx context.Context) ([]usage.Sample, error) {
 		}
 		for i := range found {
 			if p.Keeps == nil || p.Keeps(found[i].Container) {
-				all = append(all, usage.Sample(found[i]))
+				all = append(all, found[i])
 			}
 		}
 	})

@@ -255,7 +255,7 @@ func (in *Input) tuned() (*Output, error) {
 	}
 	in.instants(func(at time.Time, samples []usage.Sample) {
 		for _, s := range samples {
-			mind.Observe(policy.Sample(s))
+			mind.Observe(s)
 		}
 		if n := replicasOf(samples); n > 0 {
 			replicas = n

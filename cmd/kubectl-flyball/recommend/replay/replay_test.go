@@ -73,7 +73,7 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	}}
 	var found policy.Found
 	for i := 0; i < len(in.Samples); i += 2 {
-		mind.Observe(policy.Sample(in.Samples[i]), policy.Sample(in.Samples[i+1]))
+		mind.Observe(in.Samples[i], in.Samples[i+1])
 		seen.Now, seen.Replicas = in.Samples[i].At, in.Samples[i].Replicas
 		if a := found.Report.Autoscaler; a != nil {
 			seen.Replicas = max(seen.Replicas, int(a.Min.Recommended))
