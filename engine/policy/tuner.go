@@ -43,14 +43,6 @@ type Source struct {
 	Vertical, MakesVertical bool
 }
 
-// Recaller is a Mind that takes over what was recorded before it began to look.
-type Recaller interface {
-	// Learnt gives the instants of the first and of the newest sample that was learnt from; zero: there was none.
-	Learnt() (first, newest time.Time)
-	// Recall learns from samples, oldest first, in place of all that was learnt from samples before.
-	Recall(samples []Sample)
-}
-
 // Mind learns of one target and decides for it. It calls no clock, so that the same history gives the same numbers.
 type Mind interface {
 	// Observe learns from what the containers of a target used.
@@ -59,6 +51,10 @@ type Mind interface {
 	Decide(Seen) Found
 	// Keep gives all that an equal Mind can be made of, of a limited size.
 	Keep() []byte
+	// Learnt gives the instants of the first and of the newest sample that was learnt from; zero: there was none.
+	Learnt() (first, newest time.Time)
+	// Recall learns from samples that were recorded before it began to look, oldest first, in place of all that was learnt from samples before.
+	Recall(samples []Sample)
 }
 
 // Sample is what one container of a target used at an instant.

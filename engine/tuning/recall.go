@@ -72,8 +72,7 @@ func (r *recalled) drop() {
 // and decided because of that.
 func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *fleet.Fleet, seen policy.Seen) (waits bool) {
 	source := p.Tuner().Source()
-	mind, can := x.mind.(policy.Recaller)
-	if !source.Recorded || l.opts.Recorder == nil || !can {
+	if !source.Recorded || l.opts.Recorder == nil {
 		x.recalled.drop()
 		x.recalled.failure = ""
 		return false
@@ -82,13 +81,13 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *fleet
 		select {
 		case <-r.done:
 			x.recalled.running = nil
-			l.takeOver(mind, x, r, seen.Now)
+			l.takeOver(x, r, seen.Now)
 			return false
 		default:
 			return r.waits
 		}
 	}
-	first, newest := mind.Learnt()
+	first, newest := x.mind.Learnt()
 	from, gap := seen.Now.Add(-source.Window), !x.recalled.at.IsZero() && !newest.IsZero()
 	switch {
 	case l.pods.Now().Before(x.recalled.after):
@@ -148,7 +147,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 }
 
 // takeOver has a mind learn from a history that was read.
-func (l *Loop) takeOver(mind policy.Recaller, x *subject, r *recall, now time.Time) {
+func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	var nothing *recorded.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
 		r.err = nil // it is new, or slept
@@ -162,7 +161,7 @@ func (l *Loop) takeOver(mind policy.Recaller, x *subject, r *recall, now time.Ti
 	if len(r.samples) == 0 { // there is nothing to ask for again at once
 		x.recalled.after = l.pods.Now().Add(retryRecall)
 	}
-	first, newest := mind.Learnt()
+	first, newest := x.mind.Learnt()
 	if r.gap {
 		x.mind.Observe(slices.DeleteFunc(r.samples, func(s policy.Sample) bool { return !s.At.After(newest) })...)
 		return
@@ -170,7 +169,7 @@ func (l *Loop) takeOver(mind policy.Recaller, x *subject, r *recall, now time.Ti
 	x.recalled.at = now
 	x.recalled.note = fmt.Sprintf("Prometheus at %s has nothing that is older", l.opts.Recorder.Host())
 	if n := len(r.samples); n > 0 && (first.IsZero() || r.samples[0].At.Before(first)) {
-		mind.Recall(r.samples)
+		x.mind.Recall(r.samples)
 		x.recalled.note = fmt.Sprintf("Prometheus at %s had %s from %s on", l.opts.Recorder.Host(), workload.Count(n, "sample"), r.samples[0].At.Format(time.RFC3339))
 	}
 }

@@ -61,10 +61,7 @@ type memory struct {
 	Reasons map[string]string
 }
 
-var (
-	_ policy.Mind     = (*mind)(nil)
-	_ policy.Recaller = (*mind)(nil)
-)
+var _ policy.Mind = (*mind)(nil)
 
 // Observe implements policy.Mind. Of samples of one instant those of containers that the target has come first: there may be no room for others.
 func (m *mind) Observe(samples ...policy.Sample) {
@@ -88,10 +85,10 @@ func (m *mind) Observe(samples ...policy.Sample) {
 // has says whether the target has a container that requests something.
 func (m *mind) has(container string) bool { _, has := m.Own[container]; return has }
 
-// Learnt implements policy.Recaller.
+// Learnt implements policy.Mind.
 func (m *mind) Learnt() (first, newest time.Time) { return m.tuner.Learnt() }
 
-// Recall implements policy.Recaller.
+// Recall implements policy.Mind.
 func (m *mind) Recall(samples []policy.Sample) {
 	m.tuner.Forget()
 	m.Observe(samples...)
