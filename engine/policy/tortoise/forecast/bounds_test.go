@@ -37,7 +37,7 @@ func TestTheMarginIsAQuantile(t *testing.T) {
 		{"what was too high needs no margin", flat(0, 1, -7, -6, -5, -4, -3, -2), 0.5, 0},
 		{"nor does it beyond the last", flat(0, 1, -7, -6, -5, -4, -3, -2), 1, math.Ln2},
 	} {
-		if got := tc.m.Margin(tc.q); !equal(math.Log(got), tc.want) {
+		if got := tc.m.margin(tc.q); !equal(got, tc.want) {
 			t.Errorf("%s: it is %v, want %v", tc.reason, math.Log(got), tc.want)
 		}
 		if got, want := tc.m.Upper(100, tc.q), math.Expm1(tc.want); !equal(got, want) {

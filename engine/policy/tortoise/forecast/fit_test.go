@@ -82,7 +82,7 @@ func TestWeightsOfModels(t *testing.T) {
 	}
 	for j := range want {
 		if !equal(m.Weights[j], want[j]/sum) {
-			t.Errorf("%s has a weight of %v, want %v", Names[j], m.Weights[j], want[j]/sum)
+			t.Errorf("model %d has a weight of %v, want %v", j, m.Weights[j], want[j]/sum)
 		}
 	}
 }

@@ -43,9 +43,6 @@ func Default() Config { return Config{Day: 144, Window: 28 * 144, Quantile: 0.9,
 // modelCount is the number of models.
 const modelCount = 3
 
-// Names of the models, in the order of weights.
-var Names = [modelCount]string{"seasonal-naive", "holt-winters", "harmonic"}
-
 // Model is a fitted ensemble.
 type Model struct {
 	cfg    Config
@@ -123,9 +120,6 @@ func (m *Model) forget() {
 	}
 }
 
-// Known is the number of points that were fitted to.
-func (m *Model) Known() int { return m.known }
-
 // Seasonal says whether a day, or a week, of history is there.
 func (m *Model) Seasonal() (day, week bool) {
 	return len(m.values) > m.cfg.Day, m.season == 7*m.cfg.Day
@@ -140,29 +134,8 @@ func (m *Model) pattern(step int64) float64 {
 	return sum
 }
 
-// Peak gives the forecast of the peak in a step, in milli-CPU; zero where nothing is known.
-func (m *Model) Peak(step int64) float64 {
-	if m.known == 0 {
-		return 0
-	}
-	return math.Expm1(m.pattern(step))
-}
-
-// Upper gives what the peak in a step is not above, in a share q of all cases, in milli-CPU: the conformal quantile of what the
-// ensemble missed at the lead, and no less than what the same step of past seasons had at least twice.
-func (m *Model) Upper(step int64, q float64) float64 {
-	if m.known == 0 {
-		return 0
-	}
-	upper := m.pattern(step) + m.margin(q)
-	return math.Expm1(max(upper, m.twice(step)))
-}
-
 // usualSteps is the share of steps that no spike is in.
 const usualSteps = 0.98
-
-// Margin gives by what factor the upper bound is over the forecast.
-func (m *Model) Margin(q float64) float64 { return math.Exp(m.margin(q)) }
 
 // margin is the weighted quantile of the residuals; one more that is infinite has the weight of a new point, so the share is that of the
 // points to come. Where there are too few for the share, the largest grows by how few there are.
