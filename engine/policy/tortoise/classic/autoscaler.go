@@ -158,12 +158,3 @@ func (c Config) Lost(since, now time.Time) bool {
 func (c Config) MayRestart(onlyDown bool, last, now time.Time) bool {
 	return !onlyDown || last.IsZero() || now.Sub(last) >= c.RestartInterval
 }
-
-// Limit gives the limit that goes with a new request: the request times the larger of the old ratio of limit and request, and the
-// configured one. Zero is no limit.
-func Limit(request, oldRequest, oldLimit int64, configured float64) int64 {
-	if oldRequest == 0 || oldLimit == 0 {
-		return 0
-	}
-	return int64(float64(request) * max(float64(oldLimit)/float64(oldRequest), configured))
-}

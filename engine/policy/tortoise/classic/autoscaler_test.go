@@ -153,20 +153,3 @@ func TestLostMetricsAndRestarts(t *testing.T) {
 		}
 	}
 }
-
-func TestLimit(t *testing.T) {
-	for _, tc := range []struct {
-		reason                                string
-		request, oldRequest, oldLimit, wanted int64
-		configured                            float64
-	}{
-		{"the old ratio", 300, 100, 200, 600, 1},
-		{"the configured ratio is larger", 300, 100, 200, 900, 3},
-		{"no limit before", 300, 100, 0, 0, 3},
-		{"no request before", 300, 0, 200, 0, 3},
-	} {
-		if got := Limit(tc.request, tc.oldRequest, tc.oldLimit, tc.configured); got != tc.wanted {
-			t.Errorf("%s: %d, want %d", tc.reason, got, tc.wanted)
-		}
-	}
-}

@@ -9,10 +9,8 @@ import "time"
 
 // Config has the parameters of the formulas. Default gives those of the original.
 type Config struct {
-	// Weekly slots are those of a week, else of a day; each is an hour, in a time zone. Reconcile is the time between two decisions.
-	Weekly    bool
-	TimeZone  string
-	Reconcile time.Duration
+	// Weekly slots are those of a week, else of a day; each is an hour.
+	Weekly bool
 	// MaxFactor and MinFactor times the replicas are the recommended maximum and minimum.
 	MaxFactor, MinFactor float64
 	// MinimumMinReplicas and MaximumMinReplicas bound the recommended minimum.
@@ -36,14 +34,6 @@ type Config struct {
 	EmergencyAfter time.Duration
 	// RestartInterval is between two roll-outs of which the later only takes away.
 	RestartInterval time.Duration
-	// ScaleUp and ScaleDown are the behaviour that autoscalers get.
-	ScaleUp, ScaleDown Step
-}
-
-// Step is by how many percent of the replicas an autoscaler may scale within a period.
-type Step struct {
-	Percent int32
-	Period  time.Duration
 }
 
 // Profile is the name of the profile that has these formulas.
@@ -55,12 +45,10 @@ const thousandth = 1000
 // Default gives the parameters of the original.
 func Default() Config {
 	return Config{
-		Weekly: true, TimeZone: "Asia/Tokyo", Reconcile: 15 * time.Second,
-		MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100,
+		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100,
 		Reduction: 0.95, MinUtilisation: 65, MaxUtilisation: 90, NewMetric: 70, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour,
 		Buffer: 0.1, MaxStepDown: 0.8, MinCPU: 50, MaxCPU: 10 * thousandth, MinMemory: (50 << 20) * thousandth, MaxMemory: (10 << 30) * thousandth,
 		EmergencyAfter: 5 * time.Minute, RestartInterval: time.Hour,
-		ScaleUp: Step{100, time.Minute}, ScaleDown: Step{2, 90 * time.Second},
 	}
 }
 

@@ -2,7 +2,6 @@ package classic
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -102,9 +101,3 @@ func TargetPhase(resources []string) string {
 	}
 	return FullyWorking
 }
-
-// MaxProcs gives the GOMAXPROCS that goes with a new CPU request: the old one times the ratio of the new request and the old, rounded up.
-func MaxProcs(old int, ratio float64) int { return int(math.Ceil(float64(old) * ratio)) }
-
-// MemLimit gives the GOMEMLIMIT in bytes that goes with a new memory request: the old one times the ratio of both.
-func MemLimit(old int64, ratio float64) int64 { return int64(float64(old) * ratio) }

@@ -62,30 +62,13 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func TestRuntime(t *testing.T) {
-	for _, tc := range []struct {
-		old   int
-		ratio float64
-		want  int
-	}{{1, 1, 1}, {1, 1.2, 2}, {4, 0.5, 2}, {4, 0.6, 3}, {2, 0.1, 1}} {
-		if got := MaxProcs(tc.old, tc.ratio); got != tc.want {
-			t.Errorf("GOMAXPROCS %d times %v is %d, want %d", tc.old, tc.ratio, got, tc.want)
-		}
-	}
-	if got := MemLimit(1000, 1.2345); got != 1234 {
-		t.Errorf("GOMEMLIMIT is %d", got)
-	}
-}
-
-// TestDefaults are all of those that part 1 names.
+// TestDefaults are all of those that part 1 names and that some formula needs.
 func TestDefaults(t *testing.T) {
 	want := Config{
-		Weekly: true, TimeZone: "Asia/Tokyo", Reconcile: 15 * time.Second,
-		MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100, Reduction: 0.95,
+		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100, Reduction: 0.95,
 		MinUtilisation: 65, MaxUtilisation: 90, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour, NewMetric: 70,
 		MinCPU: 50, MaxCPU: 10_000, MinMemory: 52_428_800_000, MaxMemory: 10_737_418_240_000, Buffer: 0.1, MaxStepDown: 0.8,
 		EmergencyAfter: 300 * time.Second, RestartInterval: 60 * time.Minute,
-		ScaleUp: Step{100, time.Minute}, ScaleDown: Step{2, 90 * time.Second},
 	}
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Error(diff)
