@@ -1,5 +1,5 @@
 // Package algorithm says which deletion cost each pod of a target is to have, and finds the fewest changes that lead there. It sees
-// a fleet and an instant, and no client. An algorithm is one file and one line in the registry.
+// a fleet and an instant, and no client. An algorithm is one line in the registry, and a function or a type.
 package algorithm
 
 import (
@@ -35,6 +35,18 @@ type Algorithm interface {
 	Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64
 }
 
+// byPod is an Algorithm that gives each pod its number by itself.
+type byPod func(*fleet.Pod, Params) int64
+
+// Tiers implements Algorithm.
+func (of byPod) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
+	tiers := make([]int64, len(pods))
+	for i, pod := range pods {
+		tiers[i] = of(pod, p)
+	}
+	return tiers
+}
+
 // planner is an Algorithm that gives costs itself. They have to mean the same in all groups.
 type planner interface {
 	plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Class) []fleet.Change
@@ -46,13 +58,13 @@ type refresher interface {
 	refresh(p Params) time.Duration
 }
 
-// registry has every algorithm by its name.
+// registry has every algorithm by its name. Youngest has the pods go first that were made last, Oldest those that were made first.
 var registry = map[string]Algorithm{
 	"Spread":        spread{},
-	"Youngest":      youngest{},
-	"Oldest":        oldest{},
-	"NodeOccupancy": nodeOccupancy{},
-	"NodeLifetime":  nodeLifetime{},
+	"Youngest":      byPod(func(p *fleet.Pod, _ Params) int64 { return -p.Created }),
+	"Oldest":        byPod(func(p *fleet.Pod, _ Params) int64 { return p.Created }),
+	"NodeOccupancy": nodeOccupancy{byPod(occupancy)},
+	"NodeLifetime":  byPod(lifetime),
 	"Weighted":      weighted{},
 }
 

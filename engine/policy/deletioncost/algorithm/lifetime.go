@@ -6,9 +6,6 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// nodeLifetime has the pods go first whose nodes are about to go, then those on nodes that may go at any time, such as spot nodes.
-type nodeLifetime struct{}
-
 // DefaultGoingTaints are the taints of nodes that are about to go: cordoned, shut down, or chosen by an autoscaler.
 var DefaultGoingTaints = []string{
 	"node.kubernetes.io/unschedulable",
@@ -27,16 +24,9 @@ var DefaultGoingLabels = map[string]string{
 	"kubernetes.azure.com/scalesetpriority": "spot",
 }
 
-// Tiers implements Algorithm.
-func (nodeLifetime) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
-	tiers := make([]int64, len(pods))
-	for i, pod := range pods {
-		tiers[i] = lifetime(pod.Node, p)
-	}
-	return tiers
-}
-
-func lifetime(n *fleet.Node, p Params) int64 {
+// lifetime has the pods go first whose nodes are about to go, then those on nodes that may go at any time, such as spot nodes.
+func lifetime(pod *fleet.Pod, p Params) int64 {
+	n := pod.Node
 	if n.Deleting || slices.ContainsFunc(n.Taints, func(key string) bool { return slices.Contains(p.GoingTaints, key) }) {
 		return 0
 	}
