@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -156,7 +157,7 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 		l.queue.AddAfter(ref, calm)
 	}
 	if l.leaving.Load() {
-		l.poke()
+		poke.Poke(l.needs)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -20,21 +21,14 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 		}
 	}
 	if len(c.Policies) > 0 || len(c.Kinds) > 0 {
-		l.poke()
-	}
-}
-
-func (l *Loop) poke() {
-	select {
-	case l.needs <- struct{}{}:
-	default:
+		poke.Poke(l.needs)
 	}
 }
 
 // followNeeds has pods and nodes watched while some policy orders pods, and while there are costs to be removed: a policy may have gone without
 // waiting for that.
 func (l *Loop) followNeeds(ctx context.Context) {
-	l.poke()
+	poke.Poke(l.needs)
 	for {
 		select {
 		case <-ctx.Done():
@@ -59,7 +53,7 @@ func (l *Loop) followNeeds(ctx context.Context) {
 		slices.Sort(labels)
 		if err := l.members.Need(ctx, slices.Compact(labels)); err != nil && ctx.Err() == nil {
 			l.log.Error(err, "pods and nodes are not watched")
-			time.AfterFunc(time.Second, l.poke)
+			time.AfterFunc(time.Second, func() { poke.Poke(l.needs) })
 			continue
 		}
 		l.members.Refresh()

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
@@ -100,6 +101,6 @@ func (s *Writer) Moved() {
 			s.dirty[id] = true
 		}
 		s.mu.Unlock()
-		s.poke()
+		poke.Poke(s.signal)
 	})
 }

@@ -22,6 +22,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -125,7 +126,7 @@ func (s *Writer) Dirty(id workload.Policy) {
 	s.mu.Lock()
 	s.dirty[id] = true
 	s.mu.Unlock()
-	s.poke()
+	poke.Poke(s.signal)
 }
 
 // Forget drops a policy that is gone.
@@ -185,14 +186,7 @@ func (s *Writer) forgetWritten() {
 		}
 	}
 	if len(s.wrote) > 0 {
-		time.AfterFunc(s.opts.Interval, s.poke)
-	}
-}
-
-func (s *Writer) poke() {
-	select {
-	case s.signal <- struct{}{}:
-	default:
+		time.AfterFunc(s.opts.Interval, func() { poke.Poke(s.signal) })
 	}
 }
 

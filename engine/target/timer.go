@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -67,10 +68,7 @@ func (w *timer) Set(key key, at time.Time) {
 		heap.Fix(&w.items, item.index)
 	}
 	if item.index == 0 {
-		select {
-		case w.sooner <- struct{}{}:
-		default:
-		}
+		poke.Poke(w.sooner)
 	}
 }
 

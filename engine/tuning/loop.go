@@ -18,6 +18,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/usage/vertical"
@@ -128,10 +129,7 @@ func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
-			select {
-			case l.news <- struct{}{}:
-			default:
-			}
+			poke.Poke(l.news)
 			return
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-logr/logr"
 	certutil "k8s.io/client-go/util/cert"
+
+	"flyball.dev/flyball/engine/poke"
 )
 
 // lookEvery is how often the files are looked at. Whoever puts them there takes longer.
@@ -105,10 +107,7 @@ func (d *Directory) Look(ctx context.Context, notify chan<- struct{}) {
 		case changed:
 			told = ""
 			d.log.Info("serving another certificate from the directory", "directory", d.path)
-			select {
-			case notify <- struct{}{}:
-			default:
-			}
+			poke.Poke(notify)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -107,9 +108,6 @@ func (a Author) tell(done <-chan struct{}, notify chan<- struct{}) {
 			return
 		case <-a.Leads:
 		}
-		select {
-		case notify <- struct{}{}:
-		default:
-		}
+		poke.Poke(notify)
 	}()
 }

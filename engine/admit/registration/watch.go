@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"flyball.dev/flyball/engine/poke"
 )
 
 // listWatcher is the part of a typed client that a watch of one object needs.
@@ -37,12 +39,7 @@ func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], na
 	if err != nil {
 		return err
 	}
-	tell := func(any) {
-		select {
-		case notify <- struct{}{}:
-		default:
-		}
-	}
+	tell := func(any) { poke.Poke(notify) }
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
 	}); err != nil {

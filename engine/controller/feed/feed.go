@@ -19,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/watch"
@@ -176,10 +177,7 @@ func (f *Feed) gather(change func(*pending)) {
 	f.mu.Lock()
 	change(&f.pending)
 	f.mu.Unlock()
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
+	poke.Poke(f.changed)
 }
 
 // takeOver takes everything over that has changed, at once. Calendars and adapters come first: policies depend on them.

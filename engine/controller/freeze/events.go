@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -105,7 +106,7 @@ func (n *Recorder) announce(a announcement) {
 	if t == nil {
 		t = &told{since: n.wall(), told: map[string]struct{}{}}
 		n.told[key] = t
-		time.AfterFunc(quietFor, func() { poke(n.signal) })
+		time.AfterFunc(quietFor, func() { poke.Poke(n.signal) })
 	}
 	if _, repeated := t.told[a.same]; repeated || len(t.told) >= maxTold {
 		t.rest, t.last = t.rest+1, a

@@ -15,6 +15,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -89,7 +90,7 @@ func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
 			continue
 		}
 		if _, waiting := n.creators[p.New.Object.GetUID()]; waiting {
-			poke(n.appeared)
+			poke.Poke(n.appeared)
 		}
 	}
 }
@@ -113,7 +114,7 @@ func (n *Recorder) Judged(j admit.Judgement) {
 	for _, a := range n.judgedEvents(&j) {
 		n.announce(a)
 	}
-	poke(n.signal)
+	poke.Poke(n.signal)
 }
 
 func nameOf(r *freeze.Request) string {
@@ -184,14 +185,7 @@ func (n *Recorder) Guarded(g admit.Guarded) {
 	if g.Verb == admit.VerbExcept && g.What == "create" {
 		n.creators[types.UID(g.UID)] = creator{exception: g.Policy, user: g.User, at: g.At}
 	}
-	poke(n.signal)
-}
-
-func poke(signal chan<- struct{}) {
-	select {
-	case signal <- struct{}{}:
-	default:
-	}
+	poke.Poke(n.signal)
 }
 
 // NeedLeaderElection says that every replica keeps its own notes.
@@ -212,7 +206,7 @@ func (n *Recorder) Start(ctx context.Context) error {
 		case <-n.signal:
 		}
 		if n.flush(ctx) {
-			time.AfterFunc(writeInterval, func() { poke(n.signal) })
+			time.AfterFunc(writeInterval, func() { poke.Poke(n.signal) })
 		}
 		select {
 		case <-ctx.Done():

@@ -24,6 +24,7 @@ import (
 	"flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/fleet/room"
+	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -97,14 +98,7 @@ func (x *Index) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 // Changed implements world.Observer: a policy that has come, changed or gone may need what is watched, or not any more.
 func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
 	if len(c.Policies) > 0 {
-		poke(x.news)
-	}
-}
-
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		poke.Poke(x.news)
 	}
 }
 
