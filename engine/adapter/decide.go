@@ -2,9 +2,9 @@ package adapter
 
 import (
 	"slices"
-	"time"
 
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -92,7 +92,7 @@ func (v *view) keep(l *ledgerField) decision {
 func passedOn(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
-	e.By, e.Since = w.by.String(), later(e.Since, w.since)
+	e.By, e.Since = w.by.String(), timeline.Later(e.Since, w.since)
 	d.after = &e
 	return d
 }
@@ -178,7 +178,7 @@ func respected(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry
 	if e.By != d.by {
-		e.By, e.Since = d.by, later(e.Since, w.since)
+		e.By, e.Since = d.by, timeline.Later(e.Since, w.since)
 	}
 	e.Adopted = e.Adopted || !l.author.Known
 	d.after, d.overridden = &e, true
@@ -276,13 +276,6 @@ func (d *decision) result() string {
 		return d.value
 	}
 	return d.field.Raw
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // towards is the direction from one value to another. Only numbers and quantities can go up.

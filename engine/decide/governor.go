@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -24,7 +25,7 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	}
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
 		a := d.ask(gk, governor, nil)
-		wake = Earliest(wake, a.wake)
+		wake = timeline.Earliest(wake, a.wake)
 		for _, in := range a.intents {
 			if in.ForGoverned {
 				in.ForGoverned = false

@@ -9,6 +9,7 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -107,7 +108,7 @@ func (s *simulation) advance(now time.Time) time.Time {
 	var next time.Time
 	for _, at := range s.wakes {
 		if at.After(now) {
-			next = Earliest(next, at)
+			next = timeline.Earliest(next, at)
 		}
 	}
 	if next.IsZero() {
@@ -161,11 +162,11 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 		s.due = append(s.due, v.Gate.Governor, ref)
 		return false, nil
 	case v.Gate.Kind != GateOpen:
-		s.setWake(ref, Earliest(v.Wake, v.Gate.Until))
+		s.setWake(ref, timeline.Earliest(v.Wake, v.Gate.Until))
 		return false, nil
 	}
 	if again := s.takePlace(&v, now); !again.IsZero() {
-		s.setWake(ref, Earliest(v.Wake, again))
+		s.setWake(ref, timeline.Earliest(v.Wake, again))
 		return false, nil
 	}
 	for _, one := range append(Openings(s.w, &v, now), v) {

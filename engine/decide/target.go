@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -80,15 +81,15 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	intents := deleteForOthers(a.intents)
 
 	passed, wake := d.passedOn(k, obj)
-	intents, v.Wake = append(intents, passed...), Earliest(v.Wake, wake)
+	intents, v.Wake = append(intents, passed...), timeline.Earliest(v.Wake, wake)
 
 	intents = append(intents, d.keepers(k, obj)...)
 
 	onBehalf, wake := d.onBehalf(k, obj)
-	intents, v.Wake = append(intents, onBehalf...), Earliest(v.Wake, wake)
+	intents, v.Wake = append(intents, onBehalf...), timeline.Earliest(v.Wake, wake)
 
 	fromGoverned, wake := d.fromGoverned(k, obj)
-	intents, v.Wake = append(intents, fromGoverned...), Earliest(v.Wake, wake)
+	intents, v.Wake = append(intents, fromGoverned...), timeline.Earliest(v.Wake, wake)
 
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfThoseThatLeft(k, obj, v.Opinions)...)
@@ -203,7 +204,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *S
 		}
 	}
 	a.intents = append(a.intents, d.Intents...)
-	a.wake = Earliest(a.wake, d.Wake)
+	a.wake = timeline.Earliest(a.wake, d.Wake)
 	a.opinions = append(a.opinions, o)
 }
 

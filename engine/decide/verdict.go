@@ -109,11 +109,3 @@ func (s *Story) add(step, text string) {
 		s.Lines = append(s.Lines, pipeline.Line{Step: step, Text: text})
 	}
 }
-
-// Earliest is the earlier of two instants; a zero one does not count.
-func Earliest(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
-}

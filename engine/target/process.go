@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -68,7 +69,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
-		l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.Calm(ref, now)))
+		l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.Calm(ref, now)))
 		l.count(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
 	default:
 		l.waitAtGate(ref, &v)
@@ -87,7 +88,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	case decide.GateFreeze:
 		l.frozen.add(ref)
 	}
-	l.requeueAt(ref, decide.Earliest(v.Wake, v.Gate.Until))
+	l.requeueAt(ref, timeline.Earliest(v.Wake, v.Gate.Until))
 	l.count(ref, v, out)
 }
 
@@ -97,7 +98,7 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
 	if again := l.drift.NotBefore(ref, now, corrected); !again.IsZero() {
 		l.refused.Forget(ref)
-		l.requeueAt(ref, decide.Earliest(v.Wake, again))
+		l.requeueAt(ref, timeline.Earliest(v.Wake, again))
 		l.count(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
 		return nil
 	}
@@ -203,7 +204,7 @@ func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.refused.Passed(ref, s.obstacle)
 	l.drift.Wrote(ref, s.sum, s.at)
 	l.drift.Undone(ref, s.at)
-	l.requeueAt(ref, decide.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
+	l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
 	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 }
 
@@ -245,7 +246,7 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return place, false, err
 	case !again.IsZero():
-		l.requeueAt(ref, decide.Earliest(v.Wake, again))
+		l.requeueAt(ref, timeline.Earliest(v.Wake, again))
 		l.count(ref, v, status.Outcome{Waiting: "waits for its batch"})
 		return place, false, nil
 	}
@@ -289,7 +290,7 @@ func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 
 // requeueAt has a target looked at again at an instant; a zero one: not by itself.
 func (l *Loop) requeueAt(ref workload.Ref, at time.Time) {
-	l.timer.Set(key{target: ref}, decide.Earliest(at, l.rollouts.Deadline(ref)))
+	l.timer.Set(key{target: ref}, timeline.Earliest(at, l.rollouts.Deadline(ref)))
 }
 
 // count counts the target under each policy that has to do with it, with what came of it.

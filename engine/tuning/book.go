@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -123,7 +123,7 @@ func (b *book) phase(id workload.Policy, x *subject) {
 	}
 	s.Saved.MilliCPU += x.found.Saved.MilliCPU
 	s.Saved.MemoryBytes += x.found.Saved.MemoryBytes
-	s.Next = decide.Earliest(s.Next, x.found.Next)
+	s.Next = timeline.Earliest(s.Next, x.found.Next)
 	s.Pods.Add(x.pods)
 }
 

@@ -49,13 +49,8 @@ func (b *Budget) Take(now time.Time) (wait time.Duration) {
 	} else {
 		b.next = b.next.Add(time.Duration(float64(time.Second) / b.rate))
 	}
-	b.next = earlier(b.next, now.Add(longestWait))
-	return b.next.Sub(now)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
+	if limit := now.Add(longestWait); b.next.After(limit) {
+		b.next = limit
 	}
-	return b
+	return b.next.Sub(now)
 }

@@ -53,10 +53,10 @@ func (r PathRotation) Next(held []Path, now, led time.Time) (Paths, error) {
 	switch {
 	case led.IsZero():
 		if due := r.due(p.Held[0]); due.After(now) {
-			p.Wake = earliest(p.Wake, due)
+			p.Wake = Earliest(p.Wake, due)
 		}
 	case now.Before(led.Add(r.Overlap)):
-		p.Wake = earliest(p.Wake, led.Add(r.Overlap))
+		p.Wake = Earliest(p.Wake, led.Add(r.Overlap))
 	default:
 		p.Held, p.Changed = p.Held[:1], true
 	}
@@ -108,7 +108,8 @@ func Tokens(held []Path) []string {
 	return tokens
 }
 
-func earliest(a, b time.Time) time.Time {
+// Earliest is the earlier of two instants.
+func Earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}

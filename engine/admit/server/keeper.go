@@ -156,7 +156,7 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	}
 	k.current.Store(next)
 	k.leading(paths.Held, now) // as it is from now on
-	return earliest(paths.Wake, certs.wake(now)), next.pending
+	return credential.Earliest(paths.Wake, certs.wake(now)), next.pending
 }
 
 // serve accepts new paths before API servers are sent there.
@@ -321,11 +321,4 @@ func (k *keeper) tokens() []string {
 		return now.tokens
 	}
 	return nil
-}
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

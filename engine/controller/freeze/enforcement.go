@@ -22,9 +22,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -96,7 +96,7 @@ func (e *Enforcement) Start(ctx context.Context) error {
 func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	for p := range e.World.Snapshot().Policies {
 		if freeze.RuleOf(p.Policy.Policy) != nil {
-			next = decide.Earliest(next, p.State(now).Next)
+			next = timeline.Earliest(next, p.State(now).Next)
 		}
 	}
 	return next

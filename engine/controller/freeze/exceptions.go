@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -62,7 +62,7 @@ func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, e
 		if failed != nil {
 			err = failed
 		}
-		next = decide.Earliest(next, changes)
+		next = timeline.Earliest(next, changes)
 	}
 	return next, err
 }

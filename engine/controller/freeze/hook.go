@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -73,7 +73,7 @@ func (h *Hook) Start(ctx context.Context) error {
 		}
 		set := h.World.Set()
 		_, guard := set.GuardsNamespaces(now)
-		wait(ctx, h.Clock, pause, decide.Earliest(set.NextEnd(now), guard), changed, edited)
+		wait(ctx, h.Clock, pause, timeline.Earliest(set.NextEnd(now), guard), changed, edited)
 	}
 	return nil
 }

@@ -305,7 +305,7 @@ func (s *simulation) timing(w *wanted, now time.Time, open, counting []int, afte
 			begun = now
 		}
 		deciding[i], s.decided[i] = begun, true
-		w.begun = later(w.begun, begun)
+		w.begun = timeline.Later(w.begun, begun)
 	}
 	s.deciding = deciding
 }

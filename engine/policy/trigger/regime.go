@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -93,14 +95,14 @@ func (s set) at(now time.Time) regime {
 	open := make([]int, 0, len(s.all))
 	for i := range s.all {
 		states[i] = s.all[i].open.At(now)
-		r.until = earlier(r.until, states[i].Until)
+		r.until = timeline.Earliest(r.until, states[i].Until)
 		if states[i].Active {
 			open = append(open, i)
 		}
 	}
 	if len(open) == 0 {
 		for i := range states {
-			r.since = later(r.since, states[i].Since)
+			r.since = timeline.Later(r.since, states[i].Since)
 		}
 		s.afterwards(&r, states)
 		return r
@@ -111,7 +113,7 @@ func (s set) at(now time.Time) regime {
 	for i := range states {
 		// The edges of lower ones change nothing.
 		if s.highest || s.all[i].priority >= r.priority {
-			r.since = later(r.since, states[i].Since)
+			r.since = timeline.Later(r.since, states[i].Since)
 		}
 	}
 	for _, i := range open {
@@ -125,7 +127,7 @@ func (s set) at(now time.Time) regime {
 			continue
 		}
 		if begun, first := t.begun(states[i].Since, now); first {
-			r.begun, r.resumed = later(r.begun, begun), false
+			r.begun, r.resumed = timeline.Later(r.begun, begun), false
 		}
 	}
 	return r
@@ -133,7 +135,7 @@ func (s set) at(now time.Time) regime {
 
 // begun is when an open trigger that decides the size came to decide it, and whether for the first time in this window.
 func (t *trigger) begun(opened, now time.Time) (at time.Time, first bool) {
-	at = later(opened, t.covered.At(now).Since)
+	at = timeline.Later(opened, t.covered.At(now).Since)
 	if atOpening := t.covered.At(opened); atOpening.Active {
 		opened = atOpening.Until
 	}
@@ -146,7 +148,7 @@ func (s set) afterwards(r *regime, states []timeline.State) {
 	var started, ended time.Time
 	for i := range s.all {
 		if end := states[i].Since; !end.IsZero() {
-			started = later(started, s.all[i].open.At(end.Add(-time.Second)).Since)
+			started = timeline.Later(started, s.all[i].open.At(end.Add(-time.Second)).Since)
 		}
 	}
 	var last []int
@@ -220,32 +222,11 @@ func (s set) next(r regime) time.Time {
 }
 
 func (r *regime) sameAs(o *regime) bool {
-	return r.phase == o.phase && slices.Equal(r.names, o.names) && equal(r.min, o.min) && equal(r.max, o.max) && equal(r.replicas, o.replicas)
-}
-
-func equal(a, b *int64) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+	return r.phase == o.phase && slices.Equal(r.names, o.names) && ptr.Equal(r.min, o.min) && ptr.Equal(r.max, o.max) && ptr.Equal(r.replicas, o.replicas)
 }
 
 func larger(a, b *int64) *int64 {
 	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a

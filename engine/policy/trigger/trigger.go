@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
@@ -168,7 +169,7 @@ func (p *triggers) field(now time.Time, facet string) string {
 		if facet == "max" {
 			asked, inForce = values.Max, r.max
 		}
-		if asked != nil && equal(asked, inForce) {
+		if asked != nil && ptr.Equal(asked, inForce) {
 			fields = append(fields, fmt.Sprintf("spec.triggers[%d].%s.%s", t.index, part, facet))
 		}
 	}
