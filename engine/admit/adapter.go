@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -74,12 +75,7 @@ func usesScale(compiled *adapter.Adapter, object *v1alpha1.Adapter) bool {
 	if compiled != nil {
 		return compiled.UsesScale()
 	}
-	for _, c := range object.Spec.Scale {
-		if c.Via == v1alpha1.ViaScale {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(object.Spec.Scale, func(c v1alpha1.ScaleComponent) bool { return c.Via == v1alpha1.ViaScale })
 }
 
 // resourceOf is the resource whose rights are asked for: that of the kind where it is served, else the one that the

@@ -82,7 +82,7 @@ func (a *Authors) ask(ctx context.Context, req Request, row policy.Kind) (warnin
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTime)
 	defer cancel()
-	claims := a.claims(compiled, rights)
+	claims := a.addClaims(nil, compiled, rights)
 	if past := onPast(rights); len(past) > 0 && req.Old != nil {
 		before, _ := row.Compile(req.Old.(policy.Object), a.Context)
 		claims = a.addClaims(claims, before, past)

@@ -33,11 +33,6 @@ func onPast(rights []policy.Right) []policy.Right {
 	return slices.DeleteFunc(slices.Clone(rights), func(r policy.Right) bool { return !r.Past })
 }
 
-// claims lists the rights on each kind concerned, each once.
-func (a *Authors) claims(p *policy.Policy, rights []policy.Right) []claim {
-	return a.addClaims(nil, p, rights)
-}
-
 // addClaims adds the rights on each kind concerned to a list. Where the policy names no kinds, those are the kinds of all adapters that
 // can do what the policy needs; of a policy that cannot be read, the kinds of all adapters.
 func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right) []claim {

@@ -188,14 +188,12 @@ type Class uint8
 const ClassReady Class = 7
 
 // ClassOf is the class of a pod as it is now.
-func ClassOf(p *Pod) Class { return classOf(p, p.Ready) }
-
-func classOf(p *Pod, ready bool) Class {
+func ClassOf(p *Pod) Class {
 	if !p.Assigned {
 		return 0
 	}
 	c := Class(2 + 2*p.Phase)
-	if ready {
+	if p.Ready {
 		c++
 	}
 	return c

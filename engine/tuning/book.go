@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -144,13 +145,12 @@ func (b *book) end() (news []workload.Policy) {
 func (b *book) summary(id workload.Policy) policy.TunedSummary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := policy.TunedSummary{Phases: map[string]int{}}
-	if s := b.sums[id]; s != nil {
-		out.Saved, out.Next, out.Pods = s.Saved, s.Next, s.Pods
-		for name, n := range s.Phases {
-			out.Phases[name] = n
-		}
+	s := b.sums[id]
+	if s == nil {
+		return policy.TunedSummary{Phases: map[string]int{}}
 	}
+	out := *s
+	out.Phases = maps.Clone(s.Phases)
 	return out
 }
 

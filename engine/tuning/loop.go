@@ -8,10 +8,10 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -328,19 +328,18 @@ func (x *subject) isDue(now time.Time) bool {
 }
 
 func (l *Loop) keep(ctx context.Context, all []*subject) {
-	var wg sync.WaitGroup
-	places := make(chan struct{}, keepers)
+	var writers errgroup.Group
+	writers.SetLimit(keepers)
 	now := l.opts.Clock.Now()
 	for _, x := range all {
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+		writers.Go(func() error {
 			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at}); err != nil {
 				l.opts.Log.V(1).Info("what was learnt will be kept later", "target", x.ref.String(), "reason", err.Error())
-				return
+				return nil
 			}
 			x.kept = now
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = writers.Wait() // none gives an error
 }

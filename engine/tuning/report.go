@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
@@ -135,7 +131,3 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Ver
 	}
 	return h
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-func typesUID(uid string) types.UID { return types.UID(uid) }

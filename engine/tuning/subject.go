@@ -3,6 +3,7 @@ package tuning
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -258,7 +259,7 @@ func of(sums map[string]*sum, name string) *sum {
 // list makes samples of sums. Kills count even where nothing was measured.
 func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sample {
 	var all []policy.Sample
-	for _, name := range sortedKeys(sums) {
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]
 		sample := policy.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
 		if fresh && (s.pods > 0 || s.memory >= 0) {

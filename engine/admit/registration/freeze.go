@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -231,7 +232,7 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 		return false, nil
 	case want == nil:
 		err = h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}})
-		return err == nil, wrap("delete", client404(err))
+		return err == nil, wrap("delete", client.IgnoreNotFound(err))
 	}
 	want = want.DeepCopy()
 	for i := range want.Webhooks {
@@ -276,13 +277,6 @@ func sameHost(a, b string) bool {
 	one, oneErr := url.Parse(a)
 	two, twoErr := url.Parse(b)
 	return oneErr == nil && twoErr == nil && one.Scheme == two.Scheme && one.Host == two.Host
-}
-
-func client404(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 func wrap(verb string, err error) error {

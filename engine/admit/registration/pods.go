@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // PodsConfigurationName is the MutatingWebhookConfiguration of pods that are being created.
@@ -69,7 +70,7 @@ func (h PodsHook) Keep(ctx context.Context, want *admissionregistrationv1.Mutati
 		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 	case err != nil:
 	case want == nil:
-		err = client404(h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}}))
+		err = client.IgnoreNotFound(h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}}))
 	case equality.Semantic.DeepEqual(live.Webhooks, want.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, want.OwnerReferences):
 		return false, nil
 	default:

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,20 +78,14 @@ func (o Options) check() (Options, error) {
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}
-	defaultTo(&o.AuthorityLifetime, 365*24*time.Hour)
-	defaultTo(&o.ServingLifetime, 90*24*time.Hour)
-	defaultTo(&o.Overlap, 10*time.Minute)
+	o.AuthorityLifetime = cmp.Or(o.AuthorityLifetime, 365*24*time.Hour)
+	o.ServingLifetime = cmp.Or(o.ServingLifetime, 90*24*time.Hour)
+	o.Overlap = cmp.Or(o.Overlap, 10*time.Minute)
 	if shorter := min(o.AuthorityLifetime, o.ServingLifetime); o.Overlap*6 > shorter {
 		// A certificate must outlive the wait for a new authority, which begins when a third of its life is left.
 		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of the shorter lifetime, %v", o.Overlap, shorter)
 	}
 	return o, nil
-}
-
-func defaultTo(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }
 
 // own describes the configuration that the server keeps.

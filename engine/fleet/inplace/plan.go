@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"flyball.dev/flyball/engine/fleet"
@@ -72,7 +73,7 @@ func IsRestarting(f *fleet.Fleet) bool {
 func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	var p Plan
 	pods := slices.Clone(f.Pods)
-	slices.SortFunc(pods, compare)
+	slices.SortFunc(pods, func(a, b *fleet.Pod) int { return strings.Compare(a.Name, b.Name) })
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++
@@ -148,16 +149,6 @@ func InTurn(pods []*fleet.Pod, changes []Change, now time.Time) []Change {
 		restarting = restarting || !waits
 		return waits
 	})
-}
-
-func compare(a, b *fleet.Pod) int {
-	switch {
-	case a.Name < b.Name:
-		return -1
-	case a.Name > b.Name:
-		return 1
-	}
-	return 0
 }
 
 // count counts a pod that has what it is to have, by what its node says of that.

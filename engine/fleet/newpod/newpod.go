@@ -4,6 +4,7 @@
 package newpod
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,7 +151,8 @@ func mark(pod gjson.Result, policy string) operation {
 // variables sets what follows the resources of a container, unless its owner has. Where variables come from elsewhere, nobody knows here what
 // they are.
 func variables(c container, has fleet.Resources, at string, w Want) (ops []operation) {
-	procs, memory := amount(has.CPULimit, has.CPU), amount(has.MemoryLimit, has.Memory)
+	// What a container can count on is its limit, or its request where it has none.
+	procs, memory := cmp.Or(has.CPULimit, has.CPU), cmp.Or(has.MemoryLimit, has.Memory)
 	if !w.GoMaxProcs {
 		procs = 0
 	}
@@ -196,14 +198,6 @@ func isEmpty(list gjson.Result) bool {
 type variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-}
-
-// amount is what a container can count on: its limit, or its request where it has none.
-func amount(limit, request int64) int64 {
-	if limit > 0 {
-		return limit
-	}
-	return request
 }
 
 // most is the largest amount that is read, in cores or bytes: what is above is nobody's need, and would not fit the computations here.

@@ -42,7 +42,7 @@ func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 	return all, nil
 }
 
-// LeftOf gives what a ResourceQuota has left of CPU and memory; nil: it bounds neither.
+// LeftOf gives what a ResourceQuota has left of CPU and memory; nothing: it bounds neither.
 func LeftOf(raw []byte) (corev1.ResourceList, error) {
 	var found corev1.ResourceQuota
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -60,15 +60,8 @@ func LeftOf(raw []byte) (corev1.ResourceList, error) {
 }
 
 func only(all corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceList {
-	var some corev1.ResourceList
-	for _, name := range names {
-		if q, ok := all[name]; ok {
-			if some == nil {
-				some = corev1.ResourceList{}
-			}
-			some[name] = q.DeepCopy()
-		}
-	}
+	some := all.DeepCopy()
+	maps.DeleteFunc(some, func(name corev1.ResourceName, _ resource.Quantity) bool { return !slices.Contains(names, name) })
 	return some
 }
 

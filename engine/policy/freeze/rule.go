@@ -24,7 +24,6 @@ const (
 	ClusterWindowKind          = "ClusterMaintenanceWindow"
 	ExceptionKind              = "FreezeException"
 	ClusterExceptionKind       = "ClusterFreezeException"
-	everyAction                = workload.ChangeCreate | workload.ChangeDelete | workload.ChangeRollOut | workload.ChangeScale
 	forever              int64 = math.MaxInt64
 )
 

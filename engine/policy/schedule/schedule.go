@@ -47,7 +47,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	asleep, es := sleeping(rules, ctx.Calendars, at)
 	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
-	until, err := awakeUntil(annotations)
+	until, err := AwakeUntil(annotations[v1alpha1.AnnotationAwakeUntil])
 	if err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil),
 			annotations[v1alpha1.AnnotationAwakeUntil], err.Error()))
@@ -97,7 +97,7 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 }
 
 func (s *schedule) keptAwake(f *pipeline.Frame) error {
-	own, err := parseAwakeUntil(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
+	own, err := AwakeUntil(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
 	if err != nil {
 		return fmt.Errorf("annotation %s of %s: %w", v1alpha1.AnnotationAwakeUntil, f.Input.Target.Ref, err)
 	}
@@ -252,11 +252,8 @@ func annotationKeys(as *v1alpha1.AsleepAs) []string {
 	return slices.Sorted(maps.Keys(as.Annotations))
 }
 
-func awakeUntil(annotations map[string]string) (time.Time, error) {
-	return parseAwakeUntil(annotations[v1alpha1.AnnotationAwakeUntil])
-}
-
-func parseAwakeUntil(text string) (time.Time, error) {
+// AwakeUntil reads the annotation of a target, a namespace or a policy; zero: there is none. An unreadable one is an error.
+func AwakeUntil(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -266,6 +263,3 @@ func parseAwakeUntil(text string) (time.Time, error) {
 	}
 	return t, nil
 }
-
-// AwakeUntil reads the annotation of a namespace. An unreadable one is an error.
-func AwakeUntil(text string) (time.Time, error) { return parseAwakeUntil(text) }

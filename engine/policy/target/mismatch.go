@@ -31,7 +31,7 @@ func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabel
 		all = append(all, Mismatch{term, fmt.Sprintf(format, args...)})
 	}
 	if !s.MatchesKind(gk) {
-		add("kinds", "%s is not among %s", gk, kindsText(s.kinds))
+		add("kinds", "%s is not among %s", gk, strings.Join(kindNames(s.kinds), ", "))
 	}
 	all = append(all, s.placeMismatches(gk, obj, nsLabels)...)
 	if s.names.Len() > 0 && !s.names.Has(obj.Name) {
@@ -94,8 +94,6 @@ func unmet(selector labels.Selector, have workload.Pairs) string {
 	slices.Sort(texts)
 	return strings.Join(texts, ", ")
 }
-
-func kindsText(kinds []schema.GroupKind) string { return strings.Join(kindNames(kinds), ", ") }
 
 func kindNames(kinds []schema.GroupKind) []string {
 	names := make([]string, len(kinds))

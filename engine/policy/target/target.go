@@ -42,12 +42,12 @@ type Selector struct {
 	labels      labels.Selector
 	exclude     labels.Selector
 	annotations workload.Pairs
+	annotated   labels.Selector // the same; nil: none are asked for
 	listed      sets.Set[string]
 	byLabels    labels.Selector
 	excluded    sets.Set[string]
 	nothing     bool
 }
-	annotated   labels.Selector // the same; nil: none are asked for
 
 var nothing = &Selector{nothing: true}
 
@@ -83,14 +83,14 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 
 func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations)}
+	if len(spec.Annotations) > 0 {
+		s.annotated = labels.SelectorFromValidatedSet(spec.Annotations)
+	}
 	var errs field.ErrorList
 	for i, k := range spec.Kinds {
 		gk := k.GroupKind()
 		if slices.Contains(s.kinds, gk) {
 			errs = append(errs, field.Duplicate(at.Child("kinds").Index(i), gk.String()))
-	if len(spec.Annotations) > 0 {
-		s.annotated = labels.SelectorFromValidatedSet(spec.Annotations)
-	}
 		}
 		s.kinds = append(s.kinds, gk)
 	}

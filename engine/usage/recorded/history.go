@@ -116,7 +116,7 @@ func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Ti
 			r.Note(fmt.Sprintf("Prometheus says of %s: %s", name, text))
 		}
 	}
-	matrix, err := matrixOf(value)
+	matrix, err := as[model.Matrix](value, "series over time")
 	if err != nil {
 		return 0, s.failed(name, query, err)
 	}

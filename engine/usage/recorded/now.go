@@ -61,7 +61,7 @@ func (s *Server) instant(ctx context.Context, name, namespaces string, at time.T
 	if err != nil {
 		return nil, s.failed(name, query, err)
 	}
-	found, err := vectorOf(value)
+	found, err := as[model.Vector](value, "values of an instant")
 	if err != nil {
 		return nil, s.failed(name, query, err)
 	}

@@ -143,17 +143,11 @@ func (s *Server) once(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, s.opts.Timeout)
 }
 
-// matrixOf and vectorOf say what an answer has to be.
-func matrixOf(v model.Value) (model.Matrix, error) {
-	if m, ok := v.(model.Matrix); ok {
+// as gives an answer as what it has to be, which wanted says in words.
+func as[T model.Value](v model.Value, wanted string) (T, error) {
+	if m, ok := v.(T); ok {
 		return m, nil
 	}
-	return nil, fmt.Errorf("the answer is a %s, and no series over time", v.Type())
-}
-
-func vectorOf(v model.Value) (model.Vector, error) {
-	if m, ok := v.(model.Vector); ok {
-		return m, nil
-	}
-	return nil, fmt.Errorf("the answer is a %s, and no values of an instant", v.Type())
+	var none T
+	return none, fmt.Errorf("the answer is a %s, and no %s", v.Type(), wanted)
 }

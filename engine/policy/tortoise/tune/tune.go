@@ -5,6 +5,7 @@ package tune
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -159,12 +160,12 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 			*at = now
 		}
 	}
-	if s.Nowcast.Last > minuteOf(now) {
 }
 
 // until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
 func (s *State) until(now time.Time) {
 	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince)
+	if s.Nowcast.Last > minuteOf(now) {
 		s.Nowcast = forecast.Nowcast{Lead: s.Nowcast.Lead}
 	}
 }
@@ -269,20 +270,16 @@ func (t *Tuner) next(spec Spec, o Observed, now Setting) time.Time {
 }
 
 func clone(s Setting) Setting {
-	requests := make(map[string]Request, len(s.Requests))
-	for name, r := range s.Requests {
-		requests[name] = r
-	}
-	s.Requests = requests
+	s.Requests = maps.Clone(s.Requests)
+	return s
+}
+
 // CPUReason is what the reason for the CPU of a container is of, where another one, or itself, is scaled by replicas.
 func CPUReason(scaled, name string) string {
 	if name == scaled {
 		return "request"
 	}
 	return name + " cpu"
-}
-
-	return s
 }
 
 func (t *Tuner) say(of, format string, args ...any) {
