@@ -23,8 +23,7 @@ func (r *rules) original(containers map[string]tune.Request) original.Rules {
 	}
 	for name := range containers {
 		rule := r.of(name)
-		out.Least[name] = givenOf(rule.limits.Min, rule.given.minCPU, rule.given.minMemory)
-		out.Most[name] = givenOf(rule.limits.Max, rule.given.maxCPU, rule.given.maxMemory)
+		out.Least[name], out.Most[name] = rule.given.Min, rule.given.Max
 		if rule.cpu != "" || rule.memory != "" {
 			if out.Asked == nil {
 				out.Asked = map[string]classic.Scalings{}
@@ -33,15 +32,4 @@ func (r *rules) original(containers map[string]tune.Request) original.Rules {
 		}
 	}
 	return out
-}
-
-// givenOf leaves out what the spec does not give.
-func givenOf(r tune.Request, cpu, memory bool) tune.Request {
-	if !cpu {
-		r.CPU = 0
-	}
-	if !memory {
-		r.Memory = 0
-	}
-	return r
 }

@@ -254,7 +254,7 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		spec.Limits[name] = m.limitsOf(name)
 	}
 	scaled := spec.Limits[m.Scaled]
-	if r.of(m.Scaled).given.minCPU || !m.tunes(m.Scaled, workload.CPU) {
+	if r.of(m.Scaled).given.Min.CPU > 0 || !m.tunes(m.Scaled, workload.CPU) {
 		spec.Bounds.MinRequest = scaled.Min.CPU
 	}
 	spec.Bounds.MaxRequest = scaled.Max.CPU
@@ -266,17 +266,12 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 func (m *mind) limitsOf(name string) tune.Limits {
 	own, rule := m.Own[name], m.rules.of(name)
 	l := rule.limits
-	if !rule.given.maxCPU {
+	l.Floor = rule.given.Min
+	if rule.given.Max.CPU == 0 {
 		l.Max.CPU = max(l.Max.CPU, own.CPU)
 	}
-	if !rule.given.maxMemory {
+	if rule.given.Max.Memory == 0 {
 		l.Max.Memory = max(l.Max.Memory, own.Memory)
-	}
-	if rule.given.minCPU {
-		l.Floor.CPU = l.Min.CPU
-	}
-	if rule.given.minMemory {
-		l.Floor.Memory = l.Min.Memory
 	}
 	if rule.cpu == v1alpha1.ScaleOff || m.others[request(name, workload.CPU)] != "" {
 		l.Min.CPU, l.Max.CPU, l.Floor.CPU = own.CPU, own.CPU, 0

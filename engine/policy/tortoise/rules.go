@@ -59,8 +59,8 @@ type containerRule struct {
 	cpu    v1alpha1.ScalingPolicy
 	memory v1alpha1.MemoryPolicy
 	limits tune.Limits
-	// given says which ends of the limits were given.
-	given struct{ minCPU, minMemory, maxCPU, maxMemory bool }
+	// given are the ends of the limits that were given; zero: it was not.
+	given tune.Limits
 }
 
 // of gives the rule for a container.
@@ -236,33 +236,34 @@ func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) 
 		}
 		errs = append(errs, policy.OneOf(here.Child("cpu"), c.CPU, v1alpha1.ScaleHorizontal, v1alpha1.ScaleVertical, v1alpha1.ScaleOff)...)
 		errs = append(errs, policy.OneOf(here.Child("memory"), c.Memory, "Vertical", "Off")...)
-		rule.given.minCPU, rule.given.minMemory = c.Min != nil && c.Min.CPU != nil, c.Min != nil && c.Min.Memory != nil
-		rule.given.maxCPU, rule.given.maxMemory = c.Max != nil && c.Max.CPU != nil, c.Max != nil && c.Max.Memory != nil
-		errs = append(errs, compileLimits(&rule.limits, c, here)...)
+		errs = append(errs, rule.compileLimits(c, here)...)
 		r.containers = append(r.containers, rule)
 	}
 	return errs
 }
 
 // compileLimits reads the least and the most that may be requested.
-func compileLimits(l *tune.Limits, c v1alpha1.TunedResources, at *field.Path) field.ErrorList {
+func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	l := &r.limits
 	for _, end := range []struct {
-		name string
-		in   *v1alpha1.Quantities
-		out  *tune.Request
-	}{{"min", c.Min, &l.Min}, {"max", c.Max, &l.Max}} {
+		name       string
+		in         *v1alpha1.Quantities
+		out, given *tune.Request
+	}{{"min", c.Min, &l.Min, &r.given.Min}, {"max", c.Max, &l.Max, &r.given.Max}} {
 		if end.in == nil {
 			continue
 		}
 		here := at.Child(end.name)
 		if q := end.in.CPU; q != nil {
 			errs = append(errs, positive(q, here.Child("cpu"))...)
-			end.out.CPU = q.MilliValue()
+			end.given.CPU = q.MilliValue()
+			end.out.CPU = end.given.CPU
 		}
 		if q := end.in.Memory; q != nil {
 			errs = append(errs, positive(q, here.Child("memory"))...)
-			end.out.Memory = q.Value()
+			end.given.Memory = q.Value()
+			end.out.Memory = end.given.Memory
 		}
 	}
 	if l.Min.CPU > l.Max.CPU {

@@ -71,7 +71,7 @@ func TestWhatIsCompiled(t *testing.T) {
 	}
 	for name, want := range map[string][4]bool{"a": {true}, "b": {false, true}, "c": {false, false, true}, "d": {false, false, false, true}, "other": {}} {
 		g := r.of(name).given
-		if got := [4]bool{g.minCPU, g.maxCPU, g.maxMemory, g.minMemory}; got != want {
+		if got := [4]bool{g.Min.CPU > 0, g.Max.CPU > 0, g.Max.Memory > 0, g.Min.Memory > 0}; got != want {
 			t.Errorf("of container %s it was given %v, want %v", name, got, want)
 		}
 	}
