@@ -89,7 +89,7 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 
 func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{id: d.id, end: forever, enforcement: cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny), windows: max(1, len(d.windows))}
+	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny), windows: max(1, len(d.windows))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
@@ -213,7 +213,7 @@ func change(a v1alpha1.Action) (workload.Change, bool) {
 
 func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorList) {
 	at, rules := field.NewPath("spec"), d.rules
-	e := &Exception{id: d.id, from: rules.ActiveFrom.Unix(), to: rules.ActiveTo.Unix(), reason: workload.OneLine(rules.Reason, maxWhy), ticket: workload.OneLine(rules.TicketURL, maxWhy)}
+	e := &Exception{filed: filed{id: d.id, end: rules.ActiveTo.Unix()}, from: rules.ActiveFrom.Unix(), reason: workload.OneLine(rules.Reason, maxWhy), ticket: workload.OneLine(rules.TicketURL, maxWhy)}
 	var errs field.ErrorList
 	e.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	var es field.ErrorList
@@ -221,7 +221,7 @@ func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorLis
 	errs = append(errs, es...)
 	allow, es := actions(rules.Allow, at.Child("allow"))
 	e.allow, errs = allow, append(errs, es...)
-	if e.to <= e.from {
+	if e.end <= e.from {
 		errs = append(errs, field.Invalid(at.Child("activeTo"), rules.ActiveTo.Format(time.RFC3339), "must be after activeFrom"))
 	}
 	if rules.Reason == "" {

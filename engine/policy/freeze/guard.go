@@ -109,7 +109,7 @@ func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs,
 func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Exception {
 	var out []*Exception
 	for _, e := range s.Exceptions() {
-		if e.id.Namespace == "" && now.Unix() < e.to &&
+		if e.id.Namespace == "" && now.Unix() < e.end &&
 			!e.reach.selector.MatchesNamespace(namespace, old) && e.reach.selector.MatchesNamespace(namespace, relabelled) {
 			out = append(out, e)
 		}

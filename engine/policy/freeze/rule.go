@@ -27,10 +27,32 @@ const (
 	forever              int64 = math.MaxInt64
 )
 
+// filed is what rules and exceptions have in common, and what the index asks of them.
+type filed struct {
+	id    workload.Policy
+	reach reach
+	// end is the first second from which the policy has nothing to say any more; forever: it has no such second.
+	end int64
+}
+
+// ID names the policy object.
+func (f *filed) ID() workload.Policy { return f.id }
+
+// Selects says whether the policy is about an object of a kind. nsLabels are the labels of the object's namespace.
+func (f *filed) Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	return f.reach.selector.Matches(kind, obj, nsLabels)
+}
+
+// SelectsIn says whether the policy reaches a namespace; nsLabels are its labels.
+func (f *filed) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
+	return f.reach.selector.MatchesNamespace(namespace, nsLabels)
+}
+
+func (f *filed) filing() *filed { return f }
+
 // Rule is a compiled change freeze or maintenance window. It is immutable and shared.
 type Rule struct {
-	id          workload.Policy
-	reach       reach
+	filed
 	deny        workload.Change
 	enforcement v1alpha1.Enforcement
 	// refusesLeaving says that an edit of labels by which an object leaves the rule is refused.
@@ -47,13 +69,8 @@ type Rule struct {
 	excused string
 	// windows is how many windows it has.
 	windows int
-	// end is the first second after which the rule denies nothing any more; forever: it has no such second.
-	end    int64
-	engine *policy.Policy
+	engine  *policy.Policy
 }
-
-// ID names the policy object.
-func (r *Rule) ID() workload.Policy { return r.id }
 
 // Enforcement says what happens to a change that is denied.
 func (r *Rule) Enforcement() v1alpha1.Enforcement { return r.enforcement }
@@ -121,17 +138,12 @@ func messageText(m v1alpha1.FreezeMessage) string {
 	return workload.OneLine(strings.TrimSpace(text+" ("+strings.Join(more, "; ")+")"), maxWhy)
 }
 
-// identity and ending are what the index orders by.
-func (r *Rule) identity() workload.Policy { return r.id }
-func (r *Rule) ending() int64             { return r.end }
-func (r *Rule) reaches() *reach           { return &r.reach }
-
 // Exception is a compiled freeze exception. It is immutable and shared.
 type Exception struct {
-	id       workload.Policy
-	reach    reach
-	allow    workload.Change
-	from, to int64
+	filed
+	allow workload.Change
+	// from is its first second.
+	from int64
 	// entries name the policies that it lifts; none: all that it can.
 	entries []entry
 	labels  labels.Selector // nil: none are required
@@ -141,19 +153,16 @@ type Exception struct {
 	ticket  string
 }
 
-// ID names the policy object.
-func (e *Exception) ID() workload.Policy { return e.id }
-
 // Active says whether the exception holds at an instant.
 func (e *Exception) Active(at time.Time) bool {
 	now := at.Unix()
-	return e.from <= now && now < e.to
+	return e.from <= now && now < e.end
 }
 
 // ByNamespaceLabels says whether the exception can still hold at an instant or later, and reaches namespaces by their labels.
 func (e *Exception) ByNamespaceLabels(at time.Time) bool {
 	_, byLabels := e.reach.selector.Namespaces()
-	return byLabels && at.Unix() < e.to
+	return byLabels && at.Unix() < e.end
 }
 
 // Why is the reason that the exception gives, with its ticket.
@@ -169,8 +178,8 @@ func (e *Exception) State(at time.Time) (name string, next time.Time) {
 	switch now := at.Unix(); {
 	case now < e.from:
 		return "Scheduled", time.Unix(e.from, 0).UTC()
-	case now < e.to:
-		return "Active", time.Unix(e.to, 0).UTC()
+	case now < e.end:
+		return "Active", time.Unix(e.end, 0).UTC()
 	default:
 		return "Expired", time.Time{}
 	}
@@ -189,36 +198,12 @@ func (e *Exception) admits(user string, groups []string) bool {
 	return (len(e.users) == 0 || e.users.Has(user)) && (len(e.groups) == 0 || e.groups.HasAny(groups...))
 }
 
-func (e *Exception) identity() workload.Policy { return e.id }
-func (e *Exception) ending() int64             { return e.to }
-func (e *Exception) reaches() *reach           { return &e.reach }
-
 // Message is what the rule tells people: why, whom to ask, and where to read on.
 func (r *Rule) Message() v1alpha1.FreezeMessage { return r.message }
 
-// Selects says whether the rule is about an object of a kind. nsLabels are the labels of the object's namespace.
-func (r *Rule) Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
-	return r.reach.selector.Matches(kind, obj, nsLabels)
-}
-
-// SelectsIn says whether the rule reaches a namespace; nsLabels are its labels.
-func (r *Rule) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
-	return r.reach.selector.MatchesNamespace(namespace, nsLabels)
-}
-
-// Selects says whether the exception is about an object of a kind. nsLabels are the labels of the object's namespace.
-func (e *Exception) Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
-	return e.reach.selector.Matches(kind, obj, nsLabels)
-}
-
-// SelectsIn says whether the exception reaches a namespace; nsLabels are its labels.
-func (e *Exception) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
-	return e.reach.selector.MatchesNamespace(namespace, nsLabels)
-}
-
 // Period is when the exception holds: from the first instant until just before the second.
 func (e *Exception) Period() (from, to time.Time) {
-	return time.Unix(e.from, 0).UTC(), time.Unix(e.to, 0).UTC()
+	return time.Unix(e.from, 0).UTC(), time.Unix(e.end, 0).UTC()
 }
 
 // Allows lists the actions that the exception lets through.

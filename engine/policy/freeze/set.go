@@ -36,16 +36,17 @@ func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 }
 
 // put gives the policies known, and their index, with others added; next counts the annotations that they look at.
-func put[T indexed](next *Set, known map[workload.Policy]T, filed index[T], added []T) (map[workload.Policy]T, index[T]) {
-	all, edit := cloneOrMake(known), filed.edit()
+func put[T indexed](next *Set, known map[workload.Policy]T, x index[T], added []T) (map[workload.Policy]T, index[T]) {
+	all, edit := cloneOrMake(known), x.edit()
 	for _, p := range added {
-		if old, ok := all[p.identity()]; ok {
+		id := p.filing().id
+		if old, ok := all[id]; ok {
 			edit.remove(old)
-			next.count(old.reaches(), -1)
+			next.count(&old.filing().reach, -1)
 		}
-		all[p.identity()] = p
+		all[id] = p
 		edit.add(p)
-		next.count(p.reaches(), 1)
+		next.count(&p.filing().reach, 1)
 	}
 	return all, edit.done()
 }
@@ -103,7 +104,7 @@ func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id]
 
 // Lifting lists the exceptions, in order of their names, that are not over and lift something off a rule.
 func (s *Set) Lifting(r *Rule, now time.Time) []*Exception {
-	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.to <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
+	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.end <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
 }
 
 // Rules lists the rules, in order of their names.
@@ -136,10 +137,7 @@ func (s *Set) NextEnd(now time.Time) time.Time {
 // indexed is what the index files: rules and exceptions.
 type indexed interface {
 	comparable
-	identity() workload.Policy
-	// ending is the first second from which the policy has nothing to say any more.
-	ending() int64
-	reaches() *reach
+	filing() *filed
 }
 
 // index files policies by kind, by a key of the namespace and by a key of the object. Lists are ordered by ending, the
@@ -155,7 +153,7 @@ func (x index[T]) find(s *subject, now int64) []T {
 	for _, kind := range [...]schema.GroupKind{s.kind, anyKind} {
 		out = searchSpaces(out, x.kinds[kind], s, now)
 	}
-	slices.SortFunc(out, func(a, b T) int { return a.identity().Compare(b.identity()) })
+	slices.SortFunc(out, func(a, b T) int { return a.filing().id.Compare(b.filing().id) })
 	return slices.Compact(out) // one that is filed under several keys
 }
 
@@ -191,7 +189,7 @@ func searchObjects[T indexed](out []T, objects map[indexKey][]T, s *subject, now
 
 func take[T indexed](out, list []T, now int64) []T {
 	for _, t := range list {
-		if t.ending() <= now {
+		if t.filing().end <= now {
 			break
 		}
 		out = append(out, t)
@@ -226,12 +224,12 @@ func (e *editor[T]) remove(t T) {
 }
 
 func compare[T indexed](a, b T) int {
-	return cmp.Or(cmp.Compare(b.ending(), a.ending()), a.identity().Compare(b.identity()))
+	return cmp.Or(cmp.Compare(b.filing().end, a.filing().end), a.filing().id.Compare(b.filing().id))
 }
 
 // each changes every list under which the policy is filed.
 func (e *editor[T]) each(t T, change func([]T) []T) {
-	r := t.reaches()
+	r := &t.filing().reach
 	for _, kind := range r.kinds {
 		if e.own[kind] == nil {
 			e.own[kind] = map[indexKey]bool{}
