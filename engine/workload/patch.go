@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -88,10 +90,21 @@ const (
 // Has says whether the set holds every action of other.
 func (c Change) Has(other Change) bool { return c&other == other }
 
+// changes are the actions as freezes spell them.
+var changes = [...]string{"Create", "Delete", "RollOut", "Scale"}
+
+// ChangeOf gives the action that freezes spell so; 0: there is none.
+func ChangeOf(name string) Change {
+	if i := slices.Index(changes[:], name); i >= 0 {
+		return 1 << i
+	}
+	return 0
+}
+
 // Names lists the actions as freezes spell them.
 func (c Change) Names() []string {
 	var names []string
-	for i, n := range []string{"Create", "Delete", "RollOut", "Scale"} {
+	for i, n := range changes {
 		if c&(1<<i) != 0 {
 			names = append(names, n)
 		}

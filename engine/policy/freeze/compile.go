@@ -89,7 +89,7 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 
 func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny), windows: max(1, len(d.windows))}
+	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: d.enforcement(), windows: max(1, len(d.windows))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
@@ -120,6 +120,11 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	}
 	r.engine = engine(r, asleep, d.period)
 	return r, nil
+}
+
+// enforcement is what happens to a change that is denied: what the spec says, or the default.
+func (d draft) enforcement() v1alpha1.Enforcement {
+	return cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny)
 }
 
 // labelChanges is what happens to an edit of labels by which an object leaves the target: what the spec says, or the default.
@@ -180,8 +185,8 @@ func actions(list []v1alpha1.Action, at *field.Path) (workload.Change, field.Err
 	var set workload.Change
 	var errs field.ErrorList
 	for i, a := range list {
-		c, ok := change(a)
-		if !ok {
+		c := workload.ChangeOf(string(a))
+		if c == 0 {
 			errs = append(errs, field.NotSupported(at.Index(i), a,
 				[]v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}))
 			continue
@@ -195,20 +200,6 @@ func actions(list []v1alpha1.Action, at *field.Path) (workload.Change, field.Err
 		errs = append(errs, field.Required(at, "list at least one of Create, Delete, RollOut and Scale"))
 	}
 	return set, errs
-}
-
-func change(a v1alpha1.Action) (workload.Change, bool) {
-	switch a {
-	case v1alpha1.ActionCreate:
-		return workload.ChangeCreate, true
-	case v1alpha1.ActionDelete:
-		return workload.ChangeDelete, true
-	case v1alpha1.ActionRollOut:
-		return workload.ChangeRollOut, true
-	case v1alpha1.ActionScale:
-		return workload.ChangeScale, true
-	}
-	return 0, false
 }
 
 func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorList) {

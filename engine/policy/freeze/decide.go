@@ -134,7 +134,9 @@ func (s *Set) Decide(req Request) Verdict {
 			v.Denials = make([]Denial, 0, len(q.rules))
 		}
 		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves, Until: st.Until, Reason: r.why})
-		v.Enforcement = stricter(v.Enforcement, r.enforcement)
+		if strictness(r.enforcement) > strictness(v.Enforcement) {
+			v.Enforcement = r.enforcement
+		}
 		if r.enforcement == v1alpha1.EnforcementWarn {
 			v.Warnings = append(v.Warnings, warning(&req, r, left, st.Until))
 		}
@@ -146,16 +148,6 @@ func (s *Set) Decide(req Request) Verdict {
 		v.Message = refusal(&req, &v, last)
 	}
 	return v
-}
-
-// stricter gives the stricter of two enforcements.
-func stricter(a, b v1alpha1.Enforcement) v1alpha1.Enforcement {
-	for _, e := range []v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn} {
-		if a == e || b == e {
-			return e
-		}
-	}
-	return v1alpha1.EnforcementAudit
 }
 
 // inquiry is one request with the rules that select its object, and the exceptions that could help whoever asks.

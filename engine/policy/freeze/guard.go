@@ -34,7 +34,7 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.windows", !equality.Semantic.DeepEqual(before.windows, after.windows)},
 		{"spec.timeZone", len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
 		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},
-		{"spec.enforcement", strictness(after.rules.Enforcement) < strictness(before.rules.Enforcement)},
+		{"spec.enforcement", strictness(after.enforcement()) < strictness(before.enforcement())},
 		{"spec.labelChanges", before.refusesLeaving() && !after.refusesLeaving()},
 		{"spec.suspend", lacks(before.rules.Suspend, after.rules.Suspend)},
 	} {
@@ -57,15 +57,9 @@ func lacks[T comparable](before, after []T) bool {
 	return slices.ContainsFunc(before, func(t T) bool { return !slices.Contains(after, t) })
 }
 
+// strictness is the greater the stricter an enforcement is; below zero: it is none.
 func strictness(e v1alpha1.Enforcement) int {
-	switch e {
-	case v1alpha1.EnforcementAudit:
-		return 1
-	case v1alpha1.EnforcementWarn:
-		return 2
-	default:
-		return 3
-	}
+	return slices.Index([]v1alpha1.Enforcement{v1alpha1.EnforcementAudit, v1alpha1.EnforcementWarn, v1alpha1.EnforcementDeny}, e)
 }
 
 // Guarding lists the rules that are guarded now, active ones and those that begin soon, and depend on the adapter of a kind: who edits or
