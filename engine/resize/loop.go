@@ -199,9 +199,6 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 // MembersSettled implements members.Listener.
 func (l *Loop) MembersSettled() { l.queueAll() }
 
-// Changing implements world.Observer.
-func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: a freeze may have come or gone, and what policies asked for with it.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {

@@ -355,4 +355,4 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.status.Moved()
 }
 
-var _ world.Observer = (*Loop)(nil)
+var _ world.Foreseer = (*Loop)(nil)

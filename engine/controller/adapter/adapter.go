@@ -158,9 +158,6 @@ func (r leaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (r leaderRunnable) NeedLeaderElection() bool { return true }
 
-// Changing implements world.Observer.
-func (c *Controller) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: other annotations may have to be kept of objects.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
 	if !change.Keys {

@@ -92,9 +92,6 @@ func New(opts Options) *Index {
 // NeedLeaderElection says that every replica answers.
 func (x *Index) NeedLeaderElection() bool { return false }
 
-// Changing implements world.Observer.
-func (x *Index) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: a policy that has come, changed or gone may need what is watched, or not any more.
 func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
 	if len(c.Policies) > 0 {
