@@ -107,31 +107,6 @@ func (h *Hook) keep(ctx context.Context) error {
 	return err
 }
 
-// Cleanup removes the configuration where no pods are changed as they are created.
-type Cleanup struct {
-	Hook registration.PodsHook
-	Log  logr.Logger
-}
-
-// NeedLeaderElection says that one replica is enough.
-func (c *Cleanup) NeedLeaderElection() bool { return true }
-
-// Start removes the configuration, and tries until that is through or the context ends.
-func (c *Cleanup) Start(ctx context.Context) error {
-	for ctx.Err() == nil {
-		_, err := c.Hook.Keep(ctx, nil)
-		if err == nil {
-			break
-		}
-		c.Log.Info("cannot remove a webhook configuration, trying again", "name", registration.PodsConfigurationName, "reason", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(hookCheck):
-		}
-	}
-	return nil
-}
-
 // NewNote counts what becomes of pods, for a registry. Make it once a process.
 func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",

@@ -1,4 +1,4 @@
-package freeze
+package controller
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 )
 
-// Cleanup removes the webhook configurations where no webhook is served any more: an API server that finds nobody to ask
-// refuses what they name, and would for ever.
+// Cleanup removes, on the leader, webhook configurations of what is not served any more: an API server that finds nobody to ask
+// refuses what they name, or waits, and would for ever.
 type Cleanup struct {
-	Configurations admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	Names          []string
-	Log            logr.Logger
+	// Delete deletes a configuration.
+	Delete func(ctx context.Context, name string, opts metav1.DeleteOptions) error
+	Names  []string
+	Log    logr.Logger
 }
 
 // NeedLeaderElection says that one replica is enough.
@@ -25,9 +25,9 @@ func (c *Cleanup) NeedLeaderElection() bool { return true }
 func (c *Cleanup) Start(ctx context.Context) error {
 	for _, name := range c.Names {
 		for ctx.Err() == nil {
-			err := c.Configurations.Delete(ctx, name, metav1.DeleteOptions{})
+			err := c.Delete(ctx, name, metav1.DeleteOptions{})
 			if err == nil {
-				c.Log.Info("removed a webhook configuration: this manager serves no webhook", "name", name)
+				c.Log.Info("removed a webhook configuration: this manager serves no such webhook", "name", name)
 			}
 			if err == nil || apierrors.IsNotFound(err) {
 				break
