@@ -18,9 +18,6 @@ type Cleanup struct {
 	Log    logr.Logger
 }
 
-// NeedLeaderElection says that one replica is enough.
-func (c *Cleanup) NeedLeaderElection() bool { return true }
-
 // Start removes the configurations, and tries until that is through or the context ends.
 func (c *Cleanup) Start(ctx context.Context) error {
 	for _, name := range c.Names {

@@ -67,9 +67,6 @@ type finding struct {
 	forms map[workload.Policy]string
 }
 
-// NeedLeaderElection says that one replica is enough: the statuses are the leader's.
-func (e *Enforcement) NeedLeaderElection() bool { return true }
-
 // Start proves the rules until the context ends.
 func (e *Enforcement) Start(ctx context.Context) error {
 	changed := e.World.Listen()

@@ -29,9 +29,6 @@ type Exceptions struct {
 	Log    logr.Logger
 }
 
-// NeedLeaderElection says that one replica is enough.
-func (x *Exceptions) NeedLeaderElection() bool { return true }
-
 // Start keeps the statuses until the context ends.
 func (x *Exceptions) Start(ctx context.Context) error {
 	changed := x.World.Listen()

@@ -31,7 +31,8 @@ type Server interface {
 	CABundle() []byte
 }
 
-// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is.
+// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is; without one
+// pods are created as they are.
 type Hook struct {
 	Index  *Index
 	Hook   registration.PodsHook
@@ -46,9 +47,6 @@ type Hook struct {
 	kept *admissionregistrationv1.MutatingWebhookConfiguration
 	sure bool
 }
-
-// NeedLeaderElection says that one replica is enough: without it pods are created as they are.
-func (h *Hook) NeedLeaderElection() bool { return true }
 
 // Start keeps the configuration until the context ends. It stays then.
 func (h *Hook) Start(ctx context.Context) error {
