@@ -50,7 +50,7 @@ type Hook struct {
 
 // Start keeps the configuration until the context ends. It stays then.
 func (h *Hook) Start(ctx context.Context) error {
-	changed, edited := h.Index.Listen(), make(chan struct{}, 1)
+	edited := make(chan struct{}, 1)
 	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName, &admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
 		return fmt.Errorf("watch the webhook configuration of pods: %w", err)
 	}
@@ -68,7 +68,7 @@ func (h *Hook) Start(ctx context.Context) error {
 		case <-edited:
 			h.sure = false
 		case <-again:
-		case <-changed:
+		case <-h.Index.changed:
 		case <-ticker.C:
 		}
 	}

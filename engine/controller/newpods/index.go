@@ -73,18 +73,17 @@ type watching struct {
 type Index struct {
 	opts Options
 	news chan struct{}
+	// changed is poked after what pods get may have changed.
+	changed chan struct{}
 	// watching is nil while nothing is, since nobody tunes.
 	watching atomic.Pointer[watching]
-
-	mu        sync.Mutex
-	listeners []chan struct{}
 }
 
 var _ newpods.Wants = (*Index)(nil)
 
 // New makes an Index that knows nothing until it runs.
 func New(opts Options) *Index {
-	x := &Index{opts: opts, news: make(chan struct{}, 1)}
+	x := &Index{opts: opts, news: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	opts.World.Observe(x)
 	return x
 }
@@ -187,22 +186,7 @@ func (w *watching) keep(before, after *workload.Object) {
 	}
 }
 
-// Listen gives a channel that is poked after what pods get may have changed.
-func (x *Index) Listen() <-chan struct{} {
-	c := make(chan struct{}, 1)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.listeners = append(x.listeners, c)
-	return c
-}
-
-func (x *Index) tell() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, c := range x.listeners {
-		poke(c)
-	}
-}
+func (x *Index) tell() { poke(x.changed) }
 
 // Namespaces lists those in which some pods get something; false: not everything is known yet.
 func (x *Index) Namespaces() (names []string, known bool) {
