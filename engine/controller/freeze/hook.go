@@ -31,7 +31,7 @@ type Hook struct {
 	Clock clock.WithTicker
 	Hook  registration.FreezeHook
 	// Server is where API servers are sent.
-	Server HookServer
+	Server registration.Server
 	// Scope is what the configuration covers besides its rules; Namespaces is filled in here.
 	Scope registration.FreezeScope
 	// KeepBundle leaves the authorities of a configuration that exists to the server's own rotation.
@@ -39,14 +39,6 @@ type Hook struct {
 	// Owner finds what the configuration goes with; nil: nothing.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
-}
-
-// HookServer is an admission server as a configuration needs it.
-type HookServer interface {
-	// Client is how a configuration reaches a path of the server.
-	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle is empty until there is a certificate.
-	CABundle() []byte
 }
 
 // NeedLeaderElection says that every replica keeps it: a freeze is enforced although the leader has just gone.

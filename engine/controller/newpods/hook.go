@@ -23,20 +23,12 @@ const (
 	hookCheck = 10 * time.Second
 )
 
-// Server is an admission server as the configuration needs it.
-type Server interface {
-	// Client is how a configuration reaches a path of the server.
-	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle is empty until there is a certificate.
-	CABundle() []byte
-}
-
 // Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is; without one
 // pods are created as they are.
 type Hook struct {
 	Index  *Index
 	Hook   registration.PodsHook
-	Server Server
+	Server registration.Server
 	// Exempt are namespaces whose pods are never sent.
 	Exempt []string
 	// Owner finds what the configuration goes with; nil: nothing.
