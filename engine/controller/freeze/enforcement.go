@@ -69,23 +69,16 @@ type finding struct {
 
 // Start proves the rules until the context ends.
 func (e *Enforcement) Start(ctx context.Context) error {
-	changed := e.World.Listen()
 	edited, err := e.Hook.Hook.Changed(ctx, e.Log)
 	if err != nil {
 		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-e.World.Loaded():
-	}
-	for ctx.Err() == nil {
-		now, pause := e.Clock.Now(), probeEvery
+	follow(ctx, e.World, e.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if !e.look(ctx, now) {
-			pause = probeAgain
+			return probeAgain, e.nextEdge(now)
 		}
-		wait(ctx, e.Clock, pause, e.nextEdge(now), changed, edited)
-	}
+		return probeEvery, e.nextEdge(now)
+	})
 	return nil
 }
 

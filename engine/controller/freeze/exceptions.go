@@ -31,21 +31,14 @@ type Exceptions struct {
 
 // Start keeps the statuses until the context ends.
 func (x *Exceptions) Start(ctx context.Context) error {
-	changed := x.World.Listen()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-x.World.Loaded():
-	}
-	for ctx.Err() == nil {
-		next, err := x.look(ctx, x.Clock.Now())
-		pause := time.Duration(0)
+	follow(ctx, x.World, x.Clock, nil, func(now time.Time) (pause time.Duration, at time.Time) {
+		next, err := x.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
 			x.Log.V(1).Info("the statuses of exceptions will be written again", "reason", err.Error())
 			pause = time.Second
 		}
-		wait(ctx, x.Clock, pause, next, changed, nil)
-	}
+		return pause, next
+	})
 	return nil
 }
 

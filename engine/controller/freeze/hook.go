@@ -46,27 +46,19 @@ func (h *Hook) NeedLeaderElection() bool { return false }
 
 // Start keeps the configuration until the context ends. It stays then: frozen kinds refuse while no replica runs.
 func (h *Hook) Start(ctx context.Context) error {
-	changed := h.World.Listen()
 	edited, err := h.Hook.Changed(ctx, h.Log)
 	if err != nil {
 		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-h.World.Loaded():
-	}
-	for ctx.Err() == nil {
-		// One instant for both: what ends between two looks at the clock would be missed.
-		now, pause := h.Clock.Now(), time.Duration(0)
+	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
 			pause = hookRetry
 		}
 		set := h.World.Set()
 		_, guard := set.GuardsNamespaces(now)
-		wait(ctx, h.Clock, pause, decide.Earliest(set.NextEnd(now), guard), changed, edited)
-	}
+		return pause, decide.Earliest(set.NextEnd(now), guard)
+	})
 	return nil
 }
 
@@ -185,6 +177,21 @@ func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyTy
 }
 
 var _ admit.Freezes = (*world.World)(nil)
+
+// follow calls look once the world is loaded, and again after each change of what changes are judged by, until the context ends; also when
+// edited says so, after the pause that look asks for, and at its instant. There is one instant for all of a look: what ends between two
+// looks at the clock would be missed.
+func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{}, look func(now time.Time) (pause time.Duration, at time.Time)) {
+	changed := w.Listen()
+	select {
+	case <-ctx.Done():
+	case <-w.Loaded():
+	}
+	for ctx.Err() == nil {
+		pause, at := look(c.Now())
+		wait(ctx, c, pause, at, changed, edited)
+	}
+}
 
 // clockCheck is how often the clock is looked at while an instant is waited for. A timer alone counts elapsed time: it is late
 // where the clock was set forward, or the machine was suspended.
