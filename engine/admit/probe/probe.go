@@ -11,13 +11,12 @@ import (
 	"io"
 	"net/http"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/gate"
 )
 
 // WebhookName is how the webhook is named in the configuration.
@@ -101,15 +100,6 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "read the review of a probe: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}}
-	answer.Response = &admissionv1.AdmissionResponse{Result: &metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}}
-	answer.Response.UID = types.UID(review.Request.UID)
-	body, err := json.Marshal(answer)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // who does not wait for the answer asks again
+	seen := gate.Answer{Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}
+	_ = seen.Write(w, review.Request.UID) // who does not wait for the answer asks again
 }
