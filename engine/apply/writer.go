@@ -41,6 +41,27 @@ const (
 	Failed Outcome = "failed"
 )
 
+var (
+	// ErrBehind says that a pod has changed since it was read.
+	ErrBehind = errors.New("a pod has changed since it was read")
+	// ErrUndone says that the API server took the write and the pod is as it was.
+	ErrUndone = errors.New("an admission webhook or policy undoes the change")
+)
+
+// PodError says why a pod has not got what was written: ErrBehind, ErrUndone, or the error that came with the outcome. It is nil where the
+// pod has it, or is gone.
+func (o Outcome) PodError(err error) error {
+	switch o {
+	case Applied, Gone:
+		return nil
+	case Stale:
+		return ErrBehind
+	case Unchanged:
+		return ErrUndone
+	}
+	return err
+}
+
 // Writer patches objects of any kind. It asks for metadata only in the answer, so that a write costs little to read.
 type Writer struct {
 	client metadata.Interface

@@ -1,5 +1,5 @@
 // Package controller has what the reconcilers of Flyball's own kinds share: how they are woken from within, how their
-// finalizers are written, and how a write that came too late is tried again. Each reconciler is a package below this one.
+// finalizers are written, how a write that came too late is tried again, and how webhook configurations go that nobody serves. Each reconciler is a package below this one.
 package controller
 
 import (

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -34,7 +35,7 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 		failures = append(failures, l.cleanGroup(ctx, pods))
 	}
 	err := errors.Join(failures...)
-	if err != nil && !errors.Is(err, errBehind) {
+	if err != nil && !errors.Is(err, apply.ErrBehind) {
 		l.log.Info("deletion costs are not removed yet", "target", ref.String(), "reason", err.Error())
 	}
 	return err
@@ -55,7 +56,7 @@ func (l *Loop) cleanGroup(ctx context.Context, pods []*fleet.Pod) error {
 			continue
 		}
 		failures = append(failures, fmt.Errorf("remove the deletion cost of %s/%s: %w", c.Pod.Namespace, c.Pod.Name, err))
-		if !errors.Is(err, errBehind) {
+		if !errors.Is(err, apply.ErrBehind) {
 			l.written.refuse(c.Pod, now, err)
 		}
 		if len(failures) == failuresAtMost {
@@ -99,7 +100,7 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 	if !sure {
 		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
 	}
-	broken := hasBroken(snapshot, group.Namespace)
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil }) // their costs stay as they are
 	for _, ref := range s.chain {
 		switch {
 		case !isDecidable(snapshot, ref.GroupKind):
@@ -110,16 +111,6 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 		}
 	}
 	return s
-}
-
-// hasBroken says whether there is a policy that cannot be read and may have asked for costs in a namespace: they stay as they are.
-func hasBroken(s *world.Snapshot, namespace string) bool {
-	for p := range s.Policies {
-		if p.PodOrderer() != nil && p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) {
-			return true
-		}
-	}
-	return false
 }
 
 // isDecidable says whether it can be said what is asked of objects of a kind: either nothing can be, or the kind is in use and its objects

@@ -116,7 +116,7 @@ func (l *Loop) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { l.followNeeds(ctx) })
 	wg.Go(func() { l.age(ctx) })
-	workers.Loop{Queue: l.queue, Process: l.process, Settle: l.settle, Fault: l.fault, Log: l.log}.Run(ctx, parallel)
+	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.log}.Run(ctx, parallel)
 	wg.Wait()
 	l.members.Drop()
 }
@@ -166,16 +166,6 @@ func (l *Loop) MembersSettled() {
 	for _, ref := range append(l.book.claimed(), l.members.Costed()...) {
 		l.queue.Add(ref)
 	}
-}
-
-// settle queues a target again that has to be tried again.
-func (l *Loop) settle(ref workload.Ref, err error) {
-	if err == nil {
-		l.queue.Forget(ref)
-		return
-	}
-	l.log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
-	l.queue.AddRateLimited(ref)
 }
 
 // unknownRetry is the pause after which it is told again why pods are not known.

@@ -9,9 +9,6 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changing implements world.Observer.
-func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: which policies there are says what is to be watched.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {

@@ -38,9 +38,9 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 		switch err := l.write(ctx, p.ID, c.Pod, &cost); {
 		case err == nil:
 			l.written.add(c, now)
-		case errors.Is(err, errBehind): // the watch brings what it is now
+		case errors.Is(err, apply.ErrBehind): // the watch brings what it is now
 			l.queue.AddAfter(ref, calm)
-		case errors.Is(err, errUndone):
+		case errors.Is(err, apply.ErrUndone):
 			l.written.addUndone(c, now)
 			n.Undone++
 		default:
@@ -63,13 +63,6 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-var (
-	// errBehind says that a pod has changed since it was read.
-	errBehind = errors.New("a pod has changed since it was read")
-	// errUndone says that the API server took the write and the pod is as it was.
-	errUndone = errors.New("an admission webhook or policy undoes the change")
-)
-
 // write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
 func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
 	value, kept := "null", workload.Kept{Key: fleet.CostAnnotation}
@@ -80,18 +73,8 @@ func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, co
 	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.MergePatchType, Body: []byte(body), Keeps: &kept})
 	l.metrics.wrote(id, string(result))
-	switch result {
-	case apply.Unchanged:
-		return errUndone
-	case apply.Applied:
-		if l.book.wrote(id, l.clock.Now()) {
-			l.audience.Dirty(id)
-		}
-		return nil
-	case apply.Gone:
-		return nil
-	case apply.Stale:
-		return errBehind
+	if result == apply.Applied && l.book.wrote(id, l.clock.Now()) {
+		l.audience.Dirty(id)
 	}
-	return err
+	return result.PodError(err)
 }

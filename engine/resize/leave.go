@@ -109,7 +109,7 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 	if !sure {
 		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
 	}
-	broken := hasBroken(snapshot, group.Namespace)
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner() != nil }) // pods stay as they are
 	for _, ref := range s.chain {
 		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
 		k := snapshot.InUse(ref.GroupKind)
@@ -154,16 +154,6 @@ func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	return slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool {
 		return o.Policy.Tuner() != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]
 	})
-}
-
-// hasBroken says whether there is a policy that cannot be read and may have asked for changes in a namespace: pods stay as they are.
-func hasBroken(s *world.Snapshot, namespace string) bool {
-	for p := range s.Policies {
-		if p.Tuner() != nil && p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) {
-			return true
-		}
-	}
-	return false
 }
 
 // left counts the pods of an owner that have still to be given back, and says why that cannot be said.

@@ -160,12 +160,12 @@ func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, o
 
 // Run works until the context ends.
 func (l *Loop) Run(ctx context.Context) {
-	workers.Loop{Queue: l.queue, Process: l.process, Settle: l.settle, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
+	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
 }
 
 // Decided takes note of a target that was decided.
 func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
-	claimed := isClaimed(v.Plan)
+	_, claimed := claimOf(v.Plan)
 	l.mu.Lock()
 	_, was := l.claimed[ref]
 	if claimed {
@@ -179,14 +179,14 @@ func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
 	}
 }
 
-// isClaimed says whether the pods of a target are to be changed in place.
-func isClaimed(p workload.Plan) bool {
-	for key := range p.Amounts {
+// claimOf is a claim by which the pods of a target are to be changed in place; false: there is none.
+func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
+	for key, claim := range p.Amounts {
 		if key.Kind == workload.AmountInPlace {
-			return true
+			return claim, true
 		}
 	}
-	return false
+	return workload.Claim[int64]{}, false
 }
 
 // MembersChanged implements members.Listener.
@@ -198,9 +198,6 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 
 // MembersSettled implements members.Listener.
 func (l *Loop) MembersSettled() { l.queueAll() }
-
-// Changing implements world.Observer.
-func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 
 // Changed implements world.Observer: a freeze may have come or gone, and what policies asked for with it.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
@@ -224,15 +221,6 @@ func (l *Loop) queueAll() {
 	for _, ref := range append(refs, l.members.Resized()...) {
 		l.queue.Add(ref)
 	}
-}
-
-func (l *Loop) settle(ref workload.Ref, err error) {
-	if err == nil {
-		l.queue.Forget(ref)
-		return
-	}
-	l.opts.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
-	l.queue.AddRateLimited(ref)
 }
 
 // fault takes note of a panic.
@@ -295,13 +283,14 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return nil // MembersSettled comes
 	}
 	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
-	if !isClaimed(v.Plan) {
+	claim, claimed := claimOf(v.Plan)
+	if !claimed {
 		l.forget(ref, f)
 		return l.giveBack(ctx, ref)
 	}
 	own := v.Kind.Adapter.Observe(v.Object).Allocations
 	want := wantOf(adapter.InPlace(v.Plan.Amounts, own))
-	n := Note{Policy: claimant(v.Plan)}
+	n := Note{Policy: claim.By}
 	server, err := l.opts.Server()
 	if err != nil {
 		n.Failure = err.Error()
@@ -321,7 +310,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.queue.AddAfter(ref, again)
 		return nil
 	}
-	if n.Turn = l.takeTurn(ctx, ref, &v, &plan); n.Turn != "" {
+	if n.Turn = l.takeTurn(ctx, ref, claim, &plan); n.Turn != "" {
 		plan.Changes = slices.DeleteFunc(plan.Changes, restarts)
 	}
 	if len(plan.Changes) > 0 {
@@ -351,27 +340,11 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes 
 func restarts(c inplace.Change) bool { return c.Restarts }
 
 // takeTurn asks whether the changes of a plan that restart pods may be made now. It says what they wait for; empty: they may, or there are none.
-func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, v *decide.Verdict, plan *inplace.Plan) (waits string) {
+func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *inplace.Plan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""
 	}
-	need := apply.Need{Memory: plan.MoreMemory}
-	for key, claim := range v.Plan.Amounts {
-		if key.Kind == workload.AmountInPlace {
-			need.Since = claim.Since
-		}
-	}
-	return l.opts.Turns.TakeRestart(ctx, ref, claimant(v.Plan), need)
-}
-
-// claimant is the policy by which pods are changed.
-func claimant(p workload.Plan) workload.Policy {
-	for key, claim := range p.Amounts {
-		if key.Kind == workload.AmountInPlace {
-			return claim.By
-		}
-	}
-	return workload.Policy{}
+	return l.opts.Turns.TakeRestart(ctx, ref, claim.By, apply.Need{Since: claim.Since, Memory: plan.MoreMemory})
 }
 
 func wantOf(all map[string]workload.Allocation) inplace.Want {

@@ -36,7 +36,7 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 		switch why := whyNever(err); {
 		case err == nil:
 			done++
-		case errors.Is(err, errBehind): // the watch brings what it is now
+		case errors.Is(err, apply.ErrBehind): // the watch brings what it is now
 			l.queue.AddAfter(ref, calm)
 		case why != "":
 			refused++
@@ -54,25 +54,14 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 	return done, refused, nil
 }
 
-var (
-	// errBehind says that a pod has changed since it was read.
-	errBehind = errors.New("a pod has changed since it was read")
-	// errUndone says that the API server took the write and the pod is as it was.
-	errUndone = errors.New("an admission webhook or policy undoes the change")
-)
-
 // write changes one pod in place. It must be as it was read.
 func (l *Loop) write(ctx context.Context, id workload.Policy, c inplace.Change) error {
 	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Body: patchOf(c)})
 	l.metrics.wrote(id, string(result))
-	switch result {
-	case apply.Applied, apply.Gone:
-		return nil
-	case apply.Stale:
-		return errBehind
-	case apply.Unchanged:
-		return fmt.Errorf("change pod %s/%s in place: %w", c.Pod.Namespace, c.Pod.Name, errUndone)
+	err = result.PodError(err)
+	if errors.Is(err, apply.ErrUndone) {
+		return fmt.Errorf("change pod %s/%s in place: %w", c.Pod.Namespace, c.Pod.Name, err)
 	}
 	return err
 }

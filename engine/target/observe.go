@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changing implements world.Observer: what a policy may now ask something else of counts as pending before its new form can be
+// Changing implements world.Foreseer: what a policy may now ask something else of counts as pending before its new form can be
 // seen, so that no status calls it settled. The same holds for what it has not selected before.
 func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {

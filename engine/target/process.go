@@ -356,4 +356,4 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.status.Moved()
 }
 
-var _ world.Observer = (*Loop)(nil)
+var _ world.Foreseer = (*Loop)(nil)

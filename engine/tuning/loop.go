@@ -122,9 +122,6 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audi
 	return l
 }
 
-// Changing implements world.Observer.
-func (l *Loop) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: a policy that has come or changed does not wait for the next measurement.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {

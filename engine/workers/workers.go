@@ -20,7 +20,7 @@ type Loop struct {
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// Process works on a target. Its context is that of Run.
 	Process func(ctx context.Context, ref workload.Ref) error
-	// Settle takes note of what came of it, and queues the target again where that asks for it.
+	// Settle takes note of what came of it, and queues the target again where that asks for it. Nil: an error is tried again, with pauses.
 	Settle func(ref workload.Ref, err error)
 	// Fault tells of a panic in Process. It comes before Settle, which gets the same error.
 	Fault func(ref workload.Ref, err error)
@@ -29,6 +29,9 @@ type Loop struct {
 
 // Run has n workers take targets until the context ends. What is under way then is finished, and what still waits is left.
 func (l Loop) Run(ctx context.Context, n int) {
+	if l.Settle == nil {
+		l.Settle = l.settle
+	}
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() { l.work(ctx) })
@@ -49,6 +52,16 @@ func (l Loop) work(ctx context.Context) {
 		}
 		l.Queue.Done(ref)
 	}
+}
+
+// settle queues a target again that has to be tried again.
+func (l Loop) settle(ref workload.Ref, err error) {
+	if err == nil {
+		l.Queue.Forget(ref)
+		return
+	}
+	l.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+	l.Queue.AddRateLimited(ref)
 }
 
 func (l Loop) process(ctx context.Context, ref workload.Ref) (err error) {

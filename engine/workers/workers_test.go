@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -42,6 +43,29 @@ func TestAPanicIsToldAndSettled(t *testing.T) {
 	}
 	if err, ok := settled["good"]; !ok || err != nil || told["good"] != nil {
 		t.Errorf("the other target: %v", err)
+	}
+}
+
+// TestAnErrorIsTriedAgain, with a pause, where nobody else settles what came of a target.
+func TestAnErrorIsTriedAgain(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	q, begun := newQueue(), 0
+	q.Add(ref("late"))
+	workers.Loop{
+		Queue: q, Log: logr.Discard(), Fault: func(workload.Ref, error) {},
+		Process: func(_ context.Context, r workload.Ref) error {
+			if begun++; begun == 2 {
+				if n := q.NumRequeues(r); n != 1 {
+					t.Errorf("it was put off %d times", n)
+				}
+				stop()
+				return nil
+			}
+			return errors.New("not yet")
+		},
+	}.Run(ctx, 1)
+	if n := q.NumRequeues(ref("late")); begun != 2 || n != 0 {
+		t.Errorf("it was begun %d times, and is remembered as put off %d times", begun, n)
 	}
 }
 

@@ -208,6 +208,16 @@ func (s *Snapshot) Policies(yield func(*Policy) bool) {
 	}
 }
 
+// HasBroken says whether one of some policies cannot be read and may have asked for something in a namespace.
+func (s *Snapshot) HasBroken(namespace string, of func(*Policy) bool) bool {
+	for p := range s.Policies {
+		if p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) && of(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // PolicyCount is how many policies there are.
 func (s *Snapshot) PolicyCount() int { return len(s.policies.all) }
 

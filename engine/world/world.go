@@ -26,10 +26,15 @@ var errNotLoaded = errors.New("the freeze policies have not been read yet")
 // Observer hears of changes of a World. Calls come one at a time, in the order of the transactions. They must not wait for the
 // network and must not change the World.
 type Observer interface {
+	// Changed is called once a change can be seen.
+	Changed(now *Snapshot, c *Change)
+}
+
+// Foreseer is an Observer that hears of a change before too.
+type Foreseer interface {
+	Observer
 	// Changing is called before a change can be seen; next is what will be seen.
 	Changing(before, next *Snapshot, c *Change)
-	// Changed is called once it can be seen.
-	Changed(now *Snapshot, c *Change)
 }
 
 // World is the live state.
@@ -74,7 +79,7 @@ func (w *World) AuthorsAreAsked() { w.authorsAsked = true }
 // Snapshot is the state as it is now.
 func (w *World) Snapshot() *Snapshot { return w.current.Load() }
 
-// Observe has an observer hear of every change from now on.
+// Observe has an observer hear of every change from now on, and before too if it is a Foreseer.
 func (w *World) Observe(o Observer) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -91,7 +96,9 @@ func (w *World) Update(run func(*Tx)) *Change {
 	run(tx)
 	next, change := tx.commit()
 	for _, o := range w.observers {
-		o.Changing(before, next, change)
+		if f, ok := o.(Foreseer); ok {
+			f.Changing(before, next, change)
+		}
 	}
 	w.current.Store(next)
 	for _, o := range w.observers {

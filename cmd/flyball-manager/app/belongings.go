@@ -58,9 +58,6 @@ func addBelongings(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	return mgr.Add(b)
 }
 
-// NeedLeaderElection says that one replica is enough.
-func (b *belongings) NeedLeaderElection() bool { return true }
-
 // Start looks until everything is owned, and every ten minutes after that: what somebody has deleted was made anew.
 func (b *belongings) Start(ctx context.Context) error {
 	for {

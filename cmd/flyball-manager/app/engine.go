@@ -39,9 +39,6 @@ type engine struct {
 	log      logr.Logger
 }
 
-// NeedLeaderElection says that only one replica works on targets.
-func (e *engine) NeedLeaderElection() bool { return true }
-
 // Start works until the context ends; a write in flight is then finished before it returns. Everything is looked at once
 // before any target is worked on: a target whose policy is not known yet would be woken.
 func (e *engine) Start(ctx context.Context) error {

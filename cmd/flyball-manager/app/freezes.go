@@ -23,6 +23,7 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/controller"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/world"
@@ -37,8 +38,8 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	if err := addNoNewPods(mgr, clients, opts); err != nil {
 		return err
 	}
-	return mgr.Add(&freezecontroller.Cleanup{
-		Configurations: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Names: []string{registration.FreezeConfigurationName, configurationName},
+	return mgr.Add(&controller.Cleanup{
+		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, Names: []string{registration.FreezeConfigurationName, configurationName},
 		Log: opts.Log.WithName("webhook"),
 	})
 }

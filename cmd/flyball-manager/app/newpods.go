@@ -10,6 +10,7 @@ import (
 	admitpods "flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/newpods"
 	"flyball.dev/flyball/engine/members"
 )
@@ -33,7 +34,8 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods membe
 		return fmt.Errorf("set up what is known of new pods: %w", err)
 	}
 	hook := &newpods.Hook{
-		Index: index, Hook: podsHook(j.clients), Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,
+		Index: index, Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,
+		Hook: registration.PodsHook{Client: j.clients.AdmissionregistrationV1().MutatingWebhookConfigurations()},
 	}
 	if err := mgr.Add(hook); err != nil {
 		return fmt.Errorf("set up the webhook configuration of pods: %w", err)
@@ -43,12 +45,12 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods membe
 
 // addNoNewPods removes the webhook configuration of pods.
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
-	if err := mgr.Add(&newpods.Cleanup{Hook: podsHook(clients), Log: opts.Log.WithName("pods")}); err != nil {
+	err := mgr.Add(&controller.Cleanup{
+		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},
+		Log: opts.Log.WithName("pods"),
+	})
+	if err != nil {
 		return fmt.Errorf("set up without a webhook for pods: %w", err)
 	}
 	return nil
-}
-
-func podsHook(clients *kubernetes.Clientset) registration.PodsHook {
-	return registration.PodsHook{Client: clients.AdmissionregistrationV1().MutatingWebhookConfigurations()}
 }

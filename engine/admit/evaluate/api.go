@@ -79,12 +79,12 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		turnAway(w, faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		turnAway(w, gate.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") { // API servers take it to say who makes the change; without it the verdict would be on somebody else
-			turnAway(w, faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
+			turnAway(w, gate.Faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
 			return
 		}
 	}
@@ -95,10 +95,18 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	gate.Known(req)
 	if wait := a.limits.take(caller.Username); wait > 0 {
-		turnAway(w, &fault{http.StatusTooManyRequests, fmt.Sprintf("user %q asks too often", workload.OneLine(caller.Username, gate.MaxRefusal)), wait})
+		turnAway(w, &gate.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, gate.MaxRefusal)), Again: wait})
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
+}
+
+// turnAway answers why there is no verdict, in one line of text.
+func turnAway(w http.ResponseWriter, err error) {
+	if gate.CodeOf(err) == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	gate.TurnAway(w, err)
 }
 
 // answer answers a review whose body is known to be within bounds.
@@ -107,7 +115,7 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	body, err := gate.ReadBody(w, req)
 	if err != nil {
-		turnAway(w, &fault{code: gate.CodeOf(err), text: err.Error()})
+		turnAway(w, err)
 		return
 	}
 	review, err := a.review(ctx, req, body)
@@ -131,11 +139,11 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 	caller := callerOf(ctx)
 	r, err := decode(body)
 	if err != nil {
-		return nil, faultf(http.StatusBadRequest, "%v", err)
+		return nil, gate.Faultf(http.StatusBadRequest, "%v", err)
 	}
 	q, err := r.Spec.question(a.KindOf)
 	if err != nil {
-		return nil, faultf(http.StatusUnprocessableEntity, "%v", err)
+		return nil, gate.Faultf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err := a.authorize(ctx, caller, q.Target); err != nil {
 		return nil, err
@@ -148,7 +156,7 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 	}
 	if a.Ready != nil {
 		if err := a.Ready(req); err != nil {
-			return nil, &fault{http.StatusServiceUnavailable, err.Error(), time.Second}
+			return nil, &gate.Fault{Code: http.StatusServiceUnavailable, Err: err, Again: time.Second}
 		}
 	}
 	if q.Manifest != nil {
@@ -156,12 +164,12 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 		case a.comparing <- struct{}{}:
 			defer func() { <-a.comparing }()
 		case <-ctx.Done():
-			return nil, &fault{http.StatusTooManyRequests, "too many manifests at once", time.Second}
+			return nil, &gate.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many manifests at once"), Again: time.Second}
 		}
 	}
 	answer, err := a.Court.Answer(ctx, q)
 	if wrong := (*court.UnanswerableError)(nil); errors.As(err, &wrong) {
-		return nil, faultf(http.StatusUnprocessableEntity, "%v", err)
+		return nil, gate.Faultf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("judge the change of %s: %w", q.Target.Ref, err)

@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/gate"
 )
 
 // The names by which Kubernetes knows users and groups.
@@ -100,7 +101,7 @@ func (a *api) need(ctx context.Context, caller *authenticationv1.UserInfo, what 
 		return fmt.Errorf("ask the API server whether user %q may %s: %w", caller.Username, words, err)
 	}
 	if !held {
-		return faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
+		return gate.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
 	}
 	return nil
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -38,24 +40,39 @@ const (
 	overloadLogged = 10 * time.Second
 )
 
-// fault is why a review is not judged, with the status of HTTP that says so.
-type fault struct {
-	code int
-	err  error
+// Fault is why a review is not judged, with the status of HTTP that says so.
+type Fault struct {
+	Code int
+	Err  error
+	// Again is after how long it can be asked again; zero: it is of no use.
+	Again time.Duration
 }
 
-func (f *fault) Error() string { return f.err.Error() }
+func (f *Fault) Error() string { return f.Err.Error() }
 
-func faultf(code int, format string, args ...any) *fault {
-	return &fault{code: code, err: fmt.Errorf(format, args...)}
+// Faultf makes a Fault that it is of no use to ask again after.
+func Faultf(code int, format string, args ...any) *Fault {
+	return &Fault{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
 // CodeOf is the status of HTTP that says why a review is not judged.
 func CodeOf(err error) int {
-	if f := (*fault)(nil); errors.As(err, &f) {
-		return f.code
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		return f.Code
 	}
 	return http.StatusInternalServerError
+}
+
+// TurnAway answers why a review is not judged, in one line of text. A body that nobody reads is not waited for.
+func TurnAway(w http.ResponseWriter, err error) {
+	f := &Fault{Code: http.StatusInternalServerError, Err: err}
+	errors.As(err, &f)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // a test's recorder has none
+	w.Header().Set("Connection", "close")
+	if f.Again > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.Again.Seconds()))))
+	}
+	http.Error(w, workload.OneLine(f.Error(), MaxRefusal), f.Code)
 }
 
 // scanned is a body that was read and found to be within the bounds.
@@ -73,18 +90,18 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 		return known.raw, nil
 	}
 	if req.ContentLength > maxReview {
-		return nil, faultf(http.StatusRequestEntityTooLarge, "the admission review has %d bytes, more than %d", req.ContentLength, maxReview)
+		return nil, Faultf(http.StatusRequestEntityTooLarge, "the admission review has %d bytes, more than %d", req.ContentLength, maxReview)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return body, faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
+		return body, Faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
 	case err != nil:
-		return body, faultf(http.StatusBadRequest, "read the admission review: %w", err)
+		return body, Faultf(http.StatusBadRequest, "read the admission review: %w", err)
 	}
 	if err := checkDepth(body); err != nil {
-		return body, &fault{code: http.StatusBadRequest, err: err}
+		return body, &Fault{Code: http.StatusBadRequest, Err: err}
 	}
 	return body, nil
 }
@@ -178,7 +195,7 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	answer := &failedAnswer{ResponseWriter: w}
 	handler.ServeHTTP(answer, req)
 	if answer.code != 0 {
-		b.refuse(w, req, open, body, &fault{code: answer.code, err: errors.New(answer.text.String())})
+		b.refuse(w, req, open, body, &Fault{Code: answer.code, Err: errors.New(answer.text.String())})
 	}
 }
 
@@ -187,7 +204,7 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 func (b *Bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
 	if fault := recover(); fault != nil {
 		b.log.Error(fmt.Errorf("panic: %v", fault), "a review could not be judged because of a fault in Flyball", "stack", string(debug.Stack()))
-		b.refuse(w, req, open, body, faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
+		b.refuse(w, req, open, body, Faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
 	}
 }
 
@@ -205,7 +222,7 @@ func (b *Bounds) enter(req *http.Request, among *places) (leave func(), err erro
 	case among.taken <- struct{}{}:
 		return leave, nil
 	case <-req.Context().Done():
-		return nil, faultf(http.StatusTooManyRequests, "wait for other admission reviews: %w", req.Context().Err())
+		return nil, &Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("wait for other admission reviews: %w", req.Context().Err()), Again: time.Second}
 	case <-timer.C:
 		return nil, b.tooMany(req)
 	}
@@ -216,20 +233,19 @@ func (b *Bounds) tooMany(req *http.Request) error {
 	if now, last := time.Now().UnixNano(), b.logged.Load(); now-last > int64(overloadLogged) && b.logged.CompareAndSwap(last, now) {
 		b.log.Info("too many admission reviews at once: some are refused", "size", req.ContentLength)
 	}
-	return faultf(http.StatusTooManyRequests, "too many admission reviews at once")
+	return &Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many admission reviews at once"), Again: time.Second}
 }
 
 // refuse answers what is beyond the bounds, or could not be judged. Where the webhook fails closed it is an error, by which the
 // API server refuses the change, or asks again. Where it fails open it is a denial of the review whose body has begun to come.
 func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
-	code := CodeOf(err)
-	control := http.NewResponseController(w)
 	if open {
 		if body == nil {
-			_ = control.SetReadDeadline(time.Now().Add(BodyTime))
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTime))
 			body, _ = io.ReadAll(io.LimitReader(req.Body, uidWithin))
 		}
 		if uid := uidOf(body); uid != "" {
+			code := CodeOf(err)
 			denial := Answer{Code: int32(code), Reason: reasonOf(code), Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
 			if err := denial.Write(w, uid); err != nil {
 				b.log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
@@ -237,12 +253,7 @@ func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 			return
 		}
 	}
-	_ = control.SetReadDeadline(time.Now()) // nothing more is read
-	w.Header().Set("Connection", "close")
-	if code == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
-	}
-	http.Error(w, workload.OneLine(err.Error(), MaxRefusal), code)
+	TurnAway(w, err)
 }
 
 // failedAnswer keeps the text of an answer that is an error, except for one that asks the API server to come again: that one is for

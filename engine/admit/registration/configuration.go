@@ -91,15 +91,15 @@ func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 			continue
 		}
 		byOperations[key] = len(list)
-		list = append(list, admissionregistrationv1.RuleWithOperations{
-			Operations: operations,
-			Rule: admissionregistrationv1.Rule{
-				APIGroups:   []string{v1alpha1.GroupVersion.Group},
-				APIVersions: []string{v1alpha1.GroupVersion.Version},
-				Resources:   []string{k.Resource},
-				Scope:       new(admissionregistrationv1.AllScopes),
-			},
-		})
+		list = append(list, ruleOf(operations, v1alpha1.GroupVersion.Group, []string{v1alpha1.GroupVersion.Version}, k.Resource))
 	}
 	return list
+}
+
+// ruleOf is a rule for operations on resources of a group, in some versions, within namespaces and outside.
+func ruleOf(operations []admissionregistrationv1.OperationType, group string, versions []string, resources ...string) admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: versions, Resources: resources, Scope: new(admissionregistrationv1.AllScopes)},
+	}
 }

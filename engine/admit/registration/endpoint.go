@@ -33,6 +33,14 @@ type Reach struct {
 	Token  string
 }
 
+// Server is an admission server as a configuration needs it.
+type Server interface {
+	// Client is how a configuration reaches a path of the server.
+	Client(path string) admissionregistrationv1.WebhookClientConfig
+	// CABundle is empty until there is a certificate.
+	CABundle() []byte
+}
+
 // Hosts are the names that the certificate must have.
 func (e Endpoint) Hosts() ([]string, error) {
 	if e.Service != nil {

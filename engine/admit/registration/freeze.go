@@ -118,10 +118,9 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePol
 	like.Name = namespaceWebhookName
 	like.ClientConfig = open(like.ClientConfig)
 	like.FailurePolicy = &failurePolicy
-	like.Rules = []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces", "namespaces/finalize", "namespaces/status"}, Scope: new(admissionregistrationv1.AllScopes)},
-	}}
+	like.Rules = []admissionregistrationv1.RuleWithOperations{
+		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "", []string{"v1"}, "namespaces", "namespaces/finalize", "namespaces/status"),
+	}
 	like.MatchConditions = append(slices.Clone(like.MatchConditions), admissionregistrationv1.MatchCondition{
 		Name:       "labels-changed",
 		Expression: "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",

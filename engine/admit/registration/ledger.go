@@ -30,12 +30,8 @@ func ledgerOf(object string) string {
 func LedgerPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	meta := metav1.ObjectMeta{Name: LedgerPolicyName, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}}
 	rule := func(group string, operation admissionregistrationv1.OperationType, resources ...string) admissionregistrationv1.NamedRuleWithOperations {
-		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{operation},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources, Scope: new(admissionregistrationv1.AllScopes),
-			},
-		}}
+		operations := []admissionregistrationv1.OperationType{operation}
+		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: ruleOf(operations, group, []string{"*"}, resources...)}
 	}
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: meta,

@@ -197,10 +197,7 @@ func (s sending) rules() (list []admissionregistrationv1.RuleWithOperations) {
 			list[same].Resources = append(list[same].Resources, name)
 			continue
 		}
-		list = append(list, admissionregistrationv1.RuleWithOperations{
-			Operations: wanted,
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{r.group}, APIVersions: versions, Resources: []string{name}, Scope: new(admissionregistrationv1.AllScopes)},
-		})
+		list = append(list, ruleOf(wanted, r.group, versions, name))
 	}
 	return list
 }

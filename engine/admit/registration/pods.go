@@ -18,10 +18,8 @@ const PodsConfigurationName = "flyball-pods"
 // PodsWebhookName is how the webhook is named in the configuration.
 const PodsWebhookName = "pods.flyball.dev"
 
-const (
-	// podsTimeout is how long, in seconds, the API server waits: the least that there is. Then a pod is created as it is.
-	podsTimeout = 1
-)
+// podsTimeout is how long, in seconds, the API server waits: the least that there is. Then a pod is created as it is.
+const podsTimeout = 1
 
 // PodsConfiguration makes the configuration that has pods sent as they are created in some namespaces. Where there are very many it is in all
 // but the exempt. Nothing is asked of a pod before: nearly all have an owner, and each would pay for the question. No pod waits for the server, or

@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -146,20 +147,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(leaderRunnable(groups.Start))
+	return mgr.Add(manager.RunnableFunc(groups.Start)) // on the leader only
 }
-
-// leaderRunnable runs on the leader only.
-type leaderRunnable func(context.Context) error
-
-// Start implements manager.Runnable.
-func (r leaderRunnable) Start(ctx context.Context) error { return r(ctx) }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (r leaderRunnable) NeedLeaderElection() bool { return true }
-
-// Changing implements world.Observer.
-func (c *Controller) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 
 // Changed implements world.Observer: other annotations may have to be kept of objects.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {

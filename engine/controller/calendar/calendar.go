@@ -46,9 +46,6 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Changing implements world.Observer.
-func (c *Controller) Changing(_, _ *world.Snapshot, _ *world.Change) {}
-
 // Changed implements world.Observer: calendars count their users.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {

@@ -5,6 +5,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,7 +21,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/poke"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -37,20 +37,14 @@ type Feed struct {
 	namespaceChanged func(name string)
 
 	mu sync.Mutex
-	// pending is what has changed since the last transaction; nil stands for an object that is gone.
-	pending pending
+	// pending is what has changed since the last transaction; nil stands for an object that is gone. Calendars and adapters are named as
+	// policies are.
+	pending map[workload.Policy]client.Object
 	changed chan struct{}
 }
 
-type pending struct {
-	policies  map[workload.Policy]policy.Object
-	calendars map[string]*v1alpha1.Calendar
-	adapters  map[string]*v1alpha1.Adapter
-}
-
-func newPending() pending {
-	return pending{map[workload.Policy]policy.Object{}, map[string]*v1alpha1.Calendar{}, map[string]*v1alpha1.Adapter{}}
-}
+// The kinds besides those of policies.
+const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
 // New makes a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration. namespaceChanged
 // is called with the name of a namespace whose labels, annotation or life has changed.
@@ -59,7 +53,10 @@ func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChang
 	if err != nil {
 		return nil, fmt.Errorf("prepare the watch of namespaces: %w", err)
 	}
-	return &Feed{world: w, cache: cached, watches: watches, log: log, namespaceChanged: namespaceChanged, pending: newPending(), changed: make(chan struct{}, 1)}, nil
+	return &Feed{
+		world: w, cache: cached, watches: watches, log: log, namespaceChanged: namespaceChanged,
+		pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1),
+	}, nil
 }
 
 // NeedLeaderElection says that every replica judges changes.
@@ -111,59 +108,34 @@ func (f *Feed) onNamespace(old, cur *workload.Object) {
 
 // subscribe hears of every object of Flyball's own kinds.
 func (f *Feed) subscribe(ctx context.Context) ([]toolscache.InformerSynced, error) {
+	like := map[string]client.Object{kindCalendar: &v1alpha1.Calendar{}, kindAdapter: &v1alpha1.Adapter{}}
+	for _, kind := range kinds.All() {
+		like[kind.Name] = kind.New()
+	}
 	var all []toolscache.InformerSynced
-	add := func(what string, obj client.Object, take func(obj client.Object, gone bool)) error {
-		synced, err := f.listen(ctx, obj, take)
+	for _, kind := range slices.Sorted(maps.Keys(like)) {
+		synced, err := f.listen(ctx, kind, like[kind])
 		if err != nil {
-			return fmt.Errorf("watch %s: %w", what, err)
+			return nil, fmt.Errorf("watch %s: %w", kind, err)
 		}
 		all = append(all, synced)
-		return nil
 	}
-	for _, kind := range kinds.All() {
-		err := add(kind.Name, kind.New(), func(o client.Object, gone bool) {
-			id := workload.Policy{Kind: kind.Name, Namespace: o.GetNamespace(), Name: o.GetName()}
-			if gone {
-				o = nil
-			}
-			f.gather(func(p *pending) { p.policies[id] = o })
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	err := add("Calendar", &v1alpha1.Calendar{}, func(o client.Object, gone bool) {
-		c := o.(*v1alpha1.Calendar)
-		if gone {
-			c = nil
-		}
-		f.gather(func(p *pending) { p.calendars[o.GetName()] = c })
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, add("Adapter", &v1alpha1.Adapter{}, func(o client.Object, gone bool) {
-		a := o.(*v1alpha1.Adapter)
-		if gone {
-			a = nil
-		}
-		f.gather(func(p *pending) { p.adapters[o.GetName()] = a })
-	})
+	return all, nil
 }
 
-func (f *Feed) listen(ctx context.Context, obj client.Object, take func(obj client.Object, gone bool)) (toolscache.InformerSynced, error) {
+func (f *Feed) listen(ctx context.Context, kind string, obj client.Object) (toolscache.InformerSynced, error) {
 	informer, err := f.cache.GetInformer(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { take(o.(client.Object), false) },
-		UpdateFunc: func(_, o any) { take(o.(client.Object), false) },
+		AddFunc:    func(o any) { f.gather(kind, o.(client.Object), false) },
+		UpdateFunc: func(_, o any) { f.gather(kind, o.(client.Object), false) },
 		DeleteFunc: func(o any) {
 			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = last.Obj
 			}
-			take(o.(client.Object), true)
+			f.gather(kind, o.(client.Object), true)
 		},
 	})
 	if err != nil {
@@ -172,10 +144,14 @@ func (f *Feed) listen(ctx context.Context, obj client.Object, take func(obj clie
 	return registration.HasSynced, nil
 }
 
-// gather takes down something that has changed and has it taken over.
-func (f *Feed) gather(change func(*pending)) {
+// gather takes down an object that has changed, or is gone, and has it taken over.
+func (f *Feed) gather(kind string, obj client.Object, gone bool) {
+	id := workload.Policy{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if gone {
+		obj = nil
+	}
 	f.mu.Lock()
-	change(&f.pending)
+	f.pending[id] = obj
 	f.mu.Unlock()
 	poke.Poke(f.changed)
 }
@@ -183,28 +159,20 @@ func (f *Feed) gather(change func(*pending)) {
 // takeOver takes everything over that has changed, at once. Calendars and adapters come first: policies depend on them.
 func (f *Feed) takeOver() {
 	f.mu.Lock()
-	p := f.pending
-	f.pending = newPending()
+	pending := f.pending
+	f.pending = map[workload.Policy]client.Object{}
 	f.mu.Unlock()
 	change := f.world.Update(func(tx *world.Tx) {
-		for name, c := range p.calendars {
-			if c == nil {
-				tx.RemoveCalendar(name)
-			} else {
-				tx.SetCalendar(c)
-			}
+		for id, obj := range pending {
+			takeOverDependency(tx, id, obj)
 		}
-		for name, a := range p.adapters {
-			if a == nil {
-				tx.RemoveAdapter(name)
-			} else {
-				tx.SetAdapter(a, servingOf(a))
-			}
-		}
-		for id, obj := range p.policies {
-			if obj == nil {
+		for id, obj := range pending {
+			kind, ok := kinds.Find(id.Kind)
+			switch {
+			case !ok:
+			case obj == nil:
 				tx.RemovePolicy(id)
-			} else if kind, ok := kinds.Find(id.Kind); ok {
+			default:
 				tx.SetPolicy(kind, obj)
 			}
 		}
@@ -213,6 +181,21 @@ func (f *Feed) takeOver() {
 		if c.New != nil && len(c.New.Invalid) > 0 {
 			f.log.V(1).Info("a policy cannot be read", "policy", c.ID.String(), "reason", c.New.Invalid.ToAggregate().Error())
 		}
+	}
+}
+
+// takeOverDependency takes over a calendar or an adapter.
+func takeOverDependency(tx *world.Tx, id workload.Policy, obj client.Object) {
+	switch {
+	case id.Kind == kindCalendar && obj == nil:
+		tx.RemoveCalendar(id.Name)
+	case id.Kind == kindCalendar:
+		tx.SetCalendar(obj.(*v1alpha1.Calendar))
+	case id.Kind == kindAdapter && obj == nil:
+		tx.RemoveAdapter(id.Name)
+	case id.Kind == kindAdapter:
+		a := obj.(*v1alpha1.Adapter)
+		tx.SetAdapter(a, servingOf(a))
 	}
 }
 

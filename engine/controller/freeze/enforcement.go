@@ -67,9 +67,6 @@ type finding struct {
 	forms map[workload.Policy]string
 }
 
-// NeedLeaderElection says that one replica is enough: the statuses are the leader's.
-func (e *Enforcement) NeedLeaderElection() bool { return true }
-
 // Start proves the rules until the context ends.
 func (e *Enforcement) Start(ctx context.Context) error {
 	edited, err := e.Hook.Hook.Changed(ctx, e.Log)
@@ -77,10 +74,10 @@ func (e *Enforcement) Start(ctx context.Context) error {
 		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
 	}
 	follow(ctx, e.World, e.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
-		if pause = probeEvery; !e.look(ctx, now) {
-			pause = probeAgain
+		if !e.look(ctx, now) {
+			return probeAgain, e.nextEdge(now)
 		}
-		return pause, e.nextEdge(now)
+		return probeEvery, e.nextEdge(now)
 	})
 	return nil
 }

@@ -29,9 +29,6 @@ type Exceptions struct {
 	Log    logr.Logger
 }
 
-// NeedLeaderElection says that one replica is enough.
-func (x *Exceptions) NeedLeaderElection() bool { return true }
-
 // Start keeps the statuses until the context ends.
 func (x *Exceptions) Start(ctx context.Context) error {
 	follow(ctx, x.World, x.Clock, nil, func(now time.Time) (pause time.Duration, at time.Time) {

@@ -31,7 +31,7 @@ type Hook struct {
 	Clock clock.WithTicker
 	Hook  registration.FreezeHook
 	// Server is where API servers are sent.
-	Server HookServer
+	Server registration.Server
 	// Scope is what the configuration covers besides its rules; Namespaces is filled in here.
 	Scope registration.FreezeScope
 	// KeepBundle leaves the authorities of a configuration that exists to the server's own rotation.
@@ -39,14 +39,6 @@ type Hook struct {
 	// Owner finds what the configuration goes with; nil: nothing.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
-}
-
-// HookServer is an admission server as a configuration needs it.
-type HookServer interface {
-	// Client is how a configuration reaches a path of the server.
-	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle is empty until there is a certificate.
-	CABundle() []byte
 }
 
 // NeedLeaderElection says that every replica keeps it: a freeze is enforced although the leader has just gone.
@@ -189,8 +181,9 @@ var _ admit.Freezes = (*world.World)(nil)
 // where the clock was set forward, or the machine was suspended.
 const clockCheck = time.Second
 
-// follow looks, once the world is loaded and until the context ends: at first, and each time that wait returns by what look gave. All of
-// one look is of one instant: what ends between two looks at the clock would be missed.
+// follow calls look once the world is loaded, and again after each change of what changes are judged by, until the context ends; also when
+// edited says so, after the pause that look asks for, and at its instant. There is one instant for all of a look: what ends between two
+// looks at the clock would be missed.
 func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{}, look func(now time.Time) (pause time.Duration, at time.Time)) {
 	changed := w.Listen()
 	select {

@@ -77,9 +77,6 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 	return n
 }
 
-// Changing implements world.Observer.
-func (n *Recorder) Changing(*world.Snapshot, *world.Snapshot, *world.Change) {}
-
 // Changed implements world.Observer.
 func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
 	n.mu.Lock()

@@ -23,19 +23,12 @@ const (
 	hookCheck = 10 * time.Second
 )
 
-// Server is an admission server as the configuration needs it.
-type Server interface {
-	// Client is how a configuration reaches a path of the server.
-	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle is empty until there is a certificate.
-	CABundle() []byte
-}
-
-// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is.
+// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is; without one
+// pods are created as they are.
 type Hook struct {
 	Index  *Index
 	Hook   registration.PodsHook
-	Server Server
+	Server registration.Server
 	// Exempt are namespaces whose pods are never sent.
 	Exempt []string
 	// Owner finds what the configuration goes with; nil: nothing.
@@ -46,9 +39,6 @@ type Hook struct {
 	kept *admissionregistrationv1.MutatingWebhookConfiguration
 	sure bool
 }
-
-// NeedLeaderElection says that one replica is enough: without it pods are created as they are.
-func (h *Hook) NeedLeaderElection() bool { return true }
 
 // Start keeps the configuration until the context ends. It stays then.
 func (h *Hook) Start(ctx context.Context) error {
@@ -105,31 +95,6 @@ func (h *Hook) keep(ctx context.Context) error {
 		h.Log.Info("the webhook configuration of pods follows what is recommended", "namespaces", len(namespaces))
 	}
 	return err
-}
-
-// Cleanup removes the configuration where no pods are changed as they are created.
-type Cleanup struct {
-	Hook registration.PodsHook
-	Log  logr.Logger
-}
-
-// NeedLeaderElection says that one replica is enough.
-func (c *Cleanup) NeedLeaderElection() bool { return true }
-
-// Start removes the configuration, and tries until that is through or the context ends.
-func (c *Cleanup) Start(ctx context.Context) error {
-	for ctx.Err() == nil {
-		_, err := c.Hook.Keep(ctx, nil)
-		if err == nil {
-			break
-		}
-		c.Log.Info("cannot remove a webhook configuration, trying again", "name", registration.PodsConfigurationName, "reason", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(hookCheck):
-		}
-	}
-	return nil
 }
 
 // NewNote counts what becomes of pods, for a registry. Make it once a process.

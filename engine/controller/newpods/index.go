@@ -74,10 +74,10 @@ type watching struct {
 type Index struct {
 	opts Options
 	news chan struct{}
-	// watching is nil while nothing is, since nobody tunes.
-	watching atomic.Pointer[watching]
 	// changed is poked after what pods get may have changed.
 	changed chan struct{}
+	// watching is nil while nothing is, since nobody tunes.
+	watching atomic.Pointer[watching]
 }
 
 var _ newpods.Wants = (*Index)(nil)
@@ -91,9 +91,6 @@ func New(opts Options) *Index {
 
 // NeedLeaderElection says that every replica answers.
 func (x *Index) NeedLeaderElection() bool { return false }
-
-// Changing implements world.Observer.
-func (x *Index) Changing(_, _ *world.Snapshot, _ *world.Change) {}
 
 // Changed implements world.Observer: a policy that has come, changed or gone may need what is watched, or not any more.
 func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
