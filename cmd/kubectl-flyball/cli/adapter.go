@@ -194,10 +194,7 @@ func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string
 	if !ok || !strings.EqualFold(kind, a.Spec.Target.Kind) && !strings.EqualFold(kind, resource.Resource) {
 		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))
 	}
-	namespace, err := s.namespace()
-	if err != nil {
-		return nil, err
-	}
+	namespace := s.namespace()
 	if s.offline {
 		m, err := s.files(files, namespace).Read()
 		if err != nil {

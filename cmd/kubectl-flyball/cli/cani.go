@@ -124,10 +124,7 @@ func (v *canIVerb) court(w *source.World) (*court.Court, error) {
 
 // judgeManifests judges what applying manifests would be, namespace by namespace.
 func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.Time) ([]court.Answer, error) {
-	namespace, err := v.namespace()
-	if err != nil {
-		return nil, err
-	}
+	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
 	if err != nil {
 		return nil, err

@@ -38,10 +38,7 @@ Exit codes: 0 no problem was found, 1 a problem, or an error.`,
 }
 
 func (v *doctorVerb) run(ctx context.Context) error {
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	q := source.Query{Namespace: namespace}
 	if v.all {
 		q.Namespace = ""

@@ -47,10 +47,7 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
 		return err
 	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !v.offline}
 	if v.all {
 		q.Namespace = ""

@@ -103,13 +103,11 @@ func (v *migrateVerb) printManifests(f *migrate.Finding) error {
 
 // read gives what tools look at, and the world that their objects come into: only its adapters matter unless something is taken over.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
-	namespace, err := v.namespace()
-	if err != nil {
-		return nil, world.Lists{}, err
-	}
+	namespace := v.namespace()
 	in := &migrate.Input{Files: len(v.paths) > 0}
 	var m *source.Manifests
 	if in.Files {
+		var err error
 		if m, err = v.files(v.paths, namespace).Read(); err != nil {
 			return nil, world.Lists{}, err
 		}

@@ -79,10 +79,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if v.remove && len(edits) == 0 {
 		return errors.New("--delete needs the manifests of what is deleted")
 	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	edit, err := v.files(edits, namespace).Read()
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ type session struct {
 
 	format report.Format
 	zone   *time.Location
+	// namespaceErr is why namespace could not say one.
+	namespaceErr error
 }
 
 // complete checks the shared flags. A verb may have an output format of its own.
@@ -58,16 +60,14 @@ func (p *place) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&p.all, "all-namespaces", "A", false, "Look at all namespaces")
 }
 
-// namespace is the one of -n or of the kubeconfig's context.
-func (s *session) namespace() (string, error) {
+// namespace is the one of -n or of the kubeconfig's context. Offline no kubeconfig is needed; otherwise cluster fails with what went wrong.
+func (s *session) namespace() string {
 	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
-	if s.offline && err != nil {
-		return "default", nil //nolint:nilerr // no kubeconfig is needed offline
-	}
 	if err != nil {
-		return "", fmt.Errorf("find the namespace: %w", err)
+		s.namespaceErr = fmt.Errorf("find the namespace: %w", err)
+		return "default"
 	}
-	return ns, nil
+	return ns
 }
 
 // manifests are the files of a verb.
@@ -112,11 +112,7 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 		if len(files) == 0 {
 			return nil, errors.New("--offline needs manifests to work from: give -f DIR")
 		}
-		namespace, err := s.namespace()
-		if err != nil {
-			return nil, err
-		}
-		from := s.files(files, namespace)
+		from := s.files(files, s.namespace())
 		from.Also, from.Namespaces = q.Also, q.Namespaces
 		return from.Load()
 	}
@@ -135,6 +131,9 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 
 // cluster gives what reads the cluster of the connection flags.
 func (s *session) cluster() (source.Cluster, error) {
+	if s.namespaceErr != nil {
+		return source.Cluster{}, s.namespaceErr
+	}
 	config, err := s.restConfig()
 	if err != nil {
 		return source.Cluster{}, err

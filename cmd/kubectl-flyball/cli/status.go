@@ -82,9 +82,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	}
 	q := source.Query{PoliciesOnly: !v.offline}
 	if !v.all {
-		if q.Namespace, err = v.namespace(); err != nil {
-			return nil, err
-		}
+		q.Namespace = v.namespace()
 	}
 	w, err := v.load(ctx, q, v.paths)
 	if err != nil {
