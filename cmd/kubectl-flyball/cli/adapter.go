@@ -142,13 +142,7 @@ Exit codes: 0 nothing is wrong, 1 something is.`,
 					return err
 				}
 			}
-			if err := s.print(c); err != nil {
-				return err
-			}
-			if len(c.Problems) > 0 {
-				return exit{code: exitError}
-			}
-			return nil
+			return answer(s.print(c), len(c.Problems) > 0, exitError)
 		},
 	}
 }
@@ -174,13 +168,7 @@ func newAdapterTry(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.print(trial); err != nil {
-				return err
-			}
-			if !trial.Restored {
-				return exit{code: exitError}
-			}
-			return nil
+			return answer(s.print(trial), !trial.Restored, exitError)
 		},
 	}
 	m.addFlags(cmd, "With --offline: the manifest of the object")

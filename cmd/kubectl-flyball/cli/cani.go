@@ -87,13 +87,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
 	}
-	if err := v.print(all); err != nil {
-		return err
-	}
-	if !all.Allowed {
-		return exit{code: exitDenied}
-	}
-	return nil
+	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
 func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user court.User, at time.Time) ([]court.Answer, error) {

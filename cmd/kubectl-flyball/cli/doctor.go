@@ -56,13 +56,7 @@ func (v *doctorVerb) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if !found.Healthy() {
-		return exit{code: exitError}
-	}
-	return nil
+	return answer(v.print(found), !found.Healthy(), exitError)
 }
 
 func (v *doctorVerb) live(ctx context.Context, found *checkup.Checkup, namespace string) error {

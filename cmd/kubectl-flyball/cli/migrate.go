@@ -84,13 +84,7 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.printManifests(finding); err != nil {
-		return err
-	}
-	if len(finding.Left) > 0 {
-		return exit{code: exitLeft}
-	}
-	return nil
+	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
 // printManifests prints YAML with comments, unless another format is asked for.
@@ -237,11 +231,5 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 			return err
 		}
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if found.LeavesSomething() {
-		return exit{code: exitLeft}
-	}
-	return nil
+	return answer(v.print(found), found.LeavesSomething(), exitLeft)
 }

@@ -105,13 +105,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if len(found.Changes) > 0 {
-		return exit{code: exitChanges}
-	}
-	return nil
+	return answer(v.print(found), len(found.Changes) > 0, exitChanges)
 }
 
 func (v *planVerb) options() (plan.Options, error) {

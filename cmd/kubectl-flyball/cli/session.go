@@ -51,6 +51,14 @@ func (s *session) print(finding report.Finding) error {
 	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
 }
 
+// answer ends a verb whose finding was printed: where it is ill with an exit code of its own.
+func answer(printed error, ill bool, code int) error {
+	if printed != nil || !ill {
+		return printed
+	}
+	return exit{code: code}
+}
+
 // place is which namespaces a verb looks at.
 type place struct {
 	all bool
