@@ -13,7 +13,6 @@ import (
 
 type doctorVerb struct {
 	*session
-	place
 	manifests
 }
 
@@ -32,18 +31,14 @@ Exit codes: 0 no problem was found, 1 a problem, or an error.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, offlineFiles)
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
 	return cmd
 }
 
 func (v *doctorVerb) run(ctx context.Context) error {
 	namespace := v.namespace()
-	q := source.Query{Namespace: namespace}
-	if v.all {
-		q.Namespace = ""
-	}
-	w, err := v.load(ctx, q, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.within()}, v.paths)
 	if err != nil {
 		return err
 	}

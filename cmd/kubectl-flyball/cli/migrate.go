@@ -23,7 +23,6 @@ const exitLeft = 2
 
 type migrateVerb struct {
 	*session
-	place
 	manifests
 	takeOver, apply bool
 	tools           []migrate.Tool
@@ -49,8 +48,8 @@ Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or
 		ValidArgs: migrate.Names(tools.All()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
 	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
 	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
 	return cmd
@@ -115,10 +114,7 @@ func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, er
 		v.sleeping = in
 		return in, w.Lists, nil
 	}
-	if v.all {
-		namespace = ""
-	}
-	return v.readCluster(ctx, in, namespace)
+	return v.readCluster(ctx, in, v.within())
 }
 
 // objectsOf are the objects of files, each in its namespace.

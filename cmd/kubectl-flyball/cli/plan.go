@@ -23,7 +23,6 @@ const exitChanges = 2
 
 type planVerb struct {
 	*session
-	place
 	manifests
 	from, span string
 	selector   string
@@ -53,8 +52,8 @@ Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		ValidArgsFunction: s.completeTargets,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
 	cmd.Flags().StringSliceVar(&v.edits, "edit", nil, "With --offline: policies and adapters to plan with, as if they were applied")
 	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of the edit are deleted instead")
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
@@ -87,11 +86,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if len(edits) > 0 && !edit.Edits() {
 		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(edits, ", "))
 	}
-	q := source.Query{Namespace: namespace, Also: edit.Adapters}
-	if v.all {
-		q.Namespace = ""
-	}
-	w, err := v.load(ctx, q, files)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters}, files)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type session struct {
 	flyballNamespace string
 	offline          bool
 	noColor          bool
+	all              bool
 
 	format report.Format
 	zone   *time.Location
@@ -59,13 +60,16 @@ func answer(printed error, ill bool, code int) error {
 	return exit{code: code}
 }
 
-// place is which namespaces a verb looks at.
-type place struct {
-	all bool
+func (s *session) addAllFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "Look at all namespaces")
 }
 
-func (p *place) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&p.all, "all-namespaces", "A", false, "Look at all namespaces")
+// within is the namespace that a verb with --all-namespaces looks at; empty: all of them.
+func (s *session) within() string {
+	if s.all {
+		return ""
+	}
+	return s.namespace()
 }
 
 // namespace is the one of -n or of the kubeconfig's context. Offline no kubeconfig is needed; otherwise cluster fails with what went wrong.
