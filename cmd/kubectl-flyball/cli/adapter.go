@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,10 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 )
@@ -48,35 +44,11 @@ the pod template. Comments say what was guessed and why, and what was not found.
 			if err != nil {
 				return err
 			}
-			return s.printDraft(d)
+			return s.printManifests(d)
 		},
 	}
 	m.addFlags(cmd, "Files or directories with CustomResourceDefinitions, instead of the cluster's")
 	return cmd
-}
-
-// printDraft prints a draft as YAML with what was guessed in comments, unless another format is asked for.
-func (s *session) printDraft(d *draft.Draft) error {
-	text, err := d.Manifest()
-	if err != nil {
-		return err
-	}
-	switch s.format {
-	case report.Name:
-		_, err = fmt.Fprintln(s.Out, "adapter.flyball.dev/"+d.Adapter.Name)
-		return err
-	case report.JSON:
-		if text, err = yaml.YAMLToJSON(text); err != nil {
-			return fmt.Errorf("encode the adapter: %w", err)
-		}
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, text, "", "  "); err != nil {
-			return fmt.Errorf("encode the adapter: %w", err)
-		}
-		text = append(indented.Bytes(), '\n')
-	}
-	_, err = s.Out.Write(text)
-	return err
 }
 
 // definitions are the CustomResourceDefinitions of files, or of the cluster.

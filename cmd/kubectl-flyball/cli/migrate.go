@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/handover"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/world"
 )
@@ -84,14 +83,6 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
-}
-
-// printManifests prints YAML with comments, unless another format is asked for.
-func (v *migrateVerb) printManifests(f *migrate.Finding) error {
-	if v.format == report.YAML {
-		return report.Print(v.Out, f, report.Table, false)
-	}
-	return v.print(f)
 }
 
 // read gives what tools look at, and the world that their objects come into: only its adapters matter unless something is taken over.

@@ -52,6 +52,14 @@ func (s *session) print(finding report.Finding) error {
 	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
 }
 
+// printManifests prints YAML as the finding writes it for people, with comments, unless another format is asked for.
+func (s *session) printManifests(finding report.Finding) error {
+	if s.format == report.YAML {
+		return report.Print(s.Out, finding, report.Table, false)
+	}
+	return s.print(finding)
+}
+
 // answer ends a verb whose finding was printed: where it is ill with an exit code of its own.
 func answer(printed error, ill bool, code int) error {
 	if printed != nil || !ill {
