@@ -67,7 +67,7 @@ func (s *session) definitions(ctx context.Context, files []string) ([][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return draft.Definitions(ctx, cluster.Client)
+	return cluster.Objects(ctx, []schema.GroupKind{{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}}, "")
 }
 
 // readAdapter reads the one adapter of a file.
