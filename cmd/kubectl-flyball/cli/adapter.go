@@ -82,10 +82,7 @@ func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter,
 	if err := m.CheckAdapters(); err != nil {
 		return nil, nil, err
 	}
-	compiled, errs := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{})
-	if len(errs) > 0 {
-		return nil, nil, errs.ToAggregate()
-	}
+	compiled, _ := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{}) // it has just been checked
 	return m.Adapters[0], compiled, nil
 }
 

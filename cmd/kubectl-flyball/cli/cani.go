@@ -161,9 +161,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 func kindsOf(manifests [][]byte) []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, raw := range manifests {
-		gv, err := schema.ParseGroupVersion(gjson.GetBytes(raw, "apiVersion").Str)
-		gk := schema.GroupKind{Group: gv.Group, Kind: gjson.GetBytes(raw, "kind").Str}
-		if err == nil && !slices.Contains(all, gk) {
+		if gk := source.RefOf(raw).GroupKind; !slices.Contains(all, gk) {
 			all = append(all, gk)
 		}
 	}

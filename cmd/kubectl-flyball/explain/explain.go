@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -277,7 +278,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		c := v.Plan.Amounts[key]
 		claim(key.String(), key.Text(c.Value), c.By, c.Since)
 	}
-	for _, key := range sortedKeys(v.Plan.Annotations) {
+	for _, key := range slices.Sorted(maps.Keys(v.Plan.Annotations)) {
 		c := v.Plan.Annotations[key]
 		claim(key, c.Value, c.By, c.Since)
 	}

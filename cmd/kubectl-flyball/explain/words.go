@@ -3,9 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +22,6 @@ func lines(all []pipeline.Line) []Line {
 	}
 	return out
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // listed are capabilities in words.
 func listed(all []v1alpha1.Capability) string {

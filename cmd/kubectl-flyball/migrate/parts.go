@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 )
 
 // Kinds that several tools have to do with.
@@ -91,15 +92,12 @@ func Zone(text string) string {
 }
 
 // AnnotationPointer is the JSON pointer of an annotation.
-func AnnotationPointer(key string) string { return "/metadata/annotations/" + Escaped(key) }
+func AnnotationPointer(key string) string {
+	return string(path.Pointer("/metadata/annotations").Append(key))
+}
 
 // LabelPointer is the JSON pointer of a label.
-func LabelPointer(key string) string { return "/metadata/labels/" + Escaped(key) }
-
-// Escaped is a name as a token of a JSON pointer.
-func Escaped(token string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
-}
+func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
 // Count reads a replica count that is kept as text.
 func Count(text string) (int64, bool) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -92,12 +93,7 @@ func (w *takeover) diff(after []byte) error {
 
 // replaces says whether the object comes to sleep by another field than before.
 func (w *takeover) replaces() bool {
-	for _, o := range w.open {
-		if o.Replaced {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.open, func(o Original) bool { return o.Replaced })
 }
 
 // withVersionOf is an object with the resourceVersion of another form of it.

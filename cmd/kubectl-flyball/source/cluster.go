@@ -17,6 +17,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -187,7 +188,7 @@ func (r *reading) recommendations(ctx context.Context) error {
 
 func (r *reading) policies(ctx context.Context) error {
 	tunes := false
-	for _, kind := range policyKinds() {
+	for _, kind := range kinds.All() {
 		namespace := r.query.Namespace
 		if kind.ClusterScoped {
 			namespace = ""

@@ -119,7 +119,7 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	row, isPolicy := kinds.Find(kind)
 	if !isPolicy && !slices.Contains(notPolicies, kind) {
 		names := slices.Clone(notPolicies)
-		for _, k := range policyKinds() {
+		for _, k := range kinds.All() {
 			names = append(names, k.Name)
 		}
 		if near := spelling.Nearest(kind, names); near != "" {

@@ -16,7 +16,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -138,11 +137,8 @@ func (w *World) FindKind(name string) (Kind, error) {
 	wanted := strings.ToLower(name)
 	var found []Kind
 	for _, k := range w.Kinds {
-		for _, n := range k.Names {
-			if wanted == n || wanted == n+"."+strings.ToLower(k.Group) {
-				found = append(found, k)
-				break
-			}
+		if slices.ContainsFunc(k.Names, func(n string) bool { return wanted == n || wanted == n+"."+strings.ToLower(k.Group) }) {
+			found = append(found, k)
 		}
 	}
 	switch len(found) {
@@ -266,6 +262,3 @@ func (w *World) usable(all []*v1alpha1.Adapter) {
 		w.Adapters = append(w.Adapters, a)
 	}
 }
-
-// policyKinds are the kinds of policies, of both scopes.
-func policyKinds() []policy.Kind { return kinds.All() }
