@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -130,10 +131,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 	worlds := map[string]*source.World{}
 	var answers []court.Answer
 	for _, raw := range m.Others {
-		at0 := gjson.GetBytes(raw, "metadata.namespace").Str
-		if at0 == "" {
-			at0 = namespace
-		}
+		at0 := cmp.Or(gjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
 			if worlds[at0], err = v.worldOf(ctx, at0, m); err != nil {
 				return nil, err

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -289,10 +290,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		return strings.Compare(a.Facet+"\x00"+a.Winner+"\x00"+a.Loser, b.Facet+"\x00"+b.Winner+"\x00"+b.Loser)
 	})
 	if v.Err == nil && v.Result.Patch != nil {
-		e.Pending = v.Result.Message
-		if e.Pending == "" {
-			e.Pending = "the ledger is brought up to date"
-		}
+		e.Pending = cmp.Or(v.Result.Message, "the ledger is brought up to date")
 	}
 	if v.Gate.Kind != decide.GateOpen {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}

@@ -274,11 +274,7 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 	if len(e.Freezes) == 0 {
 		return
 	}
-	who := e.Freezes[0].User.Name
-	if who == "" {
-		who = "anybody without an exception of their own"
-	}
-	w.Heading("May it be changed now, by %s?", who)
+	w.Heading("May it be changed now, by %s?", cmp.Or(e.Freezes[0].User.Name, "anybody without an exception of their own"))
 	var rows [][]report.Cell
 	for _, a := range e.Freezes {
 		word, style, why := "yes", report.Good, a.Note

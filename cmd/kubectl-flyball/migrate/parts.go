@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -84,12 +85,7 @@ func Decoded[T any](part gjson.Result) *T {
 }
 
 // Zone is a time zone with the tools' default.
-func Zone(text string) string {
-	if text == "" {
-		return "UTC"
-	}
-	return text
-}
+func Zone(text string) string { return cmp.Or(text, "UTC") }
 
 // AnnotationPointer is the JSON pointer of an annotation.
 func AnnotationPointer(key string) string {

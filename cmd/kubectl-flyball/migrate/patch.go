@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -158,9 +159,5 @@ func equal(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
 }
 
-func brief(text string) string {
-	if text == "" {
-		return "absent"
-	}
-	return text
-}
+// brief is a JSON text as it is told.
+func brief(text string) string { return cmp.Or(text, "absent") }

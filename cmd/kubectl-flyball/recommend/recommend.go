@@ -276,10 +276,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	if to.IsZero() {
 		to = v.Now()
 	}
-	pods := v.pods
-	if pods == "" {
-		pods = recorded.PodsOf(s.ref.Kind, s.ref.Name)
-	}
+	pods := cmp.Or(v.pods, recorded.PodsOf(s.ref.Kind, s.ref.Name))
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := history.Prometheus{
 		Address: v.prometheus, TokenFile: v.tokenFile, Namespace: s.ref.Namespace, Pods: pods, Queries: o.queries,

@@ -2,6 +2,7 @@
 package downscaler
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -139,12 +140,8 @@ func (c *config) setting(name string) string {
 
 // resources are the kinds that the tool looks at.
 func (c *config) resources(out *migrate.Output) []schema.GroupKind {
-	text := c.setting("include-resources")
-	if text == "" {
-		text = "deployments"
-	}
 	var kinds []schema.GroupKind
-	for _, name := range strings.Split(text, ",") {
+	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		gk, ok := byResource[strings.ToLower(strings.TrimSpace(name))]
 		if !ok {
 			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
@@ -300,10 +297,7 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	} else {
 		t.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	patterns := c.setting("exclude-namespaces")
-	if patterns == "" {
-		patterns = "kube-system,kube-downscaler"
-	}
+	patterns := cmp.Or(c.setting("exclude-namespaces"), "kube-system,kube-downscaler")
 	exclude := trueKeys(w.excluded)
 	for _, p := range strings.Split(patterns, ",") {
 		p = strings.TrimSpace(p)

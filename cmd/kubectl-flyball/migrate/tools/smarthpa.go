@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -35,10 +36,7 @@ func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
 
 func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	spec := s.Get("spec")
-	name, ns := spec.Get("HPAObjectRef.name").Str, spec.Get("HPAObjectRef.namespace").Str
-	if ns == "" {
-		ns = s.Namespace()
-	}
+	name, ns := spec.Get("HPAObjectRef.name").Str, cmp.Or(spec.Get("HPAObjectRef.namespace").Str, s.Namespace())
 	if name == "" {
 		out.Leave(s, "it has no HPAObjectRef: HPASpecTemplate has no scaleTargetRef and never works there; write the HorizontalPodAutoscaler as spec.template of a Trigger")
 		return
