@@ -10,6 +10,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -151,7 +152,7 @@ func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 
 // restore puts the originals back and takes the marks out, in memory.
 func (w *takeover) restore() error {
-	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[annotationLedger].String(), "{}"))
+	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String(), "{}"))
 	if err != nil {
 		w.Left = err.Error() + ": it is never written"
 	}
@@ -169,21 +170,19 @@ func (w *takeover) restore() error {
 			continue // nothing was changed
 		}
 		w.open = append(w.open, o)
-		if err := put(edit, tokens, o.Was); err != nil {
-			return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
+		if o.Was != "" {
+			world.SetAt(edit, tokens, json.RawMessage(o.Was))
+			continue
 		}
-		if around := tokens[:len(tokens)-1]; o.Made && o.Was == "" && len(w.live.At(around).Map()) == 1 {
-			if err := put(edit, around, ""); err != nil {
-				return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
-			}
+		world.SetAt(edit, tokens, nil)
+		if around := tokens[:len(tokens)-1]; o.Made && len(w.live.At(around).Map()) == 1 {
+			world.SetAt(edit, around, nil)
 		}
 	}
 	for _, m := range w.sleeper.Marks {
 		if tokens := path.Pointer(m).Tokens(); w.live.At(tokens).Exists() {
 			w.Marks = append(w.Marks, m)
-			if err := put(edit, tokens, ""); err != nil {
-				return err
-			}
+			world.SetAt(edit, tokens, nil)
 		}
 	}
 	patch, err := json.Marshal(edit)
@@ -273,11 +272,11 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 			continue // the count is as it is already
 		}
 		var err error
-		if raw, err = applied(raw, p); err != nil {
+		if raw, err = world.Patched(raw, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Target, err)
 		}
 	}
-	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil {
 		return nil, nil //nolint:nilerr // a patch that leaves no ledger puts nothing to sleep
 	}
@@ -303,7 +302,7 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 // asleepAlready is the object as it is, if Flyball has put it to sleep in its own way beside the tool's: then only what the tool
 // did has to go. It is nil if something has still to come into the ledger.
 func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
-	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {
 		return nil, nil //nolint:nilerr // a ledger that cannot be read puts nothing to sleep
 	}
