@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -236,43 +235,24 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 
 // Unwritten says what the manager has still to write to an object for it to wake; empty: nothing.
 func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
-	var obj any
-	if err := json.Unmarshal(raw, &obj); err != nil {
-		return err.Error()
-	}
 	for i := range e.Plan.Changes {
 		c := &e.Plan.Changes[i]
 		if c.Diff != "+" || c.Target != ref.String() || c.At.After(e.Plan.From) {
 			continue
 		}
-		if now := textAt(obj, path.Pointer(c.Field).Tokens()); now != c.To {
+		at, err := path.Probe(raw, path.Pointer(c.Field))
+		if err != nil {
+			return err.Error()
+		}
+		now := at.Value.Raw()
+		if now == "null" {
+			now = ""
+		}
+		if now != c.To && !path.Equal(now, c.To) {
 			return fmt.Sprintf("%s is still %s", c.Field, plan.Brief(now))
 		}
 	}
 	return ""
-}
-
-// textAt is the JSON text of a field; empty where there is none.
-func textAt(value any, tokens []string) string {
-	for _, t := range tokens {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[t]
-		case []any:
-			n, err := strconv.Atoi(t)
-			if err != nil || n >= len(v) {
-				return ""
-			}
-			value = v[n]
-		default:
-			return ""
-		}
-	}
-	if value == nil {
-		return ""
-	}
-	text, _ := json.Marshal(value) // it came from JSON
-	return string(text)
 }
 
 // set makes the edit in a world, in place.
