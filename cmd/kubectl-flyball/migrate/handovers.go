@@ -29,7 +29,7 @@ func (h *Handovers) LeavesSomething() bool {
 func (h *Handovers) Names() []string {
 	names := make([]string, len(h.Items))
 	for i, item := range h.Items {
-		names[i] = strings.ToLower(item.ref.Kind) + "/" + item.ref.Name
+		names[i] = strings.ToLower(item.Ref.Kind) + "/" + item.Ref.Name
 	}
 	return names
 }

@@ -107,7 +107,7 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		r.missing.add(Right{"list", resource.GroupResource(), namespace})
+		r.missing.Add(Right{"list", resource.GroupResource(), namespace})
 		return nil, nil
 	case apierrors.IsNotFound(err) && resource.Group == v1alpha1.GroupVersion.Group:
 		return nil, fmt.Errorf("list %s: this cluster does not have Flyball's CRDs; install Flyball, or work from files with --offline -f", resource.GroupResource())
@@ -217,7 +217,7 @@ func (r *reading) namespaces(ctx context.Context) error {
 		ns, err := r.Client.Resource(namespaces).Get(ctx, r.query.Namespace, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			r.missing.add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
+			r.missing.Add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
 			return nil
 		case apierrors.IsNotFound(err) && r.world.bring(r.query.Namespaces, r.query.Namespace):
 			r.world.Note("there is no namespace %s yet: it is taken to be as its manifest has it", r.query.Namespace)
@@ -293,7 +293,8 @@ func (r Right) String() string {
 // MissingRights is the error about rights that are missing. What could be read without them would be half of the truth.
 type MissingRights []Right
 
-func (m *MissingRights) add(r Right) {
+// Add adds a right, once.
+func (m *MissingRights) Add(r Right) {
 	if !slices.Contains(*m, r) {
 		*m = append(*m, r)
 	}
