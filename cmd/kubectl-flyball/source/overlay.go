@@ -2,10 +2,10 @@ package source
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -47,21 +47,11 @@ func applied(p, over policy.Object) {
 	p.SetUID(over.GetUID())
 	p.SetResourceVersion(over.GetResourceVersion())
 	p.SetCreationTimestamp(over.GetCreationTimestamp())
-	p.SetLabels(beneath(p.GetLabels(), over.GetLabels()))
-	p.SetAnnotations(beneath(p.GetAnnotations(), over.GetAnnotations()))
+	p.SetLabels(labels.Merge(over.GetLabels(), p.GetLabels()))
+	p.SetAnnotations(labels.Merge(over.GetAnnotations(), p.GetAnnotations()))
 	if kind, ok := kinds.Find(IDOf(p).Kind); ok && kind.Acts() {
 		*kind.Status(p) = *kind.Status(over)
 	}
-}
-
-// beneath are pairs with others beneath them.
-func beneath(pairs, others map[string]string) map[string]string {
-	all := maps.Clone(others)
-	if all == nil {
-		return pairs
-	}
-	maps.Copy(all, pairs)
-	return all
 }
 
 // Deleted gives the world as it is once policies and adapters of manifests are being deleted.
