@@ -54,7 +54,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		return found, nil
 	}
 	if policyKind(kind) {
-		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, near(w, text, namespace))
+		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, spelling.Meant(text, Names(w, namespace)))
 	}
 	target, err := w.FindTarget(text, namespace)
 	if err != nil {
@@ -87,14 +87,6 @@ func Names(w *source.World, namespace string) []string {
 		}
 	}
 	return names
-}
-
-// near says which schedule was probably meant by one that is not there; empty: none comes near.
-func near(w *source.World, text, namespace string) string {
-	if name := spelling.Nearest(text, Names(w, namespace)); name != "" {
-		return "; did you mean " + name + "?"
-	}
-	return ""
 }
 
 // policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.

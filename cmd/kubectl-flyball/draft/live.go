@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,10 +27,8 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 		}
 		names = append(names, own...)
 	}
-	if near := spelling.Nearest(name, names); near != "" {
-		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
-	}
-	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)
+	hint := cmp.Or(spelling.Meant(name, names), ": kinds of Kubernetes itself have adapters in the library")
+	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s%s", name, hint)
 }
 
 // Object reads one object of the kind of an adapter, which need not be applied.

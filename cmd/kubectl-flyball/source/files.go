@@ -123,10 +123,7 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 		for _, k := range kinds.All() {
 			names = append(names, k.Name)
 		}
-		if near := spelling.Nearest(kind, names); near != "" {
-			return []error{d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)}
-		}
-		return []error{d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))}
+		return []error{d.fault("kind", "flyball.dev has no kind %q%s", kind, spelling.Hint(kind, names))}
 	}
 	raw, faults := admitted(d, kind)
 	if len(faults) > 0 {

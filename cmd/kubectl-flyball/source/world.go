@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,13 +166,11 @@ func (w *World) unknownKind(name string) error {
 		candidates = append(candidates, k.Names...)
 		listed = append(listed, k.Resource.GroupResource().String())
 	}
-	if near := spelling.Nearest(name, candidates); near != "" {
-		return fmt.Errorf("no adapter speaks of a kind %q; did you mean %s?", name, near)
+	there := "no adapters at all"
+	if len(listed) > 0 {
+		there = "adapters of " + strings.Join(listed, ", ")
 	}
-	if len(listed) == 0 {
-		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
-	}
-	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
+	return fmt.Errorf("no adapter speaks of a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
 }
 
 // Served is an error where a kind has an adapter and the API server does not serve it: nothing is known of its objects.
