@@ -54,18 +54,19 @@ func applied(p, over policy.Object) {
 	}
 }
 
-// Deleted gives the world as it is once policies and adapters of manifests are being deleted.
+// Deleted gives the world as it is once policies and adapters of manifests are being deleted, as an API server would have it: what they have
+// set is given back.
 func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
-	var ids []workload.Policy
+	next := *w
+	next.Policies, next.Adapters = slices.Clone(w.Policies), slices.Clone(w.Adapters)
 	for _, p := range m.Policies {
-		id := IDOf(p)
-		if !slices.ContainsFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == id }) {
-			return nil, fmt.Errorf("there is no %s to delete", id)
+		i := slices.IndexFunc(next.Policies, func(q policy.Object) bool { return IDOf(q) == IDOf(p) })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no %s to delete", IDOf(p))
 		}
-		ids = append(ids, id)
+		next.Policies[i] = next.Policies[i].DeepCopyObject().(policy.Object)
+		next.Policies[i].SetDeletionTimestamp(&at)
 	}
-	next := w.MarkDeleted(ids, at)
-	next.Adapters = slices.Clone(w.Adapters)
 	for _, a := range m.Adapters {
 		i := slices.IndexFunc(next.Adapters, func(b *v1alpha1.Adapter) bool { return b.Name == a.Name })
 		if i < 0 {
@@ -74,5 +75,5 @@ func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
 		next.Adapters[i] = next.Adapters[i].DeepCopy()
 		next.Adapters[i].DeletionTimestamp = &at
 	}
-	return next, nil
+	return &next, nil
 }

@@ -206,35 +206,13 @@ func (w *World) FindTarget(text, namespace string) (Target, error) {
 
 // SetPolicy adds a policy, or puts it in place of the one of its kind and name.
 func (w *World) SetPolicy(obj policy.Object) {
-	w.RemovePolicy(IDOf(obj))
-	w.Policies = append(w.Policies, obj)
-}
-
-// RemovePolicy takes a policy out; false: there was none.
-func (w *World) RemovePolicy(id workload.Policy) bool {
-	before := len(w.Policies)
-	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == id })
-	return len(w.Policies) < before
+	others := slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == IDOf(obj) })
+	w.Policies = append(others, obj)
 }
 
 // IDOf names a policy object.
 func IDOf(obj policy.Object) workload.Policy {
 	return workload.Policy{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// MarkDeleted gives the world in which some policies are being deleted, as an API server would have it: what they have set is given
-// back.
-func (w *World) MarkDeleted(ids []workload.Policy, at metav1.Time) *World {
-	next := *w
-	next.Policies = slices.Clone(w.Policies)
-	for i, p := range next.Policies {
-		if slices.Contains(ids, IDOf(p)) {
-			p = p.DeepCopyObject().(policy.Object)
-			p.SetDeletionTimestamp(&at)
-			next.Policies[i] = p
-		}
-	}
-	return &next
 }
 
 // blockedBy says why nothing may be written for the kind of an adapter; empty: it may.
