@@ -123,7 +123,7 @@ type PrometheusOptions struct {
 
 // server gives the server; nil: there is none.
 func (o PrometheusOptions) server() (tuning.Recorder, error) {
-	queries, err := recorded.ParseQueries(o.Queries)
+	queries, err := recorded.ParseQueries(o.Queries, recorded.CheckQuery)
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus-query: %w", err)
 	}
