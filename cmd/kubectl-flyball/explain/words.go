@@ -11,17 +11,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
-	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/workload"
 )
-
-func lines(all []pipeline.Line) []Line {
-	var out []Line
-	for _, l := range all {
-		out = append(out, Line(l))
-	}
-	return out
-}
 
 // listed are capabilities in words.
 func listed(all []v1alpha1.Capability) string {
