@@ -95,6 +95,23 @@ func AnnotationPointer(key string) string {
 // LabelPointer is the JSON pointer of a label.
 func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
+// Groups are values by a key, with the keys in the order in which they came.
+type Groups[K comparable, V any] struct {
+	Keys []K
+	Of   map[K][]V
+}
+
+// Add adds a value to the group of a key.
+func (g *Groups[K, V]) Add(key K, value V) {
+	if g.Of == nil {
+		g.Of = map[K][]V{}
+	}
+	if g.Of[key] == nil {
+		g.Keys = append(g.Keys, key)
+	}
+	g.Of[key] = append(g.Of[key], value)
+}
+
 // Count reads a replica count that is kept as text.
 func Count(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)

@@ -134,20 +134,15 @@ func selectionOf(spec gjson.Result) sleepSelection {
 
 // exceptNames keeps awake what excludeRef names.
 func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
-	var kinds []schema.GroupKind
-	names := map[schema.GroupKind][]string{}
+	var names migrate.Groups[schema.GroupKind, string]
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
-			gk := migrate.Object{Result: ref}.GroupKind()
-			if names[gk] == nil {
-				kinds = append(kinds, gk)
-			}
-			names[gk] = append(names[gk], name)
+			names.Add(migrate.Object{Result: ref}.GroupKind(), name)
 		}
 	}
-	for _, gk := range kinds {
+	for _, gk := range names.Keys {
 		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{week.AllDay()}}
-		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names[gk]}
+		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names.Of[gk]}
 		out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()+"-except-"+migrate.Slug(gk.Kind)),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
 			Note("excludeRef by name: a selection cannot leave names out, so this keeps them awake, whatever schedules of priority 0 say")
