@@ -85,7 +85,6 @@ cluster-down: ## Stop the local control plane NAME.
 .PHONY: generate
 generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies and docs/cli from the API types, the adapters and the commands.
 	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
-	$(GO) run ./schemas/generate
 	$(GO) run ./deploy/generate
 	$(GO) run ./docs/generate
 

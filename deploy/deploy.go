@@ -7,78 +7,61 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
+// copies are the patterns of originals and of their copies, below the repository's root. The star of a copy is the name of its original.
+var copies = []struct{ from, to string }{
+	{"crds/*.yaml", "deploy/helm/flyball/crds/*.yaml"},
+	{"adapters/*/*/adapter.yaml", "deploy/helm/flyball/files/adapters/*.yaml"},
+	{"deploy/alerts/flyball.yaml", "deploy/helm/flyball/files/alerts.yaml"},
+	{"deploy/dashboards/flyball.json", "deploy/helm/flyball/files/dashboard.json"},
+	{"deploy/helm/flyball/values.yaml", "deploy/helm/flyball/files/defaults.yaml"},
+}
+
 // Copied are the patterns, below the repository's root, of all files that Files makes.
 func Copied() []string {
-	return []string{
-		"deploy/helm/flyball/crds/*.yaml",
-		"deploy/helm/flyball/files/adapters/*.yaml",
-		"deploy/helm/flyball/files/alerts.yaml",
-		"deploy/helm/flyball/files/dashboard.json",
-		"deploy/helm/flyball/files/defaults.yaml",
-		kindsFile,
+	patterns := []string{kindsFile}
+	for _, c := range copies {
+		patterns = append(patterns, c.to)
 	}
+	return patterns
 }
 
 // Files gives the content of every copied file, by its path below the repository's root.
 func Files(root string) (map[string][]byte, error) {
 	files := map[string][]byte{kindsFile: kindsTemplate()}
-	crds, err := filepath.Glob(filepath.Join(root, "crds", "*.yaml"))
-	if err != nil || len(crds) == 0 {
-		return nil, fmt.Errorf("find CRDs below %s: %d files, %w", root, len(crds), err)
-	}
-	for _, file := range crds {
-		if err := add(files, "deploy/helm/flyball/crds/"+filepath.Base(file), file); err != nil {
-			return nil, err
+	for _, c := range copies {
+		originals, err := filepath.Glob(filepath.Join(root, c.from))
+		if err != nil || len(originals) == 0 {
+			return nil, fmt.Errorf("find %s below %s: %d files, %w", c.from, root, len(originals), err)
+		}
+		for _, file := range originals {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("copy to %s: %w", c.to, err)
+			}
+			name, err := nameOf(file, text)
+			if err != nil {
+				return nil, err
+			}
+			files[strings.Replace(c.to, "*", name, 1)] = text
 		}
 	}
-	adapters, err := filepath.Glob(filepath.Join(root, "adapters", "*", "*", "adapter.yaml"))
-	if err != nil || len(adapters) == 0 {
-		return nil, fmt.Errorf("find adapters below %s: %d files, %w", root, len(adapters), err)
-	}
-	for _, file := range adapters {
-		name, err := nameOf(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := add(files, "deploy/helm/flyball/files/adapters/"+name+".yaml", file); err != nil {
-			return nil, err
-		}
-	}
-	if err := add(files, "deploy/helm/flyball/files/alerts.yaml", filepath.Join(root, "deploy", "alerts", "flyball.yaml")); err != nil {
-		return nil, err
-	}
-	if err := add(files, "deploy/helm/flyball/files/defaults.yaml", filepath.Join(root, "deploy", "helm", "flyball", "values.yaml")); err != nil {
-		return nil, err
-	}
-	return files, add(files, "deploy/helm/flyball/files/dashboard.json", filepath.Join(root, "deploy", "dashboards", "flyball.json"))
+	return files, nil
 }
 
-func add(files map[string][]byte, to, from string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("copy to %s: %w", to, err)
+// nameOf is the name of a file without its ending; of an adapter it is metadata.name, since all their files are called the same.
+func nameOf(file string, text []byte) (string, error) {
+	if filepath.Base(file) != "adapter.yaml" {
+		return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), nil
 	}
-	files[to] = text
-	return nil
-}
-
-// nameOf reads metadata.name of a manifest.
-func nameOf(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read an adapter: %w", err)
+	var object metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(text, &object); err != nil || object.Name == "" {
+		return "", fmt.Errorf("%s: metadata.name %q, %w", file, object.Name, err)
 	}
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if err := yaml.Unmarshal(text, &object); err != nil || object.Metadata.Name == "" {
-		return "", fmt.Errorf("%s: metadata.name %q, %w", file, object.Metadata.Name, err)
-	}
-	return object.Metadata.Name, nil
+	return object.Name, nil
 }

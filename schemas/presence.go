@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// require says in JSON Schema what CEL rules say of which fields go together, as far as they speak of nothing but that.
-func require(s schema, rules apiextensionsv1.ValidationRules) {
+// require says in JSON Schema what the CEL rules of a schema say of which fields go together, as far as they speak of nothing but that.
+func require(s schema) {
 	var all []schema
+	rules, _ := s["x-kubernetes-validations"].([]any)
 	for _, r := range rules {
-		if fields, holds, ok := presenceRule(r.Rule); ok {
+		rule, _ := r.(schema)["rule"].(string)
+		if fields, holds, ok := presenceRule(rule); ok {
 			all = append(all, clauses(fields, holds)...)
 		}
 	}

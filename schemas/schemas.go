@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 )
 
@@ -122,8 +123,11 @@ func FromCRD(text []byte) (map[string][]byte, error) {
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			return nil, fmt.Errorf("version %s of %s has no schema", v.Name, crd.Name)
 		}
-		root := convert(v.Schema.OpenAPIV3Schema)
-		identify(root, crd.Spec.Group+"/"+v.Name, crd.Spec.Names.Kind)
+		root, err := convert(v.Schema.OpenAPIV3Schema)
+		if err != nil {
+			return nil, fmt.Errorf("convert the schema of %s %s: %w", v.Name, crd.Name, err)
+		}
+		identify(root, crd.Spec.Group+"/"+v.Name, crd.Spec.Names.Kind, v.Schema.OpenAPIV3Schema.Required)
 		root["properties"].(schema)["metadata"] = metadata(crd.Spec.Scope == apiextensionsv1.NamespaceScoped)
 		out, err := encode(root)
 		if err != nil {
@@ -136,101 +140,53 @@ func FromCRD(text []byte) (map[string][]byte, error) {
 
 // identify pins apiVersion and kind, so that a file that says another kind does not pass by chance. Objects without a spec
 // are refused by the CRD itself.
-func identify(root schema, apiVersion, kind string) {
+func identify(root schema, apiVersion, kind string, required []string) {
 	root["$schema"] = draft
 	root["title"] = kind
 	properties, _ := root["properties"].(schema)
 	properties["apiVersion"] = schema{"type": "string", "enum": []string{apiVersion}}
 	properties["kind"] = schema{"type": "string", "enum": []string{kind}}
-	required, _ := root["required"].([]string)
-	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		if !slices.Contains(required, name) {
-			required = append(required, name)
-		}
-	}
-	slices.Sort(required)
-	root["required"] = required
+	root["required"] = sets.List(sets.New(required...).Insert("apiVersion", "kind", "metadata"))
 }
 
-// convert makes a JSON Schema of a structural OpenAPI v3 schema. An object that lists its properties has no others, unless it
-// says that it keeps unknown ones; metadata, of which a CRD lists nothing, stays open.
-func convert(p *apiextensionsv1.JSONSchemaProps) schema {
-	s := schema{}
-	describe(s, p)
-	bound(s, p)
-	require(s, p.XValidations)
-	if p.XIntOrString {
+// convert makes a JSON Schema of a structural OpenAPI v3 schema.
+func convert(p *apiextensionsv1.JSONSchemaProps) (s schema, err error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // limits keep their digits
+	if err := d.Decode(&s); err != nil {
+		return nil, err
+	}
+	adapt(s)
+	return s, nil
+}
+
+// adapt makes JSON Schema of OpenAPI v3, in place. An object that lists its properties has no others, unless it says that it keeps unknown
+// ones; metadata, of which a CRD lists nothing, stays open.
+func adapt(s schema) {
+	delete(s, "allOf") // what a quantity says of itself twice
+	require(s)
+	if s["x-kubernetes-int-or-string"] == true {
 		s["anyOf"] = []schema{{"type": "integer"}, {"type": "string"}}
 	}
-	if p.Items != nil && p.Items.Schema != nil {
-		s["items"] = convert(p.Items.Schema)
+	if s["type"] != nil && s["nullable"] == true {
+		s["type"] = []any{s["type"], "null"}
 	}
-	if len(p.Required) > 0 {
-		s["required"] = slices.Clone(p.Required)
+	if s["x-kubernetes-list-type"] == "set" {
+		s["uniqueItems"] = true
 	}
-	if p.AdditionalProperties != nil && p.AdditionalProperties.Schema != nil {
-		s["additionalProperties"] = convert(p.AdditionalProperties.Schema)
-	}
-	if len(p.Properties) == 0 {
-		return s
-	}
-	properties := schema{}
-	for name := range p.Properties {
-		property := p.Properties[name]
-		properties[name] = convert(&property)
-	}
-	s["properties"] = properties
-	if keeps := p.XPreserveUnknownFields; keeps == nil || !*keeps {
+	properties, listed := s["properties"].(schema)
+	if listed && s["x-kubernetes-preserve-unknown-fields"] != true {
 		s["additionalProperties"] = false
 	}
-	return s
-}
-
-func describe(s schema, p *apiextensionsv1.JSONSchemaProps) {
-	if p.Description != "" {
-		s["description"] = p.Description
-	}
-	switch {
-	case p.Type != "" && p.Nullable:
-		s["type"] = []string{p.Type, "null"}
-	case p.Type != "":
-		s["type"] = p.Type
-	}
-	if p.Format != "" {
-		s["format"] = p.Format
-	}
-	if p.Default != nil {
-		s["default"] = json.RawMessage(p.Default.Raw)
-	}
-	if len(p.Enum) > 0 {
-		values := make([]json.RawMessage, len(p.Enum))
-		for i, v := range p.Enum {
-			values[i] = v.Raw
+	maps.DeleteFunc(s, func(key string, _ any) bool { return key == "nullable" || strings.HasPrefix(key, "x-kubernetes-") })
+	for _, part := range append(slices.Collect(maps.Values(properties)), s["items"], s["additionalProperties"]) {
+		if inner, ok := part.(schema); ok {
+			adapt(inner)
 		}
-		s["enum"] = values
-	}
-}
-
-// bound copies the limits. exclusiveMinimum and exclusiveMaximum are another type in each dialect and not used by Flyball.
-func bound(s schema, p *apiextensionsv1.JSONSchemaProps) {
-	for name, n := range map[string]*int64{
-		"minLength": p.MinLength, "maxLength": p.MaxLength, "minItems": p.MinItems, "maxItems": p.MaxItems,
-		"minProperties": p.MinProperties, "maxProperties": p.MaxProperties,
-	} {
-		if n != nil {
-			s[name] = *n
-		}
-	}
-	for name, n := range map[string]*float64{"minimum": p.Minimum, "maximum": p.Maximum} {
-		if n != nil {
-			s[name] = *n
-		}
-	}
-	if p.Pattern != "" {
-		s["pattern"] = p.Pattern
-	}
-	if p.UniqueItems || p.XListType != nil && *p.XListType == "set" {
-		s["uniqueItems"] = true
 	}
 }
 

@@ -29,19 +29,9 @@ type Case struct {
 
 // Ask has the shape of asleepAs in a schedule, with sleep for its default.
 type Ask struct {
-	Sleep       bool              `json:"sleep,omitempty"`
-	Replicas    *int64            `json:"replicas,omitempty"`
-	Percent     *int32            `json:"percent,omitempty"`
-	Bounds      Bounds            `json:"bounds,omitzero"`
-	Hold        bool              `json:"hold,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Amounts     `json:",inline"`
-}
-
-// Bounds are those of an autoscaler.
-type Bounds struct {
-	Min *int64 `json:"min,omitempty"`
-	Max *int64 `json:"max,omitempty"`
+	Sleep             bool `json:"sleep,omitempty"`
+	v1alpha1.AsleepAs `json:",inline"`
+	Amounts           `json:",inline"`
 }
 
 // Edit is a change of the object.
@@ -71,13 +61,13 @@ func (a *Ask) Plan() workload.Plan {
 	case a.Percent != nil:
 		p.Size = size(workload.Size{Mode: workload.SizePercent, Percent: *a.Percent})
 	}
-	if a.Bounds.Min != nil {
+	if a.Bounds != nil && a.Bounds.Min != nil {
 		p.Min = &workload.Claim[int64]{Value: *a.Bounds.Min, By: by, Since: since}
 	}
-	if a.Bounds.Max != nil {
+	if a.Bounds != nil && a.Bounds.Max != nil {
 		p.Max = &workload.Claim[int64]{Value: *a.Bounds.Max, By: by, Since: since}
 	}
-	if a.Hold {
+	if a.Hold != nil && *a.Hold {
 		p.Hold = &workload.Claim[bool]{Value: true, By: by, Since: since}
 	}
 	p.Amounts = a.claims(by, since)

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // golden compares a text with a golden file, or writes it; nil means that there is to be no such file.
@@ -102,24 +102,14 @@ func mutate(object, patch []byte) ([]byte, error) {
 }
 
 // apply does what an API server does with a patch, which includes that it drops empty maps of the metadata.
-func apply(object []byte, p *workload.Patch) (after []byte, err error) {
+func apply(object []byte, p *workload.Patch) ([]byte, error) {
 	if p == nil {
 		return object, nil
 	}
 	if p.Subresource != "" || p.Next != nil {
 		return nil, fmt.Errorf("a golden case takes one patch, not to /%s: %s", p.Subresource, p.Body)
 	}
-	switch p.Type {
-	case types.MergePatchType:
-		after, err = jsonpatch.MergePatch(object, p.Body)
-	case types.JSONPatchType:
-		var operations jsonpatch.Patch
-		if operations, err = jsonpatch.DecodePatch(p.Body); err == nil {
-			after, err = operations.Apply(object)
-		}
-	default:
-		err = fmt.Errorf("unexpected patch type %s", p.Type)
-	}
+	after, err := world.Patched(object, p)
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", p.Body, err)
 	}

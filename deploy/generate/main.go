@@ -1,4 +1,4 @@
-// Command generate writes the files that the Helm chart copies; run it from the root of the repository.
+// Command generate writes the JSON Schemas of Flyball's kinds and the files that the Helm chart copies; run it from the root of the repository.
 package main
 
 import (
@@ -7,21 +7,30 @@ import (
 	"path/filepath"
 
 	"flyball.dev/flyball/deploy"
+	"flyball.dev/flyball/schemas"
 )
 
 func main() {
 	if err := run("."); err != nil {
-		fmt.Fprintln(os.Stderr, "generate the chart's files:", err)
+		fmt.Fprintln(os.Stderr, "generate schemas and the chart's files:", err)
 		os.Exit(1)
 	}
 }
 
+// run writes the files below the root, and removes those of which there is no original any more.
 func run(root string) error {
 	files, err := deploy.Files(root)
 	if err != nil {
 		return err
 	}
-	for _, pattern := range deploy.Copied() {
+	made, err := schemas.FromCRDs(filepath.Join(root, "crds"))
+	if err != nil {
+		return err
+	}
+	for name, text := range made {
+		files["schemas/"+name] = text
+	}
+	for _, pattern := range append(deploy.Copied(), "schemas/*/*_*.json") {
 		old, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return err

@@ -38,7 +38,10 @@ func (d *Decision) WakeAt(t time.Time) {
 }
 
 // Line is what one step has to say.
-type Line struct{ Step, Text string }
+type Line struct {
+	Step string `json:"step"`
+	Text string `json:"text"`
+}
 
 // Trace is the story of a decision, a line a step. Nothing is written into a nil Trace, which costs nothing.
 type Trace struct{ Lines []Line }

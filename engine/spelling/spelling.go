@@ -1,7 +1,10 @@
 // Package spelling finds what somebody probably meant by a name that does not exist.
 package spelling
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Nearest finds the candidate closest to a name that was probably mistyped; empty if none is close: a third of the
 // letters may differ, and at least one.
@@ -15,12 +18,17 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Hint is what to say after a name that does not exist: which was probably meant, or which there are.
-func Hint(name string, candidates []string) string {
+// Meant is what to say after a name that does not exist: which was probably meant; empty if none is close.
+func Meant(name string, candidates []string) string {
 	if near := Nearest(name, candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
-	return "; there are " + strings.Join(candidates, ", ")
+	return ""
+}
+
+// Hint is what to say after a name that does not exist: which was probably meant, or which there are.
+func Hint(name string, candidates []string) string {
+	return cmp.Or(Meant(name, candidates), "; there are "+strings.Join(candidates, ", "))
 }
 
 // distance is the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours count

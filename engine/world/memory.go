@@ -262,32 +262,37 @@ func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref,
 
 // patched is an object after one patch, with another resourceVersion.
 func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
-	var err error
-	switch {
-	case p.Subresource != "":
-		raw, err = k.scaled(raw, p.Body)
-	case p.Type == types.JSONPatchType:
-		var ops jsonpatch.Patch
-		if ops, err = jsonpatch.DecodePatch(p.Body); err == nil {
-			raw, err = ops.Apply(raw)
-		}
-	default:
-		raw, err = jsonpatch.MergePatch(raw, p.Body)
+	after := Patched
+	if p.Subresource != "" {
+		after = k.scaled
 	}
+	raw, err := after(raw, p)
 	if err != nil {
 		return nil, err
 	}
 	return nextVersion(raw)
 }
 
+// Patched is an object after one patch of it: a JSON patch if its type says so, else a merge patch.
+func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
+	if p.Type != types.JSONPatchType {
+		return jsonpatch.MergePatch(raw, p.Body)
+	}
+	ops, err := jsonpatch.DecodePatch(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Apply(raw)
+}
+
 // scaled is an object after a write through /scale, which sets the field whose ledger entry waits for that.
-func (k *memoryKind) scaled(raw, body []byte) ([]byte, error) {
+func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
 	var scale struct {
 		Spec struct {
 			Replicas int64 `json:"replicas"`
 		} `json:"spec"`
 	}
-	if err := json.Unmarshal(body, &scale); err != nil {
+	if err := json.Unmarshal(p.Body, &scale); err != nil {
 		return nil, err
 	}
 	var obj any
@@ -295,13 +300,13 @@ func (k *memoryKind) scaled(raw, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	for _, pointer := range k.adapter.Counts() {
-		obj = setAt(obj, pointer.Tokens(), scale.Spec.Replicas)
+		obj = SetAt(obj, pointer.Tokens(), scale.Spec.Replicas)
 	}
 	return json.Marshal(obj)
 }
 
-// setAt sets a field of an object, with the objects on the way to it. It edits the object given and returns it.
-func setAt(obj any, tokens []string, value any) any {
+// SetAt sets a field of an object, with the objects on the way to it. It edits the object given and returns it.
+func SetAt(obj any, tokens []string, value any) any {
 	if len(tokens) == 0 {
 		return value
 	}
@@ -309,7 +314,7 @@ func setAt(obj any, tokens []string, value any) any {
 	if !ok {
 		fields = map[string]any{}
 	}
-	fields[tokens[0]] = setAt(fields[tokens[0]], tokens[1:], value)
+	fields[tokens[0]] = SetAt(fields[tokens[0]], tokens[1:], value)
 	return fields
 }
 

@@ -5,11 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/controller/adapter"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/disruption"
+	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
@@ -32,13 +30,13 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 	if err != nil {
 		return o, err
 	}
-	authorization, err := authorizationclient.NewForConfig(config)
+	inspector, err := inspect.New(config)
 	if err != nil {
 		return o, fmt.Errorf("set up the pods of targets: %w", err)
 	}
 	return members.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
-		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), reviews: authorization.SelfSubjectAccessReviews()},
+		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), inspector: inspector},
 	}, nil
 }
 
@@ -63,9 +61,9 @@ func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, 
 
 // owners implements members.Cluster.
 type owners struct {
-	world   *world.World
-	mapper  meta.RESTMapper
-	reviews authorizationclient.SelfSubjectAccessReviewInterface
+	world     *world.World
+	mapper    meta.RESTMapper
+	inspector *inspect.Inspector
 }
 
 // OwnerOf implements members.Cluster: kinds that are in use are watched anyway.
@@ -98,16 +96,9 @@ func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.Group
 	if err != nil {
 		return schema.GroupVersionResource{}, false, fmt.Errorf("find the resource of %s: %w", gk, err)
 	}
-	for _, verb := range []string{"list", "watch"} {
-		answer, err := o.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource},
-		}}, metav1.CreateOptions{})
-		if err != nil {
-			return schema.GroupVersionResource{}, false, fmt.Errorf("ask whether %s may be watched: %w", mapping.Resource, err)
-		}
-		if !answer.Status.Allowed {
-			return schema.GroupVersionResource{}, false, nil
-		}
+	missing, err := o.inspector.Authorize(ctx, []inspect.Rule{{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Verbs: []string{"list", "watch"}}})
+	if err != nil {
+		return schema.GroupVersionResource{}, false, fmt.Errorf("ask whether %s may be watched: %w", mapping.Resource, err)
 	}
-	return mapping.Resource, true, nil
+	return mapping.Resource, len(missing) == 0, nil
 }

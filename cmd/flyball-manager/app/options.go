@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -122,7 +123,7 @@ type PrometheusOptions struct {
 
 // server gives the server; nil: there is none.
 func (o PrometheusOptions) server() (tuning.Recorder, error) {
-	queries, err := recorded.ParseQueries(o.Queries)
+	queries, err := recorded.ParseQueries(o.Queries, recorded.CheckQuery)
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus-query: %w", err)
 	}
@@ -141,7 +142,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "Address to serve Prometheus metrics on; 0 serves none.")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on; 0 serves none.")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "Let one of several replicas work at a time.")
-	fs.StringVar(&o.Namespace, "namespace", namespaceDefault(), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
+	fs.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "flyball-system"), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
 	fs.StringSliceVar(&o.Adapters, "adapters", nil, "Names of the Adapters that the installation brings. One that is being deleted when the manager starts is made again once it is gone.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
@@ -199,11 +200,3 @@ const defaultResolution = time.Minute
 
 // evaluateRate is how many answers a second a user gets from the evaluate API unless somebody says otherwise.
 const evaluateRate = 5
-
-// namespaceDefault is the pod's namespace where the manager runs in a cluster.
-func namespaceDefault() string {
-	if ns := os.Getenv("POD_NAMESPACE"); ns != "" {
-		return ns
-	}
-	return "flyball-system"
-}

@@ -3,8 +3,6 @@ package app
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -48,8 +47,8 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 	return resized, nil
 }
 
-// lowersMemoryLimits is the first minor version of Kubernetes 1 in which a memory limit can be lowered without a restart of the container.
-const lowersMemoryLimits = 34
+// lowersMemoryLimits is the first version of Kubernetes in which a memory limit can be lowered without a restart of the container.
+var lowersMemoryLimits = version.MajorMinor(1, 34)
 
 // askedFor is how long an answer of the API server about itself holds: it may be upgraded meanwhile.
 const askedFor = 10 * time.Minute
@@ -84,19 +83,11 @@ func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err err
 		return o, fmt.Errorf("ask the API server whether pods can be changed in place: %w", err)
 	}
 	o.Unserved = !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" })
-	version, err := client.ServerVersion()
+	info, err := client.ServerVersion()
 	if err != nil {
 		return o, fmt.Errorf("ask the API server for its version: %w", err)
 	}
-	o.KeepsMemoryLimits = version.Major == "1" && minorOf(version.Minor) < lowersMemoryLimits
+	known, err := version.ParseGeneric(info.Major + "." + info.Minor) // the minor one may be 35+
+	o.KeepsMemoryLimits = err != nil || known.LessThan(lowersMemoryLimits)
 	return o, nil
-}
-
-// minorOf reads the minor version of an API server, for example 35+; 0 where it is no number.
-func minorOf(text string) int {
-	minor, err := strconv.Atoi(strings.TrimRight(text, "+"))
-	if err != nil {
-		return 0
-	}
-	return minor
 }

@@ -3,6 +3,7 @@
 package agenda
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -75,10 +76,7 @@ func Of(w *world.Memory, o Options) Agenda {
 		}
 	}
 	slices.SortStableFunc(a.Entries, func(x, y Entry) int {
-		if c := x.Start.Compare(y.Start); c != 0 {
-			return c
-		}
-		return strings.Compare(x.Policy, y.Policy)
+		return cmp.Or(x.Start.Compare(y.Start), strings.Compare(x.Policy, y.Policy))
 	})
 	a.sweep()
 	return a

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,7 +54,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		return found, nil
 	}
 	if policyKind(kind) {
-		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, near(w, text, namespace))
+		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, spelling.Meant(text, Names(w, namespace)))
 	}
 	target, err := w.FindTarget(text, namespace)
 	if err != nil {
@@ -88,14 +87,6 @@ func Names(w *source.World, namespace string) []string {
 		}
 	}
 	return names
-}
-
-// near says which schedule was probably meant by one that is not there; empty: none comes near.
-func near(w *source.World, text, namespace string) string {
-	if name := spelling.Nearest(text, Names(w, namespace)); name != "" {
-		return "; did you mean " + name + "?"
-	}
-	return ""
 }
 
 // policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.
@@ -236,43 +227,24 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 
 // Unwritten says what the manager has still to write to an object for it to wake; empty: nothing.
 func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
-	var obj any
-	if err := json.Unmarshal(raw, &obj); err != nil {
-		return err.Error()
-	}
 	for i := range e.Plan.Changes {
 		c := &e.Plan.Changes[i]
 		if c.Diff != "+" || c.Target != ref.String() || c.At.After(e.Plan.From) {
 			continue
 		}
-		if now := textAt(obj, path.Pointer(c.Field).Tokens()); now != c.To {
+		at, err := path.Probe(raw, path.Pointer(c.Field))
+		if err != nil {
+			return err.Error()
+		}
+		now := at.Value.Raw()
+		if now == "null" {
+			now = ""
+		}
+		if now != c.To && !path.Equal(now, c.To) {
 			return fmt.Sprintf("%s is still %s", c.Field, plan.Brief(now))
 		}
 	}
 	return ""
-}
-
-// textAt is the JSON text of a field; empty where there is none.
-func textAt(value any, tokens []string) string {
-	for _, t := range tokens {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[t]
-		case []any:
-			n, err := strconv.Atoi(t)
-			if err != nil || n >= len(v) {
-				return ""
-			}
-			value = v[n]
-		default:
-			return ""
-		}
-	}
-	if value == nil {
-		return ""
-	}
-	text, _ := json.Marshal(value) // it came from JSON
-	return string(text)
 }
 
 // set makes the edit in a world, in place.

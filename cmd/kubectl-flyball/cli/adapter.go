@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,10 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 )
@@ -48,35 +44,11 @@ the pod template. Comments say what was guessed and why, and what was not found.
 			if err != nil {
 				return err
 			}
-			return s.printDraft(d)
+			return s.printManifests(d)
 		},
 	}
 	m.addFlags(cmd, "Files or directories with CustomResourceDefinitions, instead of the cluster's")
 	return cmd
-}
-
-// printDraft prints a draft as YAML with what was guessed in comments, unless another format is asked for.
-func (s *session) printDraft(d *draft.Draft) error {
-	text, err := d.Manifest()
-	if err != nil {
-		return err
-	}
-	switch s.format {
-	case report.Name:
-		_, err = fmt.Fprintln(s.Out, "adapter.flyball.dev/"+d.Adapter.Name)
-		return err
-	case report.JSON:
-		if text, err = yaml.YAMLToJSON(text); err != nil {
-			return fmt.Errorf("encode the adapter: %w", err)
-		}
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, text, "", "  "); err != nil {
-			return fmt.Errorf("encode the adapter: %w", err)
-		}
-		text = append(indented.Bytes(), '\n')
-	}
-	_, err = s.Out.Write(text)
-	return err
 }
 
 // definitions are the CustomResourceDefinitions of files, or of the cluster.
@@ -95,7 +67,7 @@ func (s *session) definitions(ctx context.Context, files []string) ([][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return draft.Definitions(ctx, cluster.Client)
+	return cluster.Objects(ctx, []schema.GroupKind{{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}}, "")
 }
 
 // readAdapter reads the one adapter of a file.
@@ -110,10 +82,7 @@ func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter,
 	if err := m.CheckAdapters(); err != nil {
 		return nil, nil, err
 	}
-	compiled, errs := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{})
-	if len(errs) > 0 {
-		return nil, nil, errs.ToAggregate()
-	}
+	compiled, _ := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{}) // it has just been checked
 	return m.Adapters[0], compiled, nil
 }
 
@@ -142,13 +111,7 @@ Exit codes: 0 nothing is wrong, 1 something is.`,
 					return err
 				}
 			}
-			if err := s.print(c); err != nil {
-				return err
-			}
-			if len(c.Problems) > 0 {
-				return exit{code: exitError}
-			}
-			return nil
+			return answer(s.print(c), len(c.Problems) > 0, exitError)
 		},
 	}
 }
@@ -174,13 +137,7 @@ func newAdapterTry(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.print(trial); err != nil {
-				return err
-			}
-			if !trial.Restored {
-				return exit{code: exitError}
-			}
-			return nil
+			return answer(s.print(trial), !trial.Restored, exitError)
 		},
 	}
 	m.addFlags(cmd, "With --offline: the manifest of the object")
@@ -194,10 +151,7 @@ func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string
 	if !ok || !strings.EqualFold(kind, a.Spec.Target.Kind) && !strings.EqualFold(kind, resource.Resource) {
 		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))
 	}
-	namespace, err := s.namespace()
-	if err != nil {
-		return nil, err
-	}
+	namespace := s.namespace()
 	if s.offline {
 		m, err := s.files(files, namespace).Read()
 		if err != nil {

@@ -24,13 +24,7 @@ Exit codes: 0 all cases pass, 1 one does not, or an error.`,
 			if err != nil {
 				return err
 			}
-			if err := s.print(found); err != nil {
-				return err
-			}
-			if !found.Passed {
-				return exit{code: exitError}
-			}
-			return nil
+			return answer(s.print(found), !found.Passed, exitError)
 		},
 	}
 	cmd.Flags().BoolVar(&update, "update", false, "Write the golden files instead of comparing with them; read them before you keep them")

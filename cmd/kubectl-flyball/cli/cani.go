@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -87,13 +88,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
 	}
-	if err := v.print(all); err != nil {
-		return err
-	}
-	if !all.Allowed {
-		return exit{code: exitDenied}
-	}
-	return nil
+	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
 func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user court.User, at time.Time) ([]court.Answer, error) {
@@ -124,10 +119,7 @@ func (v *canIVerb) court(w *source.World) (*court.Court, error) {
 
 // judgeManifests judges what applying manifests would be, namespace by namespace.
 func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.Time) ([]court.Answer, error) {
-	namespace, err := v.namespace()
-	if err != nil {
-		return nil, err
-	}
+	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
 	if err != nil {
 		return nil, err
@@ -139,10 +131,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 	worlds := map[string]*source.World{}
 	var answers []court.Answer
 	for _, raw := range m.Others {
-		at0 := gjson.GetBytes(raw, "metadata.namespace").Str
-		if at0 == "" {
-			at0 = namespace
-		}
+		at0 := cmp.Or(gjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
 			if worlds[at0], err = v.worldOf(ctx, at0, m); err != nil {
 				return nil, err
@@ -170,9 +159,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 func kindsOf(manifests [][]byte) []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, raw := range manifests {
-		gv, err := schema.ParseGroupVersion(gjson.GetBytes(raw, "apiVersion").Str)
-		gk := schema.GroupKind{Group: gv.Group, Kind: gjson.GetBytes(raw, "kind").Str}
-		if err == nil && !slices.Contains(all, gk) {
+		if gk := source.RefOf(raw).GroupKind; !slices.Contains(all, gk) {
 			all = append(all, gk)
 		}
 	}

@@ -41,10 +41,7 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 	defer cancel()
 	kind, _, named := strings.Cut(typed, "/")
 	files, _ := cmd.Flags().GetStringSlice("filename")
-	namespace, err := s.namespace()
-	if err != nil {
-		return nil, none
-	}
+	namespace := s.namespace()
 	w, err := s.load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
 	if err != nil {
 		return nil, none

@@ -13,7 +13,6 @@ import (
 
 type doctorVerb struct {
 	*session
-	place
 	manifests
 }
 
@@ -32,21 +31,14 @@ Exit codes: 0 no problem was found, 1 a problem, or an error.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, offlineFiles)
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
 	return cmd
 }
 
 func (v *doctorVerb) run(ctx context.Context) error {
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
-	q := source.Query{Namespace: namespace}
-	if v.all {
-		q.Namespace = ""
-	}
-	w, err := v.load(ctx, q, v.paths)
+	namespace := v.namespace()
+	w, err := v.load(ctx, source.Query{Namespace: v.within()}, v.paths)
 	if err != nil {
 		return err
 	}
@@ -59,13 +51,7 @@ func (v *doctorVerb) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if !found.Healthy() {
-		return exit{code: exitError}
-	}
-	return nil
+	return answer(v.print(found), !found.Healthy(), exitError)
 }
 
 func (v *doctorVerb) live(ctx context.Context, found *checkup.Checkup, namespace string) error {

@@ -57,10 +57,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	if err := v.readSpec(); err != nil {
 		return err
 	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	v.spec.Namespace = namespace
 	w, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths)
 	if err != nil {

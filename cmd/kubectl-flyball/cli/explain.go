@@ -56,10 +56,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 
 // around loads what one target is decided by: its kind, the kinds that govern others, and the kind that it governs itself.
 func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
-	namespace, err := s.namespace()
-	if err != nil {
-		return nil, source.Target{}, err
-	}
+	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
 	w, err := s.load(ctx, q, files)
 	if err != nil {

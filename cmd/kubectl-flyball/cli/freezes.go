@@ -11,7 +11,6 @@ import (
 
 type freezesVerb struct {
 	*session
-	place
 	manifests
 	from, span string
 }
@@ -34,28 +33,18 @@ with -A for everything; the gaps in which nothing denies changes; and the times 
 		ValidArgsFunction: s.completeTargets,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, offlineFiles)
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
 	return cmd
 }
 
 func (v *freezesVerb) run(ctx context.Context, args []string) error {
-	o := agenda.Options{Zone: v.zone}
+	o := agenda.Options{Zone: v.zone, Namespace: v.within()}
 	var err error
 	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
 		return err
-	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
-	q := source.Query{Namespace: namespace, PoliciesOnly: !v.offline}
-	if v.all {
-		q.Namespace = ""
-	} else {
-		o.Namespace = namespace
 	}
 	var w *source.World
 	if len(args) == 1 {
@@ -64,7 +53,7 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 			o.Target = target.Ref
 		}
 	} else {
-		w, err = v.load(ctx, q, v.paths)
+		w, err = v.load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.offline}, v.paths)
 	}
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/handover"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/world"
 )
@@ -23,7 +22,6 @@ const exitLeft = 2
 
 type migrateVerb struct {
 	*session
-	place
 	manifests
 	takeOver, apply bool
 	tools           []migrate.Tool
@@ -49,8 +47,8 @@ Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or
 		ValidArgs: migrate.Names(tools.All()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
 	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
 	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
 	return cmd
@@ -84,32 +82,16 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.printManifests(finding); err != nil {
-		return err
-	}
-	if len(finding.Left) > 0 {
-		return exit{code: exitLeft}
-	}
-	return nil
-}
-
-// printManifests prints YAML with comments, unless another format is asked for.
-func (v *migrateVerb) printManifests(f *migrate.Finding) error {
-	if v.format == report.YAML {
-		return report.Print(v.Out, f, report.Table, false)
-	}
-	return v.print(f)
+	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
 // read gives what tools look at, and the world that their objects come into: only its adapters matter unless something is taken over.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
-	namespace, err := v.namespace()
-	if err != nil {
-		return nil, world.Lists{}, err
-	}
+	namespace := v.namespace()
 	in := &migrate.Input{Files: len(v.paths) > 0}
 	var m *source.Manifests
 	if in.Files {
+		var err error
 		if m, err = v.files(v.paths, namespace).Read(); err != nil {
 			return nil, world.Lists{}, err
 		}
@@ -123,10 +105,7 @@ func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, er
 		v.sleeping = in
 		return in, w.Lists, nil
 	}
-	if v.all {
-		namespace = ""
-	}
-	return v.readCluster(ctx, in, namespace)
+	return v.readCluster(ctx, in, v.within())
 }
 
 // objectsOf are the objects of files, each in its namespace.
@@ -239,11 +218,5 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 			return err
 		}
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if found.LeavesSomething() {
-		return exit{code: exitLeft}
-	}
-	return nil
+	return answer(v.print(found), found.LeavesSomething(), exitLeft)
 }

@@ -23,7 +23,6 @@ const exitChanges = 2
 
 type planVerb struct {
 	*session
-	place
 	manifests
 	from, span string
 	selector   string
@@ -53,8 +52,8 @@ Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		ValidArgsFunction: s.completeTargets,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
 	cmd.Flags().StringSliceVar(&v.edits, "edit", nil, "With --offline: policies and adapters to plan with, as if they were applied")
 	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of the edit are deleted instead")
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
@@ -79,10 +78,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if v.remove && len(edits) == 0 {
 		return errors.New("--delete needs the manifests of what is deleted")
 	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	edit, err := v.files(edits, namespace).Read()
 	if err != nil {
 		return err
@@ -90,11 +86,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if len(edits) > 0 && !edit.Edits() {
 		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(edits, ", "))
 	}
-	q := source.Query{Namespace: namespace, Also: edit.Adapters}
-	if v.all {
-		q.Namespace = ""
-	}
-	w, err := v.load(ctx, q, files)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters}, files)
 	if err != nil {
 		return err
 	}
@@ -108,13 +100,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.print(found); err != nil {
-		return err
-	}
-	if len(found.Changes) > 0 {
-		return exit{code: exitChanges}
-	}
-	return nil
+	return answer(v.print(found), len(found.Changes) > 0, exitChanges)
 }
 
 func (v *planVerb) options() (plan.Options, error) {

@@ -26,9 +26,12 @@ type session struct {
 	flyballNamespace string
 	offline          bool
 	noColor          bool
+	all              bool
 
 	format report.Format
 	zone   *time.Location
+	// namespaceErr is why namespace could not say one.
+	namespaceErr error
 }
 
 // complete checks the shared flags. A verb may have an output format of its own.
@@ -49,25 +52,42 @@ func (s *session) print(finding report.Finding) error {
 	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
 }
 
-// place is which namespaces a verb looks at.
-type place struct {
-	all bool
+// printManifests prints YAML as the finding writes it for people, with comments, unless another format is asked for.
+func (s *session) printManifests(finding report.Finding) error {
+	if s.format == report.YAML {
+		return report.Print(s.Out, finding, report.Table, false)
+	}
+	return s.print(finding)
 }
 
-func (p *place) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&p.all, "all-namespaces", "A", false, "Look at all namespaces")
+// answer ends a verb whose finding was printed: where it is ill with an exit code of its own.
+func answer(printed error, ill bool, code int) error {
+	if printed != nil || !ill {
+		return printed
+	}
+	return exit{code: code}
 }
 
-// namespace is the one of -n or of the kubeconfig's context.
-func (s *session) namespace() (string, error) {
+func (s *session) addAllFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "Look at all namespaces")
+}
+
+// within is the namespace that a verb with --all-namespaces looks at; empty: all of them.
+func (s *session) within() string {
+	if s.all {
+		return ""
+	}
+	return s.namespace()
+}
+
+// namespace is the one of -n or of the kubeconfig's context. Offline no kubeconfig is needed; otherwise cluster fails with what went wrong.
+func (s *session) namespace() string {
 	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
-	if s.offline && err != nil {
-		return "default", nil //nolint:nilerr // no kubeconfig is needed offline
-	}
 	if err != nil {
-		return "", fmt.Errorf("find the namespace: %w", err)
+		s.namespaceErr = fmt.Errorf("find the namespace: %w", err)
+		return "default"
 	}
-	return ns, nil
+	return ns
 }
 
 // manifests are the files of a verb.
@@ -112,11 +132,7 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 		if len(files) == 0 {
 			return nil, errors.New("--offline needs manifests to work from: give -f DIR")
 		}
-		namespace, err := s.namespace()
-		if err != nil {
-			return nil, err
-		}
-		from := s.files(files, namespace)
+		from := s.files(files, s.namespace())
 		from.Also, from.Namespaces = q.Also, q.Namespaces
 		return from.Load()
 	}
@@ -135,6 +151,9 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 
 // cluster gives what reads the cluster of the connection flags.
 func (s *session) cluster() (source.Cluster, error) {
+	if s.namespaceErr != nil {
+		return source.Cluster{}, s.namespaceErr
+	}
 	config, err := s.restConfig()
 	if err != nil {
 		return source.Cluster{}, err

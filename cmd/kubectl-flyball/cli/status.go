@@ -19,7 +19,6 @@ const watchEvery = 2 * time.Second
 
 type statusVerb struct {
 	*session
-	place
 	manifests
 	selector string
 	when     string
@@ -39,8 +38,8 @@ Offline, targets are counted as they would be decided now.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
-	v.place.addFlags(cmd)
-	v.manifests.addFlags(cmd, offlineFiles)
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies with these labels")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at")
 	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "Go on, and print the list whenever it changes")
@@ -80,13 +79,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	q := source.Query{PoliciesOnly: !v.offline}
-	if !v.all {
-		if q.Namespace, err = v.namespace(); err != nil {
-			return nil, err
-		}
-	}
-	w, err := v.load(ctx, q, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline}, v.paths)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,7 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace, err := v.namespace()
-	if err != nil {
-		return err
-	}
+	namespace := v.namespace()
 	q := source.Query{Namespace: namespace}
 	if slices.ContainsFunc(args, awake.ReachesAll) {
 		q.Namespace = ""

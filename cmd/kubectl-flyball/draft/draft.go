@@ -269,6 +269,27 @@ func (d *drafting) ready() {
 	}
 }
 
+// Names implements report.Finding.
+func (d *Draft) Names() []string { return []string{"adapter.flyball.dev/" + d.Adapter.Name} }
+
+// MarshalJSON gives the Adapter alone, as somebody would write it.
+func (d *Draft) MarshalJSON() ([]byte, error) {
+	text, err := d.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSON(text)
+}
+
+// Text implements report.Finding.
+func (d *Draft) Text(w *report.Writer) {
+	text, err := d.Manifest()
+	if err != nil { // every Adapter can be encoded
+		text = fmt.Appendf(nil, "# %v\n", err)
+	}
+	w.Block(string(text))
+}
+
 // Manifest is the draft as YAML, with what was guessed and what is missing as comments.
 func (d *Draft) Manifest() ([]byte, error) {
 	spec, err := json.Marshal(d.Adapter.Spec)

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,30 +10,11 @@ import (
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/spelling"
 )
-
-// Definitions are the CustomResourceDefinitions of a cluster, as JSON.
-func Definitions(ctx context.Context, client dynamic.Interface) ([][]byte, error) {
-	list, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the cluster's CustomResourceDefinitions: %w", err)
-	}
-	var all [][]byte
-	for i := range list.Items {
-		list.Items[i].SetKind("CustomResourceDefinition")
-		raw, err := list.Items[i].MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", list.Items[i].GetName(), err)
-		}
-		all = append(all, raw)
-	}
-	return all, nil
-}
 
 // PickDefinition picks the CustomResourceDefinition of a kind by one of its names. An error names the nearest.
 func PickDefinition(crds [][]byte, name string) ([]byte, error) {
@@ -45,10 +27,8 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 		}
 		names = append(names, own...)
 	}
-	if near := spelling.Nearest(name, names); near != "" {
-		return nil, fmt.Errorf("there is no CustomResourceDefinition of %s; did you mean %s?", name, near)
-	}
-	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s: kinds of Kubernetes itself have adapters in the library", name)
+	hint := cmp.Or(spelling.Meant(name, names), ": kinds of Kubernetes itself have adapters in the library")
+	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s%s", name, hint)
 }
 
 // Object reads one object of the kind of an adapter, which need not be applied.

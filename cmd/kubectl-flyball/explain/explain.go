@@ -4,8 +4,10 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -82,10 +86,7 @@ type Policy struct {
 }
 
 // Line is what one step said.
-type Line struct {
-	Step string `json:"step"`
-	Text string `json:"text"`
-}
+type Line = pipeline.Line
 
 // Conflict says who overruled whom.
 type Conflict struct {
@@ -103,10 +104,7 @@ type Near struct {
 }
 
 // Fail is one term of a selector.
-type Fail struct {
-	Term string `json:"term"`
-	Why  string `json:"why"`
-}
+type Fail = target.Mismatch
 
 // Entry is one field that Flyball changed.
 type Entry struct {
@@ -200,7 +198,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 // policies tells what each policy said.
 func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *decide.Story) {
 	for _, told := range story.Policies {
-		p := Policy{Policy: told.Policy.String(), Asks: "nothing", Steps: lines(told.Trace.Lines)}
+		p := Policy{Policy: told.Policy.String(), Asks: "nothing", Steps: slices.Clone(told.Trace.Lines)}
 		if told.Err != nil {
 			p.Error = told.Err.Error()
 		}
@@ -216,13 +214,13 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		id := o.Policy.ID.String()
 		switch {
 		case o.OnBehalf:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "set", Steps: []Line{{"governor", "asks this for the sake of what the object governs"}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "set", Steps: []Line{{Step: "governor", Text: "asks this for the sake of what the object governs"}}})
 		case o.Left:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{"left", "does not select the object any more, and has still to give back what it set"}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "left", Text: "does not select the object any more, and has still to give back what it set"}}})
 		}
 	}
 	slices.SortFunc(e.Policies, func(a, b Policy) int { return strings.Compare(a.Policy, b.Policy) })
-	e.Steps = lines(story.Lines)
+	e.Steps = slices.Clone(story.Lines)
 }
 
 func asks(o *decide.Opinion, steps int) string {
@@ -277,7 +275,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		c := v.Plan.Amounts[key]
 		claim(key.String(), key.Text(c.Value), c.By, c.Since)
 	}
-	for _, key := range sortedKeys(v.Plan.Annotations) {
+	for _, key := range slices.Sorted(maps.Keys(v.Plan.Annotations)) {
 		c := v.Plan.Annotations[key]
 		claim(key, c.Value, c.By, c.Since)
 	}
@@ -288,10 +286,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		return strings.Compare(a.Facet+"\x00"+a.Winner+"\x00"+a.Loser, b.Facet+"\x00"+b.Winner+"\x00"+b.Loser)
 	})
 	if v.Err == nil && v.Result.Patch != nil {
-		e.Pending = v.Result.Message
-		if e.Pending == "" {
-			e.Pending = "the ledger is brought up to date"
-		}
+		e.Pending = cmp.Or(v.Result.Message, "the ledger is brought up to date")
 	}
 	if v.Gate.Kind != decide.GateOpen {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
@@ -321,15 +316,12 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 		if told || !p.Kind.Acts() || p.IsBroken() {
 			return true
 		}
-		var fails []Fail
-		for _, m := range p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels) {
-			fails = append(fails, Fail{m.Term, m.Why})
-		}
+		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)
 		if len(fails) == 1 && fails[0].Term == "target" {
 			return true // it is not meant to select anything: a freeze that suspends nothing
 		}
 		if !v.Kind.Can(p.Needs) {
-			fails = append(fails, Fail{"capability", fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
+			fails = append(fails, Fail{Term: "capability", Why: fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
 		}
 		foreign := p.ID.Namespace != "" && p.ID.Namespace != v.Object.Namespace
 		if len(fails) == 1 && !foreign || len(fails) > 0 && !foreign && len(e.Policies) == 0 {

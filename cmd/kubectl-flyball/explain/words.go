@@ -3,9 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,19 +11,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
-	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/workload"
 )
-
-func lines(all []pipeline.Line) []Line {
-	var out []Line
-	for _, l := range all {
-		out = append(out, Line(l))
-	}
-	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // listed are capabilities in words.
 func listed(all []v1alpha1.Capability) string {
@@ -278,11 +265,7 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 	if len(e.Freezes) == 0 {
 		return
 	}
-	who := e.Freezes[0].User.Name
-	if who == "" {
-		who = "anybody without an exception of their own"
-	}
-	w.Heading("May it be changed now, by %s?", who)
+	w.Heading("May it be changed now, by %s?", cmp.Or(e.Freezes[0].User.Name, "anybody without an exception of their own"))
 	var rows [][]report.Cell
 	for _, a := range e.Freezes {
 		word, style, why := "yes", report.Good, a.Note

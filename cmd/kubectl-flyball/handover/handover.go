@@ -10,13 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -40,28 +40,26 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 		if h.Patch == nil {
 			continue
 		}
-		if why := unready(lists, h.Policy()); why != "" {
+		if why := unready(lists, h.Policy); why != "" {
 			h.Left = why
 			continue
 		}
 		doing(h.Target)
-		mapping, err := cluster.Mapper.RESTMapping(h.Ref().GroupKind)
+		mapping, err := cluster.Mapper.RESTMapping(h.Ref.GroupKind)
 		if err != nil {
-			return fmt.Errorf("find how %s is served: %w", h.Ref().Kind, err)
+			return fmt.Errorf("find how %s is served: %w", h.Ref.Kind, err)
 		}
-		_, err = cluster.Client.Resource(mapping.Resource).Namespace(h.Ref().Namespace).
-			Patch(ctx, h.Ref().Name, types.MergePatchType, h.Patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
+		_, err = cluster.Client.Resource(mapping.Resource).Namespace(h.Ref.Namespace).
+			Patch(ctx, h.Ref.Name, types.MergePatchType, h.Patch, metav1.PatchOptions{FieldManager: workload.FieldManager})
 		switch {
 		case err == nil:
 			h.Done = true
 		case apierrors.IsConflict(err):
 			h.Error = "it has been changed since it was read; run the command again"
 		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "cannot patch resource"):
-			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref().Namespace}
+			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref.Namespace}
 			h.Error = "this right is needed: " + right.String()
-			if !slices.Contains(missing, right) {
-				missing = append(missing, right)
-			}
+			missing.Add(right)
 		default:
 			h.Error = err.Error()
 		}
@@ -78,22 +76,11 @@ func unready(lists world.Lists, id workload.Policy) string {
 		return ""
 	}
 	for _, p := range lists.Policies {
-		if source.IDOf(p) != id {
-			continue
+		row, ok := kinds.Find(id.Kind)
+		if source.IDOf(p) != id || !ok || !row.Acts() {
+			continue // what does not act on targets claims nothing
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-		if err != nil {
-			return err.Error()
-		}
-		var status struct {
-			Status struct {
-				Conditions []metav1.Condition `json:"conditions"`
-			} `json:"status"`
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-			return err.Error()
-		}
-		if c := apimeta.FindStatusCondition(status.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
+		if c := apimeta.FindStatusCondition(row.Status(p).Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
 			return fmt.Sprintf("%s is not Ready yet: wait until it is, or see kubectl flyball status", id)
 		}
 	}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"slices"
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
@@ -19,19 +20,16 @@ type Handovers struct {
 
 // LeavesSomething says whether anything was left as it was.
 func (h *Handovers) LeavesSomething() bool {
-	for _, item := range h.Items {
-		if item.Left != "" || item.Error != "" || len(item.ByHand) > 0 {
-			return true
-		}
-	}
-	return len(h.Left) > 0
+	return len(h.Left) > 0 || slices.ContainsFunc(h.Items, func(item *Handover) bool {
+		return item.Left != "" || item.Error != "" || len(item.ByHand) > 0
+	})
 }
 
 // Names implements report.Finding.
 func (h *Handovers) Names() []string {
 	names := make([]string, len(h.Items))
 	for i, item := range h.Items {
-		names[i] = strings.ToLower(item.ref.Kind) + "/" + item.ref.Name
+		names[i] = strings.ToLower(item.Ref.Kind) + "/" + item.Ref.Name
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 )
 
 // Kinds that several tools have to do with.
@@ -83,22 +85,31 @@ func Decoded[T any](part gjson.Result) *T {
 }
 
 // Zone is a time zone with the tools' default.
-func Zone(text string) string {
-	if text == "" {
-		return "UTC"
-	}
-	return text
-}
+func Zone(text string) string { return cmp.Or(text, "UTC") }
 
 // AnnotationPointer is the JSON pointer of an annotation.
-func AnnotationPointer(key string) string { return "/metadata/annotations/" + Escaped(key) }
+func AnnotationPointer(key string) string {
+	return string(path.Pointer("/metadata/annotations").Append(key))
+}
 
 // LabelPointer is the JSON pointer of a label.
-func LabelPointer(key string) string { return "/metadata/labels/" + Escaped(key) }
+func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
-// Escaped is a name as a token of a JSON pointer.
-func Escaped(token string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+// Groups are values by a key, with the keys in the order in which they came.
+type Groups[K comparable, V any] struct {
+	Keys []K
+	Of   map[K][]V
+}
+
+// Add adds a value to the group of a key.
+func (g *Groups[K, V]) Add(key K, value V) {
+	if g.Of == nil {
+		g.Of = map[K][]V{}
+	}
+	if g.Of[key] == nil {
+		g.Keys = append(g.Keys, key)
+	}
+	g.Of[key] = append(g.Of[key], value)
 }
 
 // Count reads a replica count that is kept as text.

@@ -2,53 +2,17 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
-
-const annotationLedger = v1alpha1.AnnotationLedger
-
-// put sets a member of a merge patch from a JSON text; an empty one removes it.
-func put(edit map[string]any, tokens []string, text string) error {
-	for _, t := range tokens[:len(tokens)-1] {
-		next, ok := edit[t].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			edit[t] = next
-		}
-		edit = next
-	}
-	last := tokens[len(tokens)-1]
-	if text == "" {
-		edit[last] = nil
-		return nil
-	}
-	if !json.Valid([]byte(text)) {
-		return fmt.Errorf("%q is no JSON", text)
-	}
-	edit[last] = json.RawMessage(text)
-	return nil
-}
-
-// applied is an object after one patch.
-func applied(raw []byte, p *workload.Patch) ([]byte, error) {
-	if p.Type != types.JSONPatchType {
-		return jsonpatch.MergePatch(raw, p.Body)
-	}
-	ops, err := jsonpatch.DecodePatch(p.Body)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Apply(raw)
-}
 
 // diff makes the patch from the object as it is to the object as it is to be.
 func (w *takeover) diff(after []byte) error {
@@ -92,12 +56,7 @@ func (w *takeover) diff(after []byte) error {
 
 // replaces says whether the object comes to sleep by another field than before.
 func (w *takeover) replaces() bool {
-	for _, o := range w.open {
-		if o.Replaced {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.open, func(o Original) bool { return o.Replaced })
 }
 
 // withVersionOf is an object with the resourceVersion of another form of it.
@@ -162,9 +121,5 @@ func equal(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
 }
 
-func brief(text string) string {
-	if text == "" {
-		return "absent"
-	}
-	return text
-}
+// brief is a JSON text as it is told.
+func brief(text string) string { return cmp.Or(text, "absent") }

@@ -10,6 +10,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -62,8 +63,9 @@ type Handover struct {
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
 
-	ref    workload.Ref
-	policy workload.Policy
+	// Ref is the object that Target names, and Policy the policy that By does.
+	Ref    workload.Ref    `json:"-"`
+	Policy workload.Policy `json:"-"`
 }
 
 // Taken is one field in the ledger.
@@ -72,12 +74,6 @@ type Taken struct {
 	Was     string `json:"was,omitempty"`
 	Set     string `json:"set,omitempty"`
 }
-
-// Ref names the object.
-func (h *Handover) Ref() workload.Ref { return h.ref }
-
-// Policy is whose doing the sleep is from now on.
-func (h *Handover) Policy() workload.Policy { return h.policy }
 
 // takeover is the work on one object while it lasts.
 type takeover struct {
@@ -96,7 +92,7 @@ type takeover struct {
 func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, error) {
 	var works []*takeover
 	for _, s := range united(sleepers) {
-		w := &takeover{Handover: Handover{Target: s.Object.Ref().String(), Notes: s.Notes, ByHand: s.ByHand, ref: s.Object.Ref()}, live: s.Object, sleeper: s}
+		w := &takeover{Handover: Handover{Target: s.Object.Ref().String(), Notes: s.Notes, ByHand: s.ByHand, Ref: s.Object.Ref()}, live: s.Object, sleeper: s}
 		if err := w.restore(); err != nil {
 			return nil, err
 		}
@@ -115,7 +111,7 @@ func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, e
 		}
 		all = append(all, &w.Handover)
 	}
-	slices.SortFunc(all, func(a, b *Handover) int { return a.ref.Compare(b.ref) })
+	slices.SortFunc(all, func(a, b *Handover) int { return a.Ref.Compare(b.Ref) })
 	return all, nil
 }
 
@@ -140,7 +136,7 @@ func united(sleepers []Sleeper) []Sleeper {
 func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 	objects := slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
 		ref := NewObject(raw, "").Ref()
-		return slices.ContainsFunc(works, func(w *takeover) bool { return w.ref == ref })
+		return slices.ContainsFunc(works, func(w *takeover) bool { return w.Ref == ref })
 	})
 	for _, w := range works {
 		objects = append(objects, w.awake)
@@ -151,7 +147,7 @@ func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 
 // restore puts the originals back and takes the marks out, in memory.
 func (w *takeover) restore() error {
-	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[annotationLedger].String(), "{}"))
+	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String(), "{}"))
 	if err != nil {
 		w.Left = err.Error() + ": it is never written"
 	}
@@ -169,21 +165,19 @@ func (w *takeover) restore() error {
 			continue // nothing was changed
 		}
 		w.open = append(w.open, o)
-		if err := put(edit, tokens, o.Was); err != nil {
-			return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
+		if o.Was != "" {
+			world.SetAt(edit, tokens, json.RawMessage(o.Was))
+			continue
 		}
-		if around := tokens[:len(tokens)-1]; o.Made && o.Was == "" && len(w.live.At(around).Map()) == 1 {
-			if err := put(edit, around, ""); err != nil {
-				return fmt.Errorf("%s: %s: %w", w.Target, o.Pointer, err)
-			}
+		world.SetAt(edit, tokens, nil)
+		if around := tokens[:len(tokens)-1]; o.Made && len(w.live.At(around).Map()) == 1 {
+			world.SetAt(edit, around, nil)
 		}
 	}
 	for _, m := range w.sleeper.Marks {
 		if tokens := path.Pointer(m).Tokens(); w.live.At(tokens).Exists() {
 			w.Marks = append(w.Marks, m)
-			if err := put(edit, tokens, ""); err != nil {
-				return err
-			}
+			world.SetAt(edit, tokens, nil)
 		}
 	}
 	patch, err := json.Marshal(edit)
@@ -219,7 +213,7 @@ func (w *takeover) hand(memory *world.Memory, now time.Time) error {
 
 // claim has the policies put the object to sleep, and gives the object then; nil where none does, and Left says so.
 func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
-	kind := memory.Kind(w.ref.GroupKind)
+	kind := memory.Kind(w.Ref.GroupKind)
 	switch {
 	case kind == nil:
 		w.Left = "there is no adapter of its kind"
@@ -228,7 +222,7 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 		w.Left = kind.Blocked
 		return nil, nil
 	}
-	first := decide.Target(memory, w.ref, now, nil)
+	first := decide.Target(memory, w.Ref, now, nil)
 	if first.Err != nil {
 		w.Left = first.Err.Error()
 		return nil, nil //nolint:nilerr // what cannot be taken over is said of the object, and the others go on
@@ -244,7 +238,7 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 		if since.IsZero() || first.Opinions[i].Left {
 			continue
 		}
-		v := decide.Target(memory, w.ref, since.Add(-time.Second), nil)
+		v := decide.Target(memory, w.Ref, since.Add(-time.Second), nil)
 		if after, err := w.asleepAt(memory, &v); after != nil || err != nil {
 			w.note("%s has it awake since %s: the manager wakes it at once", p.ID, since.UTC().Format(time.RFC3339))
 			return after, err
@@ -264,7 +258,7 @@ func (w *takeover) pointers() string {
 
 // asleepAt is the object as a verdict leaves it, if all originals are in its ledger then.
 func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
-	raw := memory.Raw(w.ref)
+	raw := memory.Raw(w.Ref)
 	if v.Result.Patch == nil {
 		return w.asleepAlready(raw)
 	}
@@ -273,11 +267,11 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 			continue // the count is as it is already
 		}
 		var err error
-		if raw, err = applied(raw, p); err != nil {
+		if raw, err = world.Patched(raw, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Target, err)
 		}
 	}
-	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil {
 		return nil, nil //nolint:nilerr // a patch that leaves no ledger puts nothing to sleep
 	}
@@ -289,8 +283,8 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	w.Fields = nil
 	for _, e := range ledger {
 		if slices.Contains(v.Result.Changed, e.Pointer) {
-			w.policy = workload.ParsePolicy(e.By)
-			w.By = w.policy.String()
+			w.Policy = workload.ParsePolicy(e.By)
+			w.By = w.Policy.String()
 			w.Fields = append(w.Fields, Taken{Pointer: e.Pointer, Was: e.Was, Set: e.Set})
 		}
 	}
@@ -303,12 +297,12 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 // asleepAlready is the object as it is, if Flyball has put it to sleep in its own way beside the tool's: then only what the tool
 // did has to go. It is nil if something has still to come into the ledger.
 func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
-	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[annotationLedger].String())
+	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {
 		return nil, nil //nolint:nilerr // a ledger that cannot be read puts nothing to sleep
 	}
-	w.policy = workload.ParsePolicy(ledger[0].By)
-	w.By = w.policy.String()
+	w.Policy = workload.ParsePolicy(ledger[0].By)
+	w.By = w.Policy.String()
 	return raw, nil
 }
 

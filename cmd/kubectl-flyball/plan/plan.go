@@ -157,10 +157,7 @@ func (p *Plan) Names() []string {
 	var names []string
 	for i := range p.Changes {
 		r := p.Changes[i].ref
-		name := strings.ToLower(r.Kind) + "/" + r.Name
-		if r.Group != "" {
-			name = strings.ToLower(r.Kind) + "." + r.Group + "/" + r.Name
-		}
+		name := strings.ToLower(r.GroupKind.String()) + "/" + r.Name
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -237,7 +238,7 @@ func (f *Finding) rows() [][]report.Cell {
 		if recommended != now {
 			style = report.Bold
 		}
-		rows = append(rows, []report.Cell{{Text: of}, {Text: orDash(now)}, {Text: orDash(recommended), Style: style}})
+		rows = append(rows, []report.Cell{{Text: of}, {Text: cmp.Or(now, "-")}, {Text: cmp.Or(recommended, "-"), Style: style}})
 	}
 	for _, c := range f.Containers {
 		add(c.Name+" cpu", c.CPU.Own, c.CPU.Recommended)
@@ -258,13 +259,6 @@ func (f *Finding) rows() [][]report.Cell {
 		add(n.of, now, strconv.FormatInt(n.n.Recommended, 10)+n.unit)
 	}
 	return rows
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // hoursPerRow is how many hours stand in a row.

@@ -151,25 +151,10 @@ func (v *verb) check() (o options, err error) {
 	} else if n := int64(o.span / o.step); v.prometheus != "" && n > history.MostInstants {
 		fault("--step: %s over --history %s are %d instants, and at most %d are replayed: take a longer step", v.step, v.span, n, history.MostInstants)
 	}
-	if o.queries, err = queriesOf(v.queries); err != nil {
+	if o.queries, err = recorded.ParseQueries(v.queries, history.CheckQuery); err != nil {
 		fault("--query: %w", err)
 	}
 	return o, errors.Join(faults...)
-}
-
-func queriesOf(texts []string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, text := range texts {
-		name, query, ok := strings.Cut(text, "=")
-		if !ok || strings.TrimSpace(query) == "" {
-			return nil, fmt.Errorf("%q is no NAME=PROMQL", text)
-		}
-		if err := history.CheckQuery(name); err != nil {
-			return nil, err
-		}
-		all[name] = query
-	}
-	return all, nil
 }
 
 func (v *verb) run(ctx context.Context, arg string) error {
@@ -276,10 +261,7 @@ func (v *verb) read(ctx context.Context, o options, s *subject, doing func(strin
 	if to.IsZero() {
 		to = v.Now()
 	}
-	pods := v.pods
-	if pods == "" {
-		pods = recorded.PodsOf(s.ref.Kind, s.ref.Name)
-	}
+	pods := cmp.Or(v.pods, recorded.PodsOf(s.ref.Kind, s.ref.Name))
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := history.Prometheus{
 		Address: v.prometheus, TokenFile: v.tokenFile, Namespace: s.ref.Namespace, Pods: pods, Queries: o.queries,

@@ -97,7 +97,6 @@ const (
 	Bad   Style = "\x1b[31m"
 	Warn  Style = "\x1b[33m"
 	Bold  Style = "\x1b[1m"
-	Dim   Style = "\x1b[2m"
 )
 
 // Cell is one text of a table.

@@ -2,10 +2,12 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -76,13 +79,7 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 		if err != nil {
 			return nil, err
 		}
-		for _, obj := range list {
-			raw, err := obj.MarshalJSON()
-			if err != nil {
-				return nil, fmt.Errorf("read %s %s/%s: %w", gk.Kind, obj.GetNamespace(), obj.GetName(), err)
-			}
-			all = append(all, raw)
-		}
+		all = append(all, list...)
 	}
 	if len(r.missing) > 0 {
 		return nil, r.missing
@@ -90,8 +87,8 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 	return all, nil
 }
 
-// list reads all objects of a resource. A right that is missing is noted and gives none.
-func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]*unstructured.Unstructured, error) {
+// list reads all objects of a resource, as JSON. A right that is missing is noted and gives none.
+func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([][]byte, error) {
 	if r.Progress != nil {
 		r.Progress(resource.GroupResource().String())
 	}
@@ -102,14 +99,15 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return client.List(ctx, opts)
 	})
-	var all []*unstructured.Unstructured
+	var all [][]byte
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		all = append(all, obj.(*unstructured.Unstructured))
-		return nil
+		raw, err := obj.(*unstructured.Unstructured).MarshalJSON()
+		all = append(all, raw)
+		return err
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		r.missing.add(Right{"list", resource.GroupResource(), namespace})
+		r.missing.Add(Right{"list", resource.GroupResource(), namespace})
 		return nil, nil
 	case apierrors.IsNotFound(err) && resource.Group == v1alpha1.GroupVersion.Group:
 		return nil, fmt.Errorf("list %s: this cluster does not have Flyball's CRDs; install Flyball, or work from files with --offline -f", resource.GroupResource())
@@ -119,18 +117,25 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 	return all, nil
 }
 
+// typed reads all objects of a resource of Flyball's own.
+func typed[T any](ctx context.Context, r *reading, resource, namespace string) ([]*T, error) {
+	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*T, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &all[i]); err != nil {
+			return nil, fmt.Errorf("read the %s %s: %w", strings.TrimSuffix(resource, "s"), gjson.GetBytes(raw, "metadata.name").Str, err)
+		}
+	}
+	return all, nil
+}
+
 func (r *reading) adapters(ctx context.Context) error {
-	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("adapters"), "")
+	all, err := typed[v1alpha1.Adapter](ctx, r, "adapters", "")
 	if err != nil {
 		return err
-	}
-	var all []*v1alpha1.Adapter
-	for _, obj := range list {
-		a := &v1alpha1.Adapter{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, a); err != nil {
-			return fmt.Errorf("read the adapter %s: %w", obj.GetName(), err)
-		}
-		all = append(all, a)
 	}
 	r.world.usable(all)
 	for _, a := range slices.Concat(r.world.Adapters, r.query.Also) {
@@ -169,25 +174,10 @@ func isTuner(kind policy.Kind, obj policy.Object) bool {
 	return p.Tuner() != nil
 }
 
-// recommendations reads what was found for the targets of policies that tune them.
-func (r *reading) recommendations(ctx context.Context) error {
-	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("recommendations"), r.query.Namespace)
-	if err != nil {
-		return err
-	}
-	for _, obj := range list {
-		typed := &v1alpha1.Recommendation{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
-			return fmt.Errorf("read the recommendation %s: %w", obj.GetName(), err)
-		}
-		r.world.Recommendations = append(r.world.Recommendations, typed)
-	}
-	return nil
-}
-
-func (r *reading) policies(ctx context.Context) error {
+// policies reads the policies, the calendars, and what was found for the targets of policies that tune them.
+func (r *reading) policies(ctx context.Context) (err error) {
 	tunes := false
-	for _, kind := range policyKinds() {
+	for _, kind := range kinds.All() {
 		namespace := r.query.Namespace
 		if kind.ClusterScoped {
 			namespace = ""
@@ -196,38 +186,28 @@ func (r *reading) policies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, obj := range list {
-			typed := kind.New()
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
-				return fmt.Errorf("read %s %s: %w", kind.Name, obj.GetName(), err)
+		for _, raw := range list {
+			p := kind.New()
+			if err := json.Unmarshal(raw, p); err != nil {
+				return fmt.Errorf("read %s %s: %w", kind.Name, gjson.GetBytes(raw, "metadata.name").Str, err)
 			}
-			typed.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
-			r.world.Policies = append(r.world.Policies, typed)
-			tunes = tunes || isTuner(kind, typed)
+			p.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
+			r.world.Policies = append(r.world.Policies, p)
+			tunes = tunes || isTuner(kind, p)
 		}
 	}
 	if tunes {
-		if err := r.recommendations(ctx); err != nil {
+		if r.world.Recommendations, err = typed[v1alpha1.Recommendation](ctx, r, "recommendations", r.query.Namespace); err != nil {
 			return err
 		}
 	}
-	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource("calendars"), "")
-	if err != nil {
-		return err
-	}
-	for _, obj := range list {
-		c := &v1alpha1.Calendar{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, c); err != nil {
-			return fmt.Errorf("read the calendar %s: %w", obj.GetName(), err)
-		}
-		r.world.Calendars = append(r.world.Calendars, c)
-	}
-	return nil
+	r.world.Calendars, err = typed[v1alpha1.Calendar](ctx, r, "calendars", "")
+	return err
 }
 
 // namespaces reads the namespaces that the objects live in: their labels and annotations decide too.
 func (r *reading) namespaces(ctx context.Context) error {
-	var list []*unstructured.Unstructured
+	var list [][]byte
 	if r.query.Namespace == "" {
 		var err error
 		if list, err = r.list(ctx, namespaces, ""); err != nil {
@@ -237,7 +217,7 @@ func (r *reading) namespaces(ctx context.Context) error {
 		ns, err := r.Client.Resource(namespaces).Get(ctx, r.query.Namespace, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			r.missing.add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
+			r.missing.Add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
 			return nil
 		case apierrors.IsNotFound(err) && r.world.bring(r.query.Namespaces, r.query.Namespace):
 			r.world.Note("there is no namespace %s yet: it is taken to be as its manifest has it", r.query.Namespace)
@@ -247,13 +227,13 @@ func (r *reading) namespaces(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("read the namespace %s: %w", r.query.Namespace, err)
 		}
-		list = append(list, ns)
-	}
-	for _, obj := range list {
-		raw, err := obj.MarshalJSON()
+		raw, err := ns.MarshalJSON()
 		if err != nil {
-			return fmt.Errorf("read the namespace %s: %w", obj.GetName(), err)
+			return fmt.Errorf("read the namespace %s: %w", r.query.Namespace, err)
 		}
+		list = append(list, raw)
+	}
+	for _, raw := range list {
 		ns, err := projectNamespace(raw)
 		if err != nil {
 			return err
@@ -288,13 +268,7 @@ func (r *reading) objects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, obj := range list {
-			raw, err := obj.MarshalJSON()
-			if err != nil {
-				return fmt.Errorf("read %s %s/%s: %w", k.Kind, obj.GetNamespace(), obj.GetName(), err)
-			}
-			r.world.Objects = append(r.world.Objects, raw)
-		}
+		r.world.Objects = append(r.world.Objects, list...)
 	}
 	return nil
 }
@@ -319,7 +293,8 @@ func (r Right) String() string {
 // MissingRights is the error about rights that are missing. What could be read without them would be half of the truth.
 type MissingRights []Right
 
-func (m *MissingRights) add(r Right) {
+// Add adds a right, once.
+func (m *MissingRights) Add(r Right) {
 	if !slices.Contains(*m, r) {
 		*m = append(*m, r)
 	}

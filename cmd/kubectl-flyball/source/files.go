@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -119,13 +120,10 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	row, isPolicy := kinds.Find(kind)
 	if !isPolicy && !slices.Contains(notPolicies, kind) {
 		names := slices.Clone(notPolicies)
-		for _, k := range policyKinds() {
+		for _, k := range kinds.All() {
 			names = append(names, k.Name)
 		}
-		if near := spelling.Nearest(kind, names); near != "" {
-			return []error{d.fault("kind", "flyball.dev has no kind %q; did you mean %s?", kind, near)}
-		}
-		return []error{d.fault("kind", "flyball.dev has no kind %q; there are %s", kind, strings.Join(names, ", "))}
+		return []error{d.fault("kind", "flyball.dev has no kind %q%s", kind, spelling.Hint(kind, names))}
 	}
 	raw, faults := admitted(d, kind)
 	if len(faults) > 0 {
@@ -282,28 +280,16 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 		if u.GroupVersionKind().GroupKind() != namespaceKind {
 			continue
 		}
-		ns, err := projectNamespace(withName(u))
+		// API servers give it this label. It can be encoded, since it was read from JSON.
+		u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
+		named, _ := u.MarshalJSON()
+		ns, err := projectNamespace(named)
 		if err != nil {
 			return nil, m.others[i].fault("metadata", "%v", err)
 		}
 		all = append(all, ns)
 	}
 	return all, nil
-}
-
-// withName is a namespace with the label that API servers give it.
-func withName(u *unstructured.Unstructured) []byte {
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels["kubernetes.io/metadata.name"] = u.GetName()
-	u.SetLabels(labels)
-	raw, err := u.MarshalJSON()
-	if err != nil {
-		return nil // the reader says that there is nothing
-	}
-	return raw
 }
 
 // inventNamespaces adds the namespaces that objects live in and no file has, without labels of their own.

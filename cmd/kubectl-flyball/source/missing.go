@@ -36,8 +36,5 @@ func (w *World) Near(ref workload.Ref) string {
 			return fmt.Sprintf("; there is one in namespace %s: add -n %s", have.Namespace, have.Namespace)
 		}
 	}
-	if near := spelling.Nearest(ref.Name, names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
+	return spelling.Meant(ref.Name, names)
 }

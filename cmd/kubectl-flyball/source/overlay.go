@@ -2,10 +2,10 @@ package source
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -47,35 +47,26 @@ func applied(p, over policy.Object) {
 	p.SetUID(over.GetUID())
 	p.SetResourceVersion(over.GetResourceVersion())
 	p.SetCreationTimestamp(over.GetCreationTimestamp())
-	p.SetLabels(beneath(p.GetLabels(), over.GetLabels()))
-	p.SetAnnotations(beneath(p.GetAnnotations(), over.GetAnnotations()))
+	p.SetLabels(labels.Merge(over.GetLabels(), p.GetLabels()))
+	p.SetAnnotations(labels.Merge(over.GetAnnotations(), p.GetAnnotations()))
 	if kind, ok := kinds.Find(IDOf(p).Kind); ok && kind.Acts() {
 		*kind.Status(p) = *kind.Status(over)
 	}
 }
 
-// beneath are pairs with others beneath them.
-func beneath(pairs, others map[string]string) map[string]string {
-	all := maps.Clone(others)
-	if all == nil {
-		return pairs
-	}
-	maps.Copy(all, pairs)
-	return all
-}
-
-// Deleted gives the world as it is once policies and adapters of manifests are being deleted.
+// Deleted gives the world as it is once policies and adapters of manifests are being deleted, as an API server would have it: what they have
+// set is given back.
 func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
-	var ids []workload.Policy
+	next := *w
+	next.Policies, next.Adapters = slices.Clone(w.Policies), slices.Clone(w.Adapters)
 	for _, p := range m.Policies {
-		id := IDOf(p)
-		if !slices.ContainsFunc(w.Policies, func(q policy.Object) bool { return IDOf(q) == id }) {
-			return nil, fmt.Errorf("there is no %s to delete", id)
+		i := slices.IndexFunc(next.Policies, func(q policy.Object) bool { return IDOf(q) == IDOf(p) })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no %s to delete", IDOf(p))
 		}
-		ids = append(ids, id)
+		next.Policies[i] = next.Policies[i].DeepCopyObject().(policy.Object)
+		next.Policies[i].SetDeletionTimestamp(&at)
 	}
-	next := w.MarkDeleted(ids, at)
-	next.Adapters = slices.Clone(w.Adapters)
 	for _, a := range m.Adapters {
 		i := slices.IndexFunc(next.Adapters, func(b *v1alpha1.Adapter) bool { return b.Name == a.Name })
 		if i < 0 {
@@ -84,5 +75,5 @@ func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
 		next.Adapters[i] = next.Adapters[i].DeepCopy()
 		next.Adapters[i].DeletionTimestamp = &at
 	}
-	return next, nil
+	return &next, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -80,7 +81,7 @@ func fillIn(value any, s *spec.Schema) {
 	case map[string]any:
 		for name, property := range s.Properties {
 			if _, there := v[name]; !there && property.Default != nil {
-				v[name] = copied(property.Default)
+				v[name] = runtime.DeepCopyJSONValue(property.Default)
 			}
 			if child, there := v[name]; there {
 				fillIn(child, &property)
@@ -98,17 +99,4 @@ func fillIn(value any, s *spec.Schema) {
 			}
 		}
 	}
-}
-
-// copied is a default as a value of its own.
-func copied(v any) any {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return v
-	}
-	var own any
-	if err := json.Unmarshal(text, &own); err != nil {
-		return v
-	}
-	return own
 }

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -138,11 +138,8 @@ func (w *World) FindKind(name string) (Kind, error) {
 	wanted := strings.ToLower(name)
 	var found []Kind
 	for _, k := range w.Kinds {
-		for _, n := range k.Names {
-			if wanted == n || wanted == n+"."+strings.ToLower(k.Group) {
-				found = append(found, k)
-				break
-			}
+		if slices.ContainsFunc(k.Names, func(n string) bool { return wanted == n || wanted == n+"."+strings.ToLower(k.Group) }) {
+			found = append(found, k)
 		}
 	}
 	switch len(found) {
@@ -169,13 +166,11 @@ func (w *World) unknownKind(name string) error {
 		candidates = append(candidates, k.Names...)
 		listed = append(listed, k.Resource.GroupResource().String())
 	}
-	if near := spelling.Nearest(name, candidates); near != "" {
-		return fmt.Errorf("no adapter speaks of a kind %q; did you mean %s?", name, near)
+	there := "no adapters at all"
+	if len(listed) > 0 {
+		there = "adapters of " + strings.Join(listed, ", ")
 	}
-	if len(listed) == 0 {
-		return fmt.Errorf("no adapter speaks of a kind %q; there are no adapters at all", name)
-	}
-	return fmt.Errorf("no adapter speaks of a kind %q; there are adapters of %s", name, strings.Join(listed, ", "))
+	return fmt.Errorf("no adapter speaks of a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
 }
 
 // Served is an error where a kind has an adapter and the API server does not serve it: nothing is known of its objects.
@@ -211,35 +206,13 @@ func (w *World) FindTarget(text, namespace string) (Target, error) {
 
 // SetPolicy adds a policy, or puts it in place of the one of its kind and name.
 func (w *World) SetPolicy(obj policy.Object) {
-	w.RemovePolicy(IDOf(obj))
-	w.Policies = append(w.Policies, obj)
-}
-
-// RemovePolicy takes a policy out; false: there was none.
-func (w *World) RemovePolicy(id workload.Policy) bool {
-	before := len(w.Policies)
-	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == id })
-	return len(w.Policies) < before
+	others := slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == IDOf(obj) })
+	w.Policies = append(others, obj)
 }
 
 // IDOf names a policy object.
 func IDOf(obj policy.Object) workload.Policy {
 	return workload.Policy{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// MarkDeleted gives the world in which some policies are being deleted, as an API server would have it: what they have set is given
-// back.
-func (w *World) MarkDeleted(ids []workload.Policy, at metav1.Time) *World {
-	next := *w
-	next.Policies = slices.Clone(w.Policies)
-	for i, p := range next.Policies {
-		if slices.Contains(ids, IDOf(p)) {
-			p = p.DeepCopyObject().(policy.Object)
-			p.SetDeletionTimestamp(&at)
-			next.Policies[i] = p
-		}
-	}
-	return &next
 }
 
 // blockedBy says why nothing may be written for the kind of an adapter; empty: it may.
@@ -266,6 +239,3 @@ func (w *World) usable(all []*v1alpha1.Adapter) {
 		w.Adapters = append(w.Adapters, a)
 	}
 }
-
-// policyKinds are the kinds of policies, of both scopes.
-func policyKinds() []policy.Kind { return kinds.All() }

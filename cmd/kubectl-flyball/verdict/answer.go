@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -43,14 +44,7 @@ func text(w *report.Writer, a court.Answer, zone *time.Location) {
 	if !a.Allowed {
 		word, style = "no", report.Bad
 	}
-	what := strings.Join(a.Actions, ", ")
-	if what == "" {
-		what = "change"
-	}
-	who := a.User.Name
-	if who == "" {
-		who = "anybody"
-	}
+	what, who := cmp.Or(strings.Join(a.Actions, ", "), "change"), cmp.Or(a.User.Name, "anybody")
 	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, instant.Text(a.At, zone))
 	if a.Note != "" {
 		w.Line("  %s", a.Note)

@@ -15,9 +15,9 @@ import (
 // Mismatch is one term of a selection that an object does not meet.
 type Mismatch struct {
 	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own.
-	Term string
+	Term string `json:"term"`
 	// Why says what the term asks for and what the object has.
-	Why string
+	Why string `json:"why"`
 }
 
 // Mismatches lists the terms that an object does not meet, in the order of the target section; none: Matches holds. nsLabels are

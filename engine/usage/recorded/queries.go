@@ -75,15 +75,15 @@ func CheckQuery(name string) error {
 	return fmt.Errorf("there is no query %q%s: they are %s", name, spelling.Hint(name, names), strings.Join(names, ", "))
 }
 
-// ParseQueries reads queries that are put in place of the default ones, each as NAME=PROMQL.
-func ParseQueries(texts []string) (map[string]string, error) {
+// ParseQueries reads queries that are put in place of the default ones, each as NAME=PROMQL. check says whether there may be one of a name.
+func ParseQueries(texts []string, check func(name string) error) (map[string]string, error) {
 	all := map[string]string{}
 	for _, text := range texts {
 		name, query, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(query) == "" {
 			return nil, fmt.Errorf("%q is no NAME=PROMQL", text)
 		}
-		if err := CheckQuery(name); err != nil {
+		if err := check(name); err != nil {
 			return nil, err
 		}
 		all[name] = query

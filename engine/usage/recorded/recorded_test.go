@@ -225,12 +225,12 @@ func TestQueries(t *testing.T) {
 	if got := recorded.Filled(recorded.OOMKills, r); !strings.Contains(got, "offset 1m30s") {
 		t.Errorf("the step is not in %s", got)
 	}
-	got, err := recorded.ParseQueries([]string{"cpu=a == 1", "now_time=b"})
+	got, err := recorded.ParseQueries([]string{"cpu=a == 1", "now_time=b"}, recorded.CheckQuery)
 	if diff := cmp.Diff(map[string]string{"cpu": "a == 1", "now_time": "b"}, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
 	for _, bad := range []string{"cpu", "cpu= ", "cpus=a"} {
-		if _, err := recorded.ParseQueries([]string{bad}); err == nil {
+		if _, err := recorded.ParseQueries([]string{bad}, recorded.CheckQuery); err == nil {
 			t.Errorf("%q is read", bad)
 		}
 	}

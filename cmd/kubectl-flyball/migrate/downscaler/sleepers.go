@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/engine/path"
 )
 
 // Keys of node selectors that no node meets: of GoKubeDownscaler and of py-kube-downscaler.
@@ -56,7 +57,7 @@ func originals(o migrate.Object, text string, replicas int64) ([]migrate.Origina
 		}
 		for _, key := range matchNone {
 			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
-				return []migrate.Original{{Pointer: "/spec/template/spec/nodeSelector/" + migrate.Escaped(key), Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
+				return []migrate.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)), Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
 			}
 		}
 		return nil, true

@@ -2,6 +2,7 @@
 package downscaler
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -139,12 +141,8 @@ func (c *config) setting(name string) string {
 
 // resources are the kinds that the tool looks at.
 func (c *config) resources(out *migrate.Output) []schema.GroupKind {
-	text := c.setting("include-resources")
-	if text == "" {
-		text = "deployments"
-	}
 	var kinds []schema.GroupKind
-	for _, name := range strings.Split(text, ",") {
+	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		gk, ok := byResource[strings.ToLower(strings.TrimSpace(name))]
 		if !ok {
 			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
@@ -157,7 +155,7 @@ func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 
 func convert(in *migrate.Input, out *migrate.Output) {
 	c := readConfig(in, out)
-	w := work{in: in, out: out, config: c, kinds: c.resources(out), excluded: map[string]bool{}, included: map[string]bool{}}
+	w := work{in: in, out: out, config: c, kinds: c.resources(out), excluded: sets.New[string](), included: sets.New[string]()}
 	w.namespaces()
 	w.objects()
 	w.cluster()
@@ -176,7 +174,7 @@ type work struct {
 	config config
 	kinds  []schema.GroupKind
 	// excluded and included are the namespaces that say so.
-	excluded, included map[string]bool
+	excluded, included sets.Set[string]
 }
 
 // scopes are those that count for an object of a namespace, the nearest first.
@@ -208,7 +206,7 @@ func (w *work) objects() {
 				continue
 			}
 			w.exclusion(o, s)
-			if s["exclude"] == "true" || w.excluded[o.Namespace()] && s["exclude"] != "false" {
+			if s["exclude"] == "true" || w.excluded.Has(o.Namespace()) && s["exclude"] != "false" {
 				continue
 			}
 			if !slices.Contains(w.kinds, k.GroupKind) {
@@ -241,11 +239,11 @@ func (w *work) exclusion(o migrate.Object, s scope) {
 	switch text, ok := s["exclude"]; {
 	case !ok:
 	case text == "true" && isNamespace:
-		w.excluded[o.Name()] = true
+		w.excluded.Insert(o.Name())
 	case text == "true":
 		w.out.Leave(o, "exclude: kubectl label %s %s=true; it gives back what sleeps (py-kube-downscaler wakes it too, GoKubeDownscaler only with upscale-excluded)", where, v1alpha1.LabelExclude)
 	case text == "false" && isNamespace:
-		w.included[o.Name()] = true
+		w.included.Insert(o.Name())
 	case text == "false":
 	default:
 		w.out.Leave(o, "exclude is %q: an exclusion for spans of time has no counterpart", text)
@@ -267,7 +265,7 @@ func (w *work) cluster() {
 			at.annotations = map[string]string{prefix + "exclude": "false"}
 		}
 		w.emit(c.own, nil, at, scopes)
-		if names := trueKeys(w.included); explicit && len(names) > 0 {
+		if names := sets.List(w.included); explicit && len(names) > 0 {
 			whole := target
 			whole.NamespaceSelector, whole.Namespaces = nil, names
 			at.name, at.cluster, at.annotations = "downscaler-included", &whole, nil
@@ -275,17 +273,6 @@ func (w *work) cluster() {
 		}
 	}
 	w.forced(c.own, c.flags, placement{name: "downscaler-forced", kinds: w.kinds, cluster: &target, notes: notes})
-}
-
-func trueKeys(set map[string]bool) []string {
-	var names []string
-	for name, on := range set {
-		if on {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 var plainName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -300,11 +287,8 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	} else {
 		t.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	patterns := c.setting("exclude-namespaces")
-	if patterns == "" {
-		patterns = "kube-system,kube-downscaler"
-	}
-	exclude := trueKeys(w.excluded)
+	patterns := cmp.Or(c.setting("exclude-namespaces"), "kube-system,kube-downscaler")
+	exclude := sets.List(w.excluded)
 	for _, p := range strings.Split(patterns, ",") {
 		p = strings.TrimSpace(p)
 		re, err := regexp.Compile(p)

@@ -35,8 +35,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 
 // convertProject gives a Schedule for each set of Applications that the same windows hold for.
 func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
-	var sets []string
-	members := map[string][]string{}
+	var members migrate.Groups[string, string]
 	for _, app := range in.Of(migrate.Application) {
 		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
 			continue
@@ -48,14 +47,14 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 			}
 		}
 		if len(key) > 0 {
-			members = addMember(members, &sets, strings.Join(key, ","), app.Name())
+			members.Add(strings.Join(key, ","), app.Name())
 		}
 	}
 	if in.Files && len(in.Of(migrate.Application)) == 0 {
 		for i, w := range windows {
 			for _, name := range migrate.Texts(w.Get("applications")) {
 				if !strings.ContainsAny(name, "*?[{") && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
-					members = addMember(members, &sets, fmt.Sprint(i), name)
+					members.Add(fmt.Sprint(i), name)
 					continue
 				}
 				out.Leave(p, "syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on the cluster", i)
@@ -65,7 +64,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 			}
 		}
 	}
-	for i, set := range sets {
+	for i, set := range members.Keys {
 		var held []gjson.Result
 		for _, text := range strings.Split(set, ",") {
 			n, _ := migrate.Count(text) // it was printed above
@@ -75,16 +74,8 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 		if i > 0 {
 			name = fmt.Sprintf("%s-%d", name, i+1)
 		}
-		emitSync(p, name, held, members[set], out)
+		emitSync(p, name, held, members.Of[set], out)
 	}
-}
-
-func addMember(members map[string][]string, sets *[]string, set, name string) map[string][]string {
-	if members[set] == nil {
-		*sets = append(*sets, set)
-	}
-	members[set] = append(members[set], name)
-	return members
 }
 
 // holdsFor says whether a window holds for an Application: any of its lists matches, or with andOperator each that is given.
@@ -124,15 +115,10 @@ func globbed(glob, text string) bool {
 
 // emitSync gives a Schedule for windows that hold for the same Applications.
 func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
-	byZone := map[string][]v1alpha1.Window{}
-	var zones []string
+	var byZone migrate.Groups[string, v1alpha1.Window]
 	allow, deny := 0, 0
 	for _, w := range held {
-		z := migrate.Zone(w.Get("timeZone").Str)
-		if byZone[z] == nil {
-			zones = append(zones, z)
-		}
-		byZone[z] = append(byZone[z], v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)})
+		byZone.Add(migrate.Zone(w.Get("timeZone").Str), v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)})
 		if w.Get("kind").Str == "allow" {
 			allow++
 		} else {
@@ -144,11 +130,11 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 	case allow > 0 && deny > 0:
 		out.Leave(p, "both allow and deny windows hold for %s: a Schedule is asleep in windows or outside of them, not both", who)
 		return
-	case deny > 0 && len(zones) > 1:
+	case deny > 0 && len(byZone.Keys) > 1:
 		out.Leave(p, "deny windows in several time zones hold for %s: a Schedule has one zone, and of two the one that is awake wins", who)
 		return
 	}
-	for i, z := range zones {
+	for i, z := range byZone.Keys {
 		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(p.Namespace(), name)}
 		if i > 0 {
 			s.Name += "-" + migrate.Slug(z)
@@ -156,14 +142,14 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 		s.Spec.TimeZone = z
 		s.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
 		if allow > 0 {
-			s.Spec.Awake = byZone[z]
+			s.Spec.Awake = byZone.Of[z]
 		} else {
-			s.Spec.Asleep = byZone[z]
+			s.Spec.Asleep = byZone.Of[z]
 		}
 		e := out.Emit(s, p)
 		e.Note("automated sync is off while it is asleep; the Applications are listed by name, so add new ones to the list")
 		noteSync(e, p, held, out)
-		if len(zones) > 1 {
+		if len(byZone.Keys) > 1 {
 			e.Note("its windows have several time zones, and a Schedule has one: there is a Schedule each, and what one of them has awake is awake")
 		}
 	}

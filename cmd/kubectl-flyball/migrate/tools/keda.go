@@ -143,7 +143,7 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 	ref := s.Get("spec.scaleTargetRef")
 	kind, name := migrate.Deployment, ref.Get("name").Str
 	if ref.Get("kind").Str != "" {
-		kind = refKind(ref)
+		kind = migrate.Object{Result: ref}.GroupKind()
 	}
 	least := s.Get("spec.minReplicaCount").Int()
 	if least > 0 {

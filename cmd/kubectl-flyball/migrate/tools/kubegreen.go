@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 )
 
 var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
@@ -112,7 +113,7 @@ func selectionOf(spec gjson.Result) sleepSelection {
 			selector.MatchLabels[key] = value.String()
 		}
 		if name := ref.Get("name").Str; name != "" {
-			gk := refKind(ref)
+			gk := migrate.Object{Result: ref}.GroupKind()
 			if other := sel.names[gk]; other != "" && other != name {
 				sel.nothing = append(sel.nothing, gk)
 			}
@@ -133,29 +134,19 @@ func selectionOf(spec gjson.Result) sleepSelection {
 
 // exceptNames keeps awake what excludeRef names.
 func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
-	var kinds []schema.GroupKind
-	names := map[schema.GroupKind][]string{}
+	var names migrate.Groups[schema.GroupKind, string]
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
-			gk := refKind(ref)
-			if names[gk] == nil {
-				kinds = append(kinds, gk)
-			}
-			names[gk] = append(names[gk], name)
+			names.Add(migrate.Object{Result: ref}.GroupKind(), name)
 		}
 	}
-	for _, gk := range kinds {
+	for _, gk := range names.Keys {
 		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{week.AllDay()}}
-		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names[gk]}
+		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names.Of[gk]}
 		out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()+"-except-"+migrate.Slug(gk.Kind)),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
 			Note("excludeRef by name: a selection cannot leave names out, so this keeps them awake, whatever schedules of priority 0 say")
 	}
-}
-
-func refKind(ref gjson.Result) schema.GroupKind {
-	gv, _ := schema.ParseGroupVersion(ref.Get("apiVersion").Str) // what cannot be read is of no group
-	return schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
 }
 
 // hourMinute makes a cron of H:M, each a field of a cron, and days.
@@ -245,7 +236,7 @@ func secretText(s migrate.Object, key string) string {
 func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
 	var all []migrate.Original
 	for _, key := range migrate.SortedKeys(patch) {
-		v, pointer := patch.Map()[key], at+"/"+migrate.Escaped(key)
+		v, pointer := patch.Map()[key], string(path.Pointer(at).Append(key))
 		if v.IsObject() {
 			all = append(all, leaves(v, pointer, set)...)
 			continue

@@ -39,27 +39,22 @@ func costed(in *migrate.Input) []migrate.Object {
 // their names.
 func convertCosts(in *migrate.Input, out *migrate.Output) {
 	type group struct{ namespace, label string }
-	members := map[group][]migrate.Object{}
-	var groups []group
+	var members migrate.Groups[group, migrate.Object]
 	for _, d := range costed(in) {
 		if kind, ok := d.Annotation(costPrefix + "type"); ok && kind != "zone" && kind != "" {
 			out.Leave(d, "its type is %q, which is not known", kind)
 			continue
 		}
 		label, _ := d.Annotation(costPrefix + "spread-by")
-		g := group{d.Namespace(), label}
-		if members[g] == nil {
-			groups = append(groups, g)
-		}
-		members[g] = append(members[g], d)
+		members.Add(group{d.Namespace(), label}, d)
 	}
-	for _, g := range groups {
+	for _, g := range members.Keys {
 		c := &v1alpha1.DeletionCost{ObjectMeta: migrate.Meta(g.namespace, "spread")}
 		c.Spec.Target.Kinds, c.Spec.Algorithm = migrate.Refs(migrate.Deployment), "Spread"
 		label := g.label
 		if label == "" {
 			label = defaultZone
-			for _, d := range members[g] {
+			for _, d := range members.Of[g] {
 				c.Spec.Target.Names = append(c.Spec.Target.Names, d.Name())
 			}
 		} else {
@@ -67,14 +62,14 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
 		}
 		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
-		e := out.Emit(c, members[g]...)
+		e := out.Emit(c, members.Of[g]...)
 		if g.label == "" {
 			e.Note("the Deployments are listed by name, since annotations cannot ask that one is absent: add new ones to the list")
 		} else {
 			e.Note("it selects by the tool's own annotations: keep them")
 		}
 	}
-	if len(groups) > 0 {
+	if len(members.Keys) > 0 {
 		out.Step("stop its controller and apply the objects above")
 		out.Step("kubectl flyball migrate pod-deletion-cost -A --take-over, and again with --apply: the costs that it has set stay otherwise, and Flyball yields to costs of other writers")
 	}

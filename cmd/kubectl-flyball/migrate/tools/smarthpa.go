@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -35,10 +36,7 @@ func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
 
 func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	spec := s.Get("spec")
-	name, ns := spec.Get("HPAObjectRef.name").Str, spec.Get("HPAObjectRef.namespace").Str
-	if ns == "" {
-		ns = s.Namespace()
-	}
+	name, ns := spec.Get("HPAObjectRef.name").Str, cmp.Or(spec.Get("HPAObjectRef.namespace").Str, s.Namespace())
 	if name == "" {
 		out.Leave(s, "it has no HPAObjectRef: HPASpecTemplate has no scaleTargetRef and never works there; write the HorizontalPodAutoscaler as spec.template of a Trigger")
 		return
@@ -48,22 +46,22 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	}
 	triggers := lastOfEachName(spec.Get("triggers").Array())
 	g := groupTriggers(s, triggers, out)
-	if len(g.zones) == 0 {
+	if len(g.byZone.Keys) == 0 {
 		out.Leave(s, "no trigger of it has a counterpart%s", strings.Join(append([]string{""}, g.dead...), "; "))
 	}
-	for i, z := range g.zones {
+	for i, z := range g.byZone.Keys {
 		id := s.Name()
-		if len(g.zones) > 1 {
+		if len(g.byZone.Keys) > 1 {
 			id += "-" + migrate.Slug(z)
 		}
-		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: g.byZone[z]}}
+		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: g.byZone.Of[z]}}
 		spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
 		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, id), Spec: spec}, s)
 		e.Notes = g.notes[z]
 		if i == 0 {
 			e.Notes = append(e.Notes, g.dead...)
 		}
-		if len(g.zones) > 1 {
+		if len(g.byZone.Keys) > 1 {
 			e.Note("its triggers have several time zones, and a Trigger has one: there is a Trigger each")
 		}
 		if len(triggers) > 1 {
@@ -74,14 +72,13 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 
 // smartGroups are triggers by time zone, with the differences, and those that do nothing there.
 type smartGroups struct {
-	zones  []string
-	byZone map[string][]v1alpha1.TimeTrigger
+	byZone migrate.Groups[string, v1alpha1.TimeTrigger]
 	notes  map[string][]string
 	dead   []string
 }
 
 func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) smartGroups {
-	g := smartGroups{byZone: map[string][]v1alpha1.TimeTrigger{}, notes: map[string][]string{}}
+	g := smartGroups{notes: map[string][]string{}}
 	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
 			g.dead = append(g.dead, "trigger "+t.Get("name").Str+" is dropped: "+why)
@@ -99,10 +96,7 @@ func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Outpu
 			}
 			z = "UTC"
 		}
-		if g.byZone[z] == nil {
-			g.zones = append(g.zones, z)
-		}
-		g.byZone[z] = append(g.byZone[z], trigger)
+		g.byZone.Add(z, trigger)
 		g.notes[z] = append(g.notes[z], more...)
 	}
 	return g

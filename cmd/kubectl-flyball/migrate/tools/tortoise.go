@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -76,12 +77,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 
 // madeAutoscaler is the name of the HorizontalPodAutoscaler that a Tortoise has or has made.
 func madeAutoscaler(t migrate.Object) string {
-	for _, at := range []string{"spec.targetRefs.horizontalPodAutoscalerName", "status.targets.horizontalPodAutoscaler"} {
-		if name := t.Get(at).Str; name != "" {
-			return name
-		}
-	}
-	return "tortoise-hpa-" + t.Name()
+	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str, "tortoise-hpa-"+t.Name())
 }
 
 func oneLine(v gjson.Result) string { return strings.Join(strings.Fields(v.Raw), " ") }
