@@ -187,15 +187,24 @@ func (c *Controller) Settle(ctx context.Context) error {
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("list adapters: %w", err)
 	}
-	var all errgroup.Group
+	names := make([]string, len(list.Items))
 	for i := range list.Items {
-		all.Go(func() error { return c.settle(ctx, list.Items[i].Name) })
+		names[i] = list.Items[i].Name
 	}
-	return all.Wait()
+	return together(names, func(name string) error { return c.settle(ctx, name) })
 }
 
 // Close ends every watch.
 func (c *Controller) Close() { c.watches.Close() }
+
+// together does something for each name, all at once, and gives one of the errors.
+func together(names []string, do func(name string) error) error {
+	var all errgroup.Group
+	for _, name := range names {
+		all.Go(func() error { return do(name) })
+	}
+	return all.Wait()
+}
 
 // settle looks at one adapter, and once more when its watch is in sync.
 func (c *Controller) settle(ctx context.Context, name string) error {
