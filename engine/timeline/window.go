@@ -161,7 +161,8 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 		return "", nil, field.ErrorList{field.Invalid(path.Child("end"), s.End, "must be after start")}
 	}
 	build := func(loc *time.Location, label string) node {
-		s := &span{from: start, to: end, label: label}
+		one := []span{{start, end, label}}
+		s := &stretches{merged: one, named: one}
 		if startIsDate {
 			return &wall{zone: zone{loc}, set: s}
 		}
