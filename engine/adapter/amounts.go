@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -229,9 +230,7 @@ func (c *compiler) addAmount(x amount, each path.Path, names ...path.Path) {
 
 // read gives what an amount means: thousandths of a core, bytes or percent; false if it is none.
 func (x *amount) read(raw string) (int64, bool) {
-	if raw == "" {
-		raw = x.absent
-	}
+	raw = cmp.Or(raw, x.absent)
 	if x.kind == workload.AmountUtilisation {
 		if x.text {
 			return naturalText(raw)

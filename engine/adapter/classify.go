@@ -98,7 +98,7 @@ func kindOf(raw string) string {
 func differAsWhole(before, after string, rules []*rule, inherited workload.Change) workload.Change {
 	for _, r := range rules {
 		if r.absent != "" {
-			before, after = orDefault(before, r.absent), orDefault(after, r.absent)
+			before, after = cmp.Or(before, r.absent), cmp.Or(after, r.absent)
 			break
 		}
 	}
@@ -106,13 +106,6 @@ func differAsWhole(before, after string, rules []*rule, inherited workload.Chang
 		return 0
 	}
 	return inherited
-}
-
-func orDefault(raw, absent string) string {
-	if raw == "" {
-		return absent
-	}
-	return raw
 }
 
 type pair struct{ key, value string }

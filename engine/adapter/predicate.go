@@ -84,9 +84,7 @@ func (p *predicate) holds(read func(*slot) string) bool {
 	case v1alpha1.OpNotExists:
 		return raw == ""
 	}
-	if raw == "" {
-		raw = p.absent
-	}
+	raw = cmp.Or(raw, p.absent)
 	operand := p.value
 	if p.from != nil {
 		operand = read(p.from)

@@ -112,25 +112,14 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 		if all == nil {
 			all = &workload.Bounds{}
 		}
-		all.Min, all.Max = highest(all.Min, b.Min), lowest(all.Max, b.Max)
+		if b.Min != nil && (all.Min == nil || *b.Min > *all.Min) {
+			all.Min = b.Min
+		}
+		if b.Max != nil && (all.Max == nil || *b.Max < *all.Max) {
+			all.Max = b.Max
+		}
 	})
 	return all
-}
-
-// highest is the higher of two numbers; nil does not count.
-func highest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return max(a, b) }) }
-
-// lowest is the lower of two numbers; nil does not count.
-func lowest(a, b *int64) *int64 { return choose(a, b, func(a, b int64) int64 { return min(a, b) }) }
-
-func choose(a, b *int64, of func(a, b int64) int64) *int64 {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return new(of(*a, *b))
 }
 
 // onBehalf asks of a governor what the sleep of the governed object needs. At zero the governor is held, before the object is

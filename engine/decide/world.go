@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,17 +60,7 @@ func NewKind(a *adapter.Adapter, resource schema.GroupVersionResource) *Kind {
 
 // Can says whether the kind has any of the capabilities. Where none is asked for, every kind can.
 func (k *Kind) Can(needs []v1alpha1.Capability) bool {
-	if len(needs) == 0 {
-		return true
-	}
-	for _, have := range k.Capabilities {
-		for _, need := range needs {
-			if have == need {
-				return true
-			}
-		}
-	}
-	return false
+	return len(needs) == 0 || slices.ContainsFunc(needs, func(n v1alpha1.Capability) bool { return slices.Contains(k.Capabilities, n) })
 }
 
 // Ref names an object of the kind.

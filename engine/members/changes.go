@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -90,12 +91,7 @@ func (m *Members) nodeChanged(old, node *workload.Object) {
 	if old != nil && node != nil && old.Deleting == node.Deleting && slices.Equal(old.Labels, node.Labels) && slices.Equal(old.Fields, node.Fields) {
 		return
 	}
-	name := ""
-	if node != nil {
-		name = node.Name
-	} else {
-		name = old.Name
-	}
+	name := cmp.Or(node, old).Name
 	m.mu.Lock()
 	var refs []workload.Ref
 	if c := m.byNode[name]; c != nil && m.known {

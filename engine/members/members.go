@@ -5,6 +5,7 @@ package members
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -242,11 +243,7 @@ func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
 			}
 		}
 	}
-	refs := make([]workload.Ref, 0, len(seen))
-	for ref := range seen {
-		refs = append(refs, ref)
-	}
-	return refs
+	return slices.Collect(maps.Keys(seen))
 }
 
 // CostedPods gives the pods that an object owns directly and whose cost Flyball has set, without their nodes. Those that have finished are

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,14 +50,9 @@ func (h *AdapterHealth) Set(name string, a *Ailment) {
 func (h *AdapterHealth) list() []Ailment {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	names := make([]string, 0, len(h.ailments))
-	for name := range h.ailments {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make([]Ailment, len(names))
-	for i, name := range names {
-		out[i] = h.ailments[name]
+	var out []Ailment
+	for _, name := range slices.Sorted(maps.Keys(h.ailments)) {
+		out = append(out, h.ailments[name])
 	}
 	return out
 }

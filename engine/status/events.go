@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,11 +47,7 @@ type announcement struct{ reason, message string }
 func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) *announcement {
 	switch {
 	case old.State != cur.State && cur.State != "":
-		message := v.stateMessage()
-		if message == "" {
-			message = cur.State
-		}
-		return &announcement{cur.State, message}
+		return &announcement{cur.State, cmp.Or(v.stateMessage(), cur.State)}
 	case old.State == cur.State && activeBefore != "" && v.state.Active != "" && activeBefore != v.state.Active:
 		// One alternative takes over from another and the policy's state stays the same.
 		return &announcement{"HandedOver", "from " + activeBefore + " to " + v.state.Message}

@@ -43,13 +43,13 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child("timeZone"), spec.TimeZone, err.Error()))
 	}
-	var dates []daySpan
+	var dates []span
 	yearly := &yearlyDays{}
 	for i, d := range spec.Dates {
-		span, dateErrs := parseDate(d, fldPath.Child("dates").Index(i))
+		s, dateErrs := parseDate(d, fldPath.Child("dates").Index(i))
 		errs = append(errs, dateErrs...)
-		span.label = entryLabel(name, d.Name)
-		dates = append(dates, span)
+		s.label = entryLabel(name, d.Name)
+		dates = append(dates, s)
 	}
 	for i, y := range spec.Yearly {
 		errs = append(errs, validateYearly(y, fldPath.Child("yearly").Index(i))...)
@@ -61,7 +61,7 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	if len(errs) > 0 {
 		return Timeline{}, errs
 	}
-	days := []node{&dateRanges{merged: mergeDays(dates), named: dates}, yearly}
+	days := []node{&stretches{merged: mergeSpans(dates), named: dates}, yearly}
 	return Timeline{
 		root: &wall{zone: zone{loc}, set: newUnion(days, days)},
 		text: fmt.Sprintf("calendar %s %s", name, loc),
@@ -79,28 +79,29 @@ func entryLabel(calendar, entry string) string {
 	}
 }
 
-func parseDate(d DateSpec, path *field.Path) (daySpan, field.ErrorList) {
+func parseDate(d DateSpec, path *field.Path) (span, field.ErrorList) {
 	ranged := d.Start != "" || d.End != ""
 	switch {
 	case d.Date != "" && ranged:
-		return daySpan{}, field.ErrorList{field.Forbidden(path.Child("date"), "may not be combined with start and end")}
+		return span{}, field.ErrorList{field.Forbidden(path.Child("date"), "may not be combined with start and end")}
 	case d.Date == "" && !ranged:
-		return daySpan{}, field.ErrorList{field.Required(path.Child("date"), "set date, or start and end")}
+		return span{}, field.ErrorList{field.Required(path.Child("date"), "set date, or start and end")}
 	case d.Date != "":
 		day, errs := parseDay(d.Date, path.Child("date"))
-		return daySpan{from: day, to: day + 1}, errs
+		return span{from: day, to: day + daySeconds}, errs
 	}
 	first, errs := parseDay(d.Start, path.Child("start"))
 	last, endErrs := parseDay(d.End, path.Child("end"))
 	if errs = append(errs, endErrs...); len(errs) > 0 {
-		return daySpan{}, errs
+		return span{}, errs
 	}
 	if last < first {
-		return daySpan{}, field.ErrorList{field.Invalid(path.Child("end"), d.End, "must not be before start")}
+		return span{}, field.ErrorList{field.Invalid(path.Child("end"), d.End, "must not be before start")}
 	}
-	return daySpan{from: first, to: last + 1}, nil
+	return span{from: first, to: last + daySeconds}, nil
 }
 
+// parseDay gives the reading of the day's midnight.
 func parseDay(text string, path *field.Path) (int64, field.ErrorList) {
 	if text == "" {
 		return 0, field.ErrorList{field.Required(path, "a date such as 2026-12-24")}
@@ -109,7 +110,7 @@ func parseDay(text string, path *field.Path) (int64, field.ErrorList) {
 	if err != nil {
 		return 0, field.ErrorList{field.Invalid(path, text, "must be a date such as 2026-12-24")}
 	}
-	return floorDiv(t.Unix(), daySeconds), nil
+	return t.Unix(), nil
 }
 
 func validateYearly(y YearlySpec, path *field.Path) field.ErrorList {
@@ -123,8 +124,8 @@ func validateYearly(y YearlySpec, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// daySpan is a range of days, half-open.
-type daySpan struct {
+// span is one stretch of time or of the wall clock, half-open.
+type span struct {
 	from, to int64
 	label    string
 }
@@ -134,11 +135,11 @@ type anniversary struct {
 	label      string
 }
 
-// mergeDays returns the ranges in order, with those that touch or overlap made one.
-func mergeDays(spans []daySpan) []daySpan {
+// mergeSpans returns the ranges in order, with those that touch or overlap made one.
+func mergeSpans(spans []span) []span {
 	sorted := slices.Clone(spans)
-	slices.SortFunc(sorted, func(a, b daySpan) int { return cmp.Compare(a.from, b.from) })
-	var merged []daySpan
+	slices.SortFunc(sorted, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var merged []span
 	for _, s := range sorted {
 		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to {
 			merged[last].to = max(merged[last].to, s.to)
@@ -149,36 +150,34 @@ func mergeDays(spans []daySpan) []daySpan {
 	return merged
 }
 
-// dateRanges is the clock-face rule of a calendar's dates.
-type dateRanges struct {
-	merged []daySpan // ascending, neither touching nor overlapping
-	named  []daySpan // as written
+// stretches is the rule of stretches of time or of the wall clock, such as a calendar's dates.
+type stretches struct {
+	merged []span // ascending, neither touching nor overlapping
+	named  []span // as written
 }
 
-func (r *dateRanges) state(reading int64) (bool, string) {
-	day := floorDiv(reading, daySeconds)
+func (r *stretches) state(at int64) (bool, string) {
 	for _, s := range r.named {
-		if day >= s.from && day < s.to {
+		if at >= s.from && at < s.to {
 			return true, s.label
 		}
 	}
 	return false, ""
 }
 
-func (r *dateRanges) look(reading int64, d direction) (bool, int64) {
-	day := floorDiv(reading, daySeconds)
-	// The first range that ends after the day holds the day or follows it.
-	i, _ := slices.BinarySearchFunc(r.merged, day+1, func(s daySpan, end int64) int { return cmp.Compare(s.to, end) })
-	on := i < len(r.merged) && r.merged[i].from <= day
+func (r *stretches) look(at int64, d direction) (bool, int64) {
+	// The first stretch that ends after the instant holds it or follows it.
+	i, _ := slices.BinarySearchFunc(r.merged, at+1, func(s span, end int64) int { return cmp.Compare(s.to, end) })
+	on := i < len(r.merged) && r.merged[i].from <= at
 	switch {
 	case on && d == forward:
-		return true, r.merged[i].to * daySeconds
+		return true, r.merged[i].to
 	case on:
-		return true, r.merged[i].from * daySeconds
+		return true, r.merged[i].from
 	case d == forward && i < len(r.merged):
-		return false, r.merged[i].from * daySeconds
+		return false, r.merged[i].from
 	case d == backward && i > 0:
-		return false, r.merged[i-1].to * daySeconds
+		return false, r.merged[i-1].to
 	default:
 		return false, d.farthest()
 	}

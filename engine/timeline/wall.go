@@ -50,33 +50,3 @@ func (n *wall) start(on bool, edge int64) int64 {
 	}
 	return always
 }
-
-// span is one stretch of time or of the wall clock.
-type span struct {
-	from, to int64 // half-open
-	label    string
-}
-
-func (s *span) state(at int64) (bool, string) {
-	if at < s.from || at >= s.to {
-		return false, ""
-	}
-	return true, s.label
-}
-
-func (s *span) look(at int64, d direction) (bool, int64) {
-	switch {
-	case at < s.from && d == forward:
-		return false, s.from
-	case at < s.from:
-		return false, always
-	case at < s.to && d == forward:
-		return true, s.to
-	case at < s.to:
-		return true, s.from
-	case d == forward:
-		return false, forever
-	default:
-		return false, s.to
-	}
-}

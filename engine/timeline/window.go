@@ -31,7 +31,7 @@ type WindowSpec struct {
 // states. Errors name the fields days[i], from, to, cron, duration, start and end
 // under fldPath.
 func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
-	forms := spec.forms()
+	forms, parse := spec.forms()
 	if len(forms) == 0 {
 		return Timeline{}, field.ErrorList{field.Required(fldPath, "set from and to, cron and duration, or start and end")}
 	}
@@ -39,7 +39,7 @@ func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Time
 		return Timeline{}, field.ErrorList{field.Invalid(fldPath, spec.Name,
 			fmt.Sprintf("has more than one form, use one of: %s", strings.Join(forms, "; ")))}
 	}
-	body, build, errs := spec.parse(fldPath)
+	body, build, errs := parse(fldPath)
 	if len(errs) > 0 {
 		return Timeline{}, errs
 	}
@@ -50,39 +50,21 @@ func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Time
 	return Timeline{root: build(loc, spec.Name), text: fmt.Sprintf("window %s: %s", spec.Name, body)}, nil
 }
 
-const (
-	formDays  = "days, from, to"
-	formCron  = "cron, duration"
-	formRange = "start, end"
-)
-
-func (s WindowSpec) forms() []string {
-	var forms []string
-	if len(s.Days) > 0 || s.From != "" || s.To != "" {
-		forms = append(forms, formDays)
-	}
-	if s.Cron != "" || s.Duration != 0 {
-		forms = append(forms, formCron)
-	}
-	if s.Start != "" || s.End != "" {
-		forms = append(forms, formRange)
-	}
-	return forms
-}
-
 // builder makes the node of a window in a zone, under a label.
 type builder func(loc *time.Location, label string) node
 
-// parse returns what the window is, in words and as a builder.
-func (s WindowSpec) parse(path *field.Path) (string, builder, field.ErrorList) {
-	switch s.forms()[0] {
-	case formDays:
-		return s.parseDays(path)
-	case formCron:
-		return s.parseCron(path)
-	default:
-		return s.parseRange(path)
+// forms lists the forms of which something is set. parse reads the last of them: it gives what the window is, in words and as a builder.
+func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
+	if len(s.Days) > 0 || s.From != "" || s.To != "" {
+		forms, parse = append(forms, "days, from, to"), s.parseDays
 	}
+	if s.Cron != "" || s.Duration != 0 {
+		forms, parse = append(forms, "cron, duration"), s.parseCron
+	}
+	if s.Start != "" || s.End != "" {
+		forms, parse = append(forms, "start, end"), s.parseRange
+	}
+	return forms, parse
 }
 
 func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorList) {
@@ -161,7 +143,8 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 		return "", nil, field.ErrorList{field.Invalid(path.Child("end"), s.End, "must be after start")}
 	}
 	build := func(loc *time.Location, label string) node {
-		s := &span{from: start, to: end, label: label}
+		one := []span{{start, end, label}}
+		s := &stretches{merged: one, named: one}
 		if startIsDate {
 			return &wall{zone: zone{loc}, set: s}
 		}

@@ -139,9 +139,9 @@ func (e *event) Decode(raw []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 func (e *event) object(raw []byte) (runtime.Object, error) {
 	switch e.frame.kind {
 	case watch.Error:
-		return decodeStatus(raw)
+		return decodeAs("Status", raw, &metav1.Status{})
 	case watch.Bookmark:
-		return decodeMetadata(raw)
+		return decodeAs("bookmark", raw, &metav1.PartialObjectMetadata{})
 	default:
 		return project(e.projector, raw), nil
 	}
@@ -158,7 +158,7 @@ func (d document) Decode(raw []byte, _ *schema.GroupVersionKind, into runtime.Ob
 ) {
 	l, ok := into.(*list)
 	if !ok || isStatus(raw) {
-		status, err := decodeStatus(raw)
+		status, err := decodeAs("Status", raw, &metav1.Status{})
 		return status, &schema.GroupVersionKind{Version: "v1", Kind: "Status"}, err
 	}
 	if err := d.list(raw, l); err != nil {
@@ -212,19 +212,11 @@ func isStatus(raw []byte) bool {
 	return gjson.Get(text, "kind").String() == "Status" && gjson.Get(text, "apiVersion").String() == "v1"
 }
 
-func decodeStatus(raw []byte) (runtime.Object, error) {
-	status := &metav1.Status{}
-	if err := json.Unmarshal(raw, status); err != nil {
-		return nil, fmt.Errorf("decode a Status: %w", err)
+// decodeAs reads a Status or a bookmark, which is an object that has a resourceVersion and perhaps annotations, and nothing else. An error
+// names what was to be read.
+func decodeAs(what string, raw []byte, into runtime.Object) (runtime.Object, error) {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return nil, fmt.Errorf("decode a %s: %w", what, err)
 	}
-	return status, nil
-}
-
-// decodeMetadata reads a bookmark: an object that has a resourceVersion and perhaps annotations, and nothing else.
-func decodeMetadata(raw []byte) (runtime.Object, error) {
-	bookmark := &metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, bookmark); err != nil {
-		return nil, fmt.Errorf("decode a bookmark: %w", err)
-	}
-	return bookmark, nil
+	return into, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -178,9 +178,9 @@ func (s reflectorStore) keep(object any) {
 // Delete implements cache.ReflectorStore.
 func (s reflectorStore) Delete(object any) error {
 	s.deleted.Add(1)
-	o, ok := object.(metav1.Object)
-	if !ok {
-		return nil
+	o, err := meta.Accessor(object)
+	if err != nil {
+		return err
 	}
 	s.deliver.Lock()
 	defer s.deliver.Unlock()

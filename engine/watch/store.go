@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"flyball.dev/flyball/engine/workload"
@@ -139,9 +141,7 @@ func (s *store) all() []*workload.Object {
 	defer s.mu.RUnlock()
 	out := make([]*workload.Object, 0, s.count)
 	for _, n := range s.namespaces {
-		for _, o := range n.objects {
-			out = append(out, o)
-		}
+		out = slices.AppendSeq(out, maps.Values(n.objects))
 	}
 	return out
 }
@@ -150,13 +150,8 @@ func (s *store) all() []*workload.Object {
 func (s *store) in(namespace string) []*workload.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n := s.namespaces[namespace]
-	if n == nil {
-		return nil
+	if n := s.namespaces[namespace]; n != nil {
+		return slices.Collect(maps.Values(n.objects))
 	}
-	out := make([]*workload.Object, 0, len(n.objects))
-	for _, o := range n.objects {
-		out = append(out, o)
-	}
-	return out
+	return nil
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ type Source struct {
 	Projector Projector
 	// Handler may be nil.
 	Handler Handler
-	// OnState, if not nil, is called after what Synced or Err say may have changed, under the rules of a Handler.
+	// OnState, if not nil, is called after what HasSynced or Err say may have changed, under the rules of a Handler.
 	OnState func()
 }
 
@@ -76,25 +77,14 @@ func (w *Watch) Get(namespace, name string) *workload.Object {
 func (w *Watch) Len() int { return w.informer.store.len() }
 
 // Range calls a function with every object as of now, in no order, until it returns false. No lock is held meanwhile.
-func (w *Watch) Range(fn func(*workload.Object) bool) { each(w.informer.store.all(), fn) }
+func (w *Watch) Range(fn func(*workload.Object) bool) { slices.Values(w.informer.store.all())(fn) }
 
 // RangeNamespace is Range over one namespace.
 func (w *Watch) RangeNamespace(namespace string, fn func(*workload.Object) bool) {
-	each(w.informer.store.in(namespace), fn)
+	slices.Values(w.informer.store.in(namespace))(fn)
 }
 
-func each(objects []*workload.Object, fn func(*workload.Object) bool) {
-	for _, o := range objects {
-		if !fn(o) {
-			return
-		}
-	}
-}
-
-// Synced is closed once everything was read for the first time and the handler was told of it.
-func (w *Watch) Synced() <-chan struct{} { return w.informer.synced }
-
-// HasSynced says whether Synced is closed.
+// HasSynced says whether everything was read for the first time and the handler was told of it.
 func (w *Watch) HasSynced() bool {
 	select {
 	case <-w.informer.synced:
@@ -104,12 +94,10 @@ func (w *Watch) HasSynced() bool {
 	}
 }
 
-// WaitSynced waits for Synced. Where the context or the watch ends first, the error says why the watch does not work.
+// WaitSynced waits until HasSynced. Where the context or the watch ends first, the error says why the watch does not work.
 func (w *Watch) WaitSynced(ctx context.Context) error {
-	select {
-	case <-w.informer.synced:
+	if w.HasSynced() {
 		return nil
-	default:
 	}
 	var cause error
 	select {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -59,10 +60,7 @@ type Effects struct {
 
 // Change takes over a change of one object. An addition has no old, a deletion no cur.
 func (l *Live) Change(old, cur *workload.Object) Effects {
-	obj := cur
-	if cur == nil {
-		obj = old
-	}
+	obj := cmp.Or(cur, old)
 	ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
 	e := Effects{Targets: []workload.Ref{ref}}
 	l.mu.Lock()

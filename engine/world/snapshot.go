@@ -201,11 +201,7 @@ func (s *Snapshot) Find(id workload.Policy) *Policy { return s.policies.all[id] 
 
 // Policies yields every policy, in no order.
 func (s *Snapshot) Policies(yield func(*Policy) bool) {
-	for _, p := range s.policies.all {
-		if !yield(p) {
-			return
-		}
-	}
+	maps.Values(s.policies.all)(yield)
 }
 
 // HasBroken says whether one of some policies cannot be read and may have asked for something in a namespace.

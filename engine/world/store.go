@@ -48,11 +48,7 @@ func (s *Store) Range(yield func(*workload.Object) bool) {
 	s.mu.RLock()
 	all := slices.Collect(maps.Values(s.objects))
 	s.mu.RUnlock()
-	for _, obj := range all {
-		if !yield(obj) {
-			return
-		}
-	}
+	slices.Values(all)(yield)
 }
 
 // RangeNamespace implements Objects.

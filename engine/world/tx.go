@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,8 +54,6 @@ type Tx struct {
 	change       Change
 	// touched holds the policies as they were before the transaction.
 	touched map[workload.Policy]*Policy
-	// cloned says which maps of next are the transaction's own.
-	cloned struct{ calendars, kinds, adapters bool }
 	// rules and exceptions are put into the set, gone are taken out, when the transaction ends.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
@@ -68,10 +67,12 @@ type readers struct {
 }
 
 func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
-	return &Tx{
+	tx := &Tx{
 		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
 		rules: map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
 	}
+	tx.next.calendars, tx.next.kinds, tx.next.adapters = maps.Clone(before.calendars), maps.Clone(before.kinds), maps.Clone(before.adapters)
+	return tx
 }
 
 // commit gives the snapshot to publish and what is different in it.
@@ -166,11 +167,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 		next.Secured = true // somebody took the finalizer off: its controller puts it back, or says that it cannot
 	}
 	if !next.Secured && !compiled.IsBroken() {
-		why := refused
-		if why == "" {
-			why = "the finalizer is about to be put on this policy"
-		}
-		next.Policy.Policy = withoutFinalizer(compiled, why)
+		next.Policy.Policy = withoutFinalizer(compiled, cmp.Or(refused, "the finalizer is about to be put on this policy"))
 	}
 	tx.policies.put(next)
 }
@@ -254,7 +251,6 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	if tx.next.calendars[c.Name].revision == revision {
 		return errs
 	}
-	tx.ownCalendars()
 	// Policies that name an unreadable calendar become invalid, which changes nothing on their targets.
 	tx.next.calendars[c.Name] = calendar{revision: revision, days: days, valid: len(errs) == 0}
 	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, c.Name) })
@@ -266,16 +262,8 @@ func (tx *Tx) RemoveCalendar(name string) {
 	if _, known := tx.next.calendars[name]; !known {
 		return
 	}
-	tx.ownCalendars()
 	delete(tx.next.calendars, name)
 	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, name) })
-}
-
-// ownCalendars makes the map of calendars the transaction's own, so that it can be changed.
-func (tx *Tx) ownCalendars() {
-	if !tx.cloned.calendars {
-		tx.next.calendars, tx.cloned.calendars = maps.Clone(tx.next.calendars), true
-	}
 }
 
 func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s/%d", uid, generation) }
@@ -302,23 +290,15 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 		next.Compiled = compiled
 	}
 	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
-	tx.ownAdapters()
+	tx.change.Judging = true // changes are judged by adapters
 	tx.next.adapters[resource] = next
 	tx.recompile(func(p *Policy) bool { return p.Secured && p.IsBroken() })
 }
 
 // RemoveAdapter forgets an Adapter object that is gone.
 func (tx *Tx) RemoveAdapter(name string) {
-	tx.ownAdapters()
-	delete(tx.next.adapters, schema.ParseGroupResource(name))
-}
-
-// ownAdapters makes the map of adapters the transaction's own, so that it can be changed. Changes are judged by adapters.
-func (tx *Tx) ownAdapters() {
 	tx.change.Judging = true
-	if !tx.cloned.adapters {
-		tx.next.adapters, tx.cloned.adapters = maps.Clone(tx.next.adapters), true
-	}
+	delete(tx.next.adapters, schema.ParseGroupResource(name))
 }
 
 // UseKind puts a kind to use, in place of an older form of it. Policies that depend on it are compiled again.
@@ -360,7 +340,6 @@ func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
 }
 
 func (tx *Tx) changeKind(k *Kind) {
-	tx.ownKinds()
 	tx.next.kinds[k.GroupKind] = k
 	if !slices.Contains(tx.change.Kinds, k.GroupKind) {
 		tx.change.Kinds = append(tx.change.Kinds, k.GroupKind)
@@ -371,17 +350,9 @@ func (tx *Tx) changeKind(k *Kind) {
 func (tx *Tx) DropKind(adapterName string) {
 	for gk, k := range tx.next.kinds {
 		if k.Adapter.Name() == adapterName {
-			tx.ownKinds()
 			delete(tx.next.kinds, gk)
 			tx.change.Dropped = append(tx.change.Dropped, k)
 			return
 		}
-	}
-}
-
-// ownKinds makes the map of kinds the transaction's own, so that it can be changed.
-func (tx *Tx) ownKinds() {
-	if !tx.cloned.kinds {
-		tx.next.kinds, tx.cloned.kinds = maps.Clone(tx.next.kinds), true
 	}
 }
