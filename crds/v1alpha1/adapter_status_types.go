@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Capability is something an adapter can do.
 type Capability string
@@ -46,4 +49,9 @@ type AdapterStatus struct {
 	// +optional
 	// +listType=atomic
 	UnknownPaths []string `json:"unknownPaths,omitempty"`
+}
+
+// GroupKind is the kind as API machinery has it.
+func (t AdapterTarget) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
 }

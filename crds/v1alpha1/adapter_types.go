@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]; a leading $ and braces are optional.
@@ -26,11 +25,6 @@ type AdapterTarget struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
 	Versions []string `json:"versions"`
-}
-
-// GroupKind is the kind as API machinery has it.
-func (t AdapterTarget) GroupKind() schema.GroupKind {
-	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
 }
 
 // ScaleVia is how a replica count is written.

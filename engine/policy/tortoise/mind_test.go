@@ -268,7 +268,7 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 		at := time.Date(2037, 5, 4, 0, 10*i, 0, 0, time.UTC)
 		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5}, policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
 	}
-	reason := make([]byte, 54<<10)
+	reason := make([]byte, 60<<10)
 	for i := range reason {
 		reason[i] = byte('!' + noisy.IntN(90))
 	}
