@@ -37,10 +37,10 @@ func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.O
 			refs = append(refs, m.above(home(pod))...)
 		}
 	}
-	m.moveCrowd(old, pod)
+	m.move(old, pod)
 	known := m.known
 	m.mu.Unlock()
-	if known && len(refs) > 0 {
+	if known {
 		m.tellChanged(refs)
 	}
 }
@@ -66,24 +66,20 @@ func matters(old, pod *workload.Object) bool {
 		!slices.EqualFunc(old.Elements, pod.Elements, func(a, b workload.Element) bool { return a.Name == b.Name && a.Raw == b.Raw })
 }
 
-// moveCrowd takes a pod to its node.
-func (m *Members) moveCrowd(old, pod *workload.Object) {
+// move takes a pod to its node.
+func (m *Members) move(old, pod *workload.Object) {
 	if old != nil {
-		if c := m.byNode[textAt(old, podNode)]; c != nil {
-			if c.pods = slices.DeleteFunc(c.pods, func(o *workload.Object) bool { return o == old }); len(c.pods) == 0 {
-				delete(m.byNode, textAt(old, podNode))
-			}
+		node := textAt(old, podNode)
+		if left := slices.DeleteFunc(m.byNode[node], func(o *workload.Object) bool { return o == old }); len(left) > 0 {
+			m.byNode[node] = left
+		} else {
+			delete(m.byNode, node)
 		}
 	}
-	if pod == nil || textAt(pod, podNode) == "" {
-		return
+	if pod != nil && textAt(pod, podNode) != "" {
+		node := textAt(pod, podNode)
+		m.byNode[node] = append(m.byNode[node], pod)
 	}
-	c := m.byNode[textAt(pod, podNode)]
-	if c == nil {
-		c = &crowd{}
-		m.byNode[textAt(pod, podNode)] = c
-	}
-	c.pods = append(c.pods, pod)
 }
 
 // nodeChanged tells of the pods of a node that has come, gone, or is another one for planning.
@@ -94,13 +90,11 @@ func (m *Members) nodeChanged(old, node *workload.Object) {
 	name := cmp.Or(node, old).Name
 	m.mu.Lock()
 	var refs []workload.Ref
-	if c := m.byNode[name]; c != nil && m.known {
-		for _, pod := range c.pods {
+	if m.known {
+		for _, pod := range m.byNode[name] {
 			refs = append(refs, m.above(home(pod))...)
 		}
 	}
 	m.mu.Unlock()
-	if len(refs) > 0 {
-		m.tellChanged(refs)
-	}
+	m.tellChanged(refs)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/workload"
@@ -55,20 +56,13 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 }
 
 // milliAt and bytesAt give an amount of a container's resources; zero where there is none, or none that can be read.
-func milliAt(c gjson.Result, of string) int64 {
-	q, ok := workload.ParseQuantity(c.Get("resources." + of).String())
-	if !ok {
-		return 0
-	}
-	return q.MilliValue()
-}
+func milliAt(c gjson.Result, of string) int64 { return amountAt(c, of).MilliValue() }
 
-func bytesAt(c gjson.Result, of string) int64 {
-	q, ok := workload.ParseQuantity(c.Get("resources." + of).String())
-	if !ok {
-		return 0
-	}
-	return q.Value()
+func bytesAt(c gjson.Result, of string) int64 { return amountAt(c, of).Value() }
+
+func amountAt(c gjson.Result, of string) *resource.Quantity {
+	q, _ := workload.ParseQuantity(c.Get("resources." + of).String())
+	return &q
 }
 
 // restartFlags says which changes in place restart a container.

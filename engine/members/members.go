@@ -74,15 +74,11 @@ type Members struct {
 	nextNodes *watch.Watch
 	owners    *kinds
 	tree      *tree
-	byNode    map[string]*crowd
+	// byNode are the pods on each node.
+	byNode map[string][]*workload.Object
 	// known says that everything is known that is asked for, and settled of how many kinds of owners.
 	known   bool
 	settled int
-}
-
-// crowd is the pods on one node.
-type crowd struct {
-	pods []*workload.Object
 }
 
 // New makes Members that watch nothing yet.
@@ -99,6 +95,9 @@ func New(opts Options) *Members {
 func (m *Members) Follow(l Listener) { m.listeners = append(m.listeners, l) }
 
 func (m *Members) tellChanged(refs []workload.Ref) {
+	if len(refs) == 0 {
+		return
+	}
 	for _, l := range m.listeners {
 		l.MembersChanged(refs)
 	}
@@ -106,7 +105,7 @@ func (m *Members) tellChanged(refs []workload.Ref) {
 
 func (m *Members) forget() {
 	m.owners = &kinds{opts: m.opts, watch: m.watchOwners, changed: m.check, all: map[schema.GroupKind]*ownerKind{}}
-	m.byNode, m.known = map[string]*crowd{}, false
+	m.byNode, m.known = map[string][]*workload.Object{}, false
 	m.pods, m.nodes, m.nextNodes, m.wide = nil, nil, nil, false
 	m.tree = newTree(m.ownerOf)
 }
@@ -205,18 +204,16 @@ func (m *Members) nodeOf(name string, found map[string]*fleet.Node) *fleet.Node 
 		for _, taint := range obj.Fields {
 			n.Taints = append(n.Taints, taint.Raw)
 		}
-		if c := m.byNode[name]; c != nil {
-			n.Pods = c.movable()
-		}
+		n.Pods = movable(m.byNode[name])
 	}
 	found[name] = n
 	return n
 }
 
 // movable counts the pods that could run elsewhere: not those of the node itself or of a DaemonSet, and those that have not finished.
-func (c *crowd) movable() int {
+func movable(pods []*workload.Object) int {
 	n := 0
-	for _, pod := range c.pods {
+	for _, pod := range pods {
 		bound := pod.Owner != nil && (pod.Owner.Kind == "Node" || pod.Owner.Kind == "DaemonSet")
 		if !bound && !unpack(textAt(pod, podFacts)).finished {
 			n++

@@ -82,9 +82,7 @@ func (m *Members) Look(ref workload.Ref) {
 		}
 	}
 	m.mu.Unlock()
-	if len(refs) > 0 {
-		m.tellChanged(refs)
-	}
+	m.tellChanged(refs)
 }
 
 // Refresh looks for the owners of everything again: more kinds may have come to be watched.
@@ -110,7 +108,7 @@ func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
 	}
 	known := m.known
 	m.mu.Unlock()
-	if known && len(refs) > 0 {
+	if known {
 		m.tellChanged(refs)
 	}
 }
