@@ -153,7 +153,8 @@ type Loop struct {
 	unseen  *unseen
 	// rollouts lets some targets of a policy at once roll out what was tuned.
 	rollouts *apply.Rollouts
-	frozen   waitingForFreezes
+	// frozen are the targets, as workload.Ref, whose writes wait for a freeze to end. They are looked at again when policies change.
+	frozen sync.Map
 	// started is true once everything has been looked at for the first time and targets are worked on.
 	started atomic.Bool
 }

@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -168,36 +167,15 @@ func (l *Loop) NamespaceChanged(name string) {
 	}
 }
 
-// waitingForFreezes remembers the targets whose writes wait for a freeze to end, to look at them again when policies change.
-type waitingForFreezes struct {
-	mu      sync.Mutex
-	targets map[workload.Ref]struct{}
-}
-
-func (w *waitingForFreezes) add(ref workload.Ref) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.targets == nil {
-		w.targets = map[workload.Ref]struct{}{}
-	}
-	w.targets[ref] = struct{}{}
-}
-
-func (w *waitingForFreezes) take() map[workload.Ref]struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := w.targets
-	w.targets = nil
-	return all
-}
-
 // followFreezes looks again at everything that waits whenever something has changed by which changes are judged.
 func (l *Loop) followFreezes(ctx context.Context) {
 	changed := l.world.Listen()
 	for {
-		for ref := range l.frozen.take() {
-			l.queue.Add(ref)
-		}
+		l.frozen.Range(func(ref, _ any) bool {
+			l.frozen.Delete(ref) // first: what begins to wait meanwhile stays
+			l.queue.Add(ref.(workload.Ref))
+			return true
+		})
 		select {
 		case <-ctx.Done():
 			return

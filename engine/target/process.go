@@ -86,7 +86,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	case decide.GateGovernor:
 		l.queue.Add(v.Gate.Governor)
 	case decide.GateFreeze:
-		l.frozen.add(ref)
+		l.frozen.Store(ref, nil)
 	}
 	l.requeueAt(ref, timeline.Earliest(v.Wake, v.Gate.Until))
 	l.count(ref, v, out)
