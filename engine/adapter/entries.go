@@ -253,22 +253,15 @@ func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 
 // sameNumber compares two JSON texts, and takes a number and a text for the same that stand for one quantity: who reads
 // an object and writes it back may turn 0 into "0". Two texts are not numbers: 1.10 can be a version.
-func sameNumber(a, b string) bool {
-	if same(a, b) {
-		return true
-	}
-	if a == "" || b == "" || (a[0] == '"') == (b[0] == '"') {
-		return false
-	}
-	x, okX := quantity(a)
-	y, okY := quantity(b)
-	return okX && okY && x.Cmp(y) == 0
-}
+func sameNumber(a, b string) bool { return sameValue(a, b, false) }
 
 // sameValue compares two JSON texts as the API server does: amounts by what they stand for, others as sameNumber does.
 func sameValue(a, b string, amount bool) bool {
-	if !amount || sameNumber(a, b) {
-		return sameNumber(a, b)
+	if same(a, b) {
+		return true
+	}
+	if !amount && (a == "" || b == "" || (a[0] == '"') == (b[0] == '"')) {
+		return false
 	}
 	x, okX := quantity(a)
 	y, okY := quantity(b)
