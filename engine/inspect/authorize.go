@@ -28,11 +28,6 @@ type Rule struct {
 // parallelReviews bounds how many access reviews are in flight.
 const parallelReviews = 8
 
-// accessReviewer is the part of the authorization API that answers whether this client itself may do something.
-type accessReviewer interface {
-	Create(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SelfSubjectAccessReview, error)
-}
-
 // Authorize asks for each verb of each rule whether Flyball holds it in all namespaces, and returns the smallest rules
 // that would add what is missing; none if nothing is. Every authorized user may ask about themselves, so this needs no
 // rights of its own.

@@ -17,7 +17,7 @@ type Inspector struct {
 	discovery discovery.ServerResourcesInterfaceWithContext
 	groups    groupGetter
 	openapi   openapi.ClientWithContext
-	reviews   accessReviewer
+	reviews   authorizationclient.SelfSubjectAccessReviewInterface
 
 	mu sync.Mutex
 	// reports holds the last answer for each kind; an answer is good while the schema's URL, which holds its hash, is.
