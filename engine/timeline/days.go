@@ -9,6 +9,7 @@ import (
 
 // month is one month of the proleptic Gregorian calendar.
 type month struct {
+	year   int
 	number int   // 1 to 12
 	first  int64 // the day number of its first day
 	length int   // in days
@@ -21,16 +22,25 @@ const gregorianMonths = 400 * 12
 // monthOf returns the month of a day and the day of the month, 1 to 31.
 func monthOf(day int64) (month, int) {
 	year, number, dom := time.Unix(day*daySeconds, 0).UTC().Date()
-	return month{number: int(number), first: day - int64(dom) + 1, length: monthLength(year, int(number))}, dom
+	return month{year: year, number: int(number), first: day - int64(dom) + 1, length: monthLength(year, int(number))}, dom
 }
 
 func (m month) next() month {
-	n, _ := monthOf(m.first + int64(m.length))
+	n := month{year: m.year, number: m.number + 1, first: m.first + int64(m.length)}
+	if n.number > 12 {
+		n.year, n.number = n.year+1, 1
+	}
+	n.length = monthLength(n.year, n.number)
 	return n
 }
 
 func (m month) previous() month {
-	p, _ := monthOf(m.first - 1)
+	p := month{year: m.year, number: m.number - 1}
+	if p.number < 1 {
+		p.year, p.number = p.year-1, 12
+	}
+	p.length = monthLength(p.year, p.number)
+	p.first = m.first - int64(p.length)
 	return p
 }
 
