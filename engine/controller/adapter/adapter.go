@@ -78,6 +78,7 @@ type Controller struct {
 	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
+	groups    *inspect.Watcher
 	watches   *watch.Manager
 	requests  controller.Requests
 
@@ -111,10 +112,12 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the inspection of adapters: %w", err)
 	}
-	return &Controller{
+	c := &Controller{
 		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{}, returning: newReturning(opts.Enabled),
 		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, finalized: map[string]bool{},
-	}, nil
+	}
+	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log}, func(group string) { c.recheckGroup(context.Background(), group) })
+	return c, err
 }
 
 // Drive says whose targets the adapters are for. It must be called before anything runs.
@@ -143,11 +146,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of Adapter: %w", err)
 	}
-	groups, err := inspect.NewWatcher(c.Config, inspect.WatcherOptions{Log: c.Log}, func(group string) { c.recheckGroup(context.Background(), group) })
-	if err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(groups.Start)) // on the leader only
+	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // on the leader only
 }
 
 // Changed implements world.Observer: other annotations may have to be kept of objects.

@@ -211,13 +211,39 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 	return true
 }
 
-// serve finds the version to use and checks the name, which follows from the plural.
-func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
+// servedRecheck is when it is looked at again how a kind is served that is not served as it should be. An API server that starts tells of some
+// kinds, and of some of their versions, later than it answers, and nothing changes then that a watch would bring.
+const servedRecheck = 5 * time.Second
+
+// whetherServed asks the API server whether and how it serves the kind. That it does not is believed only where nothing is there that it
+// would serve the kind by.
+func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
 	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
+	if err != nil || !served.Absence.IsGone() {
+		return served, err
+	}
+	by := []string{a.Name} // so a CustomResourceDefinition is called
+	if served.Absence == inspect.GroupNotServed {
+		for _, version := range t.Versions {
+			by = append(by, version+"."+t.Group) // and so an APIService
+		}
+	}
+	if c.groups.Knows(by...) {
+		return inspect.Served{}, fmt.Errorf("it is about to be served, or about to go: %s", served.Message)
+	}
+	return served, nil
+}
+
+// serve finds the version to use and checks the name, which follows from the plural.
+func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
+	served, err := c.whetherServed(ctx, a)
 	if err != nil {
-		f.cannotTell(v1alpha1.ConditionServed, "Unknown", err, 2*time.Second)
+		f.cannotTell(v1alpha1.ConditionServed, "Unknown", err, servedRecheck)
 		return false
+	}
+	if served.Absence == inspect.VersionNotServed {
+		f.again = servedRecheck
 	}
 	f.served = served
 	f.status.Version, f.status.Resource = served.GVK.Version, served.GVR.Resource
@@ -243,8 +269,7 @@ func nameFor(resource schema.GroupVersionResource) string {
 
 // lookForKind says of an adapter that is not accepted only whether its kind is gone: then there is nothing left to give back.
 func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
-	t := a.Spec.Target
-	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
+	served, err := c.whetherServed(ctx, a)
 	if err != nil || !served.Absence.IsGone() {
 		f.skip(v1alpha1.ConditionServed)
 		return
