@@ -87,7 +87,7 @@ func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err err
 	if err != nil {
 		return o, fmt.Errorf("ask the API server for its version: %w", err)
 	}
-	known, err := version.ParseGeneric(info.Major + "." + info.Minor) // the minor one may be 35+
-	o.KeepsMemoryLimits = err != nil || known.LessThan(lowersMemoryLimits)
+	known, _ := version.ParseGeneric(info.Major + "." + info.Minor) // the minor one may be 35+; nil where it is no version
+	o.KeepsMemoryLimits = known == nil || known.LessThan(lowersMemoryLimits)
 	return o, nil
 }

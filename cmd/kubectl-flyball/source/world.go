@@ -206,8 +206,7 @@ func (w *World) FindTarget(text, namespace string) (Target, error) {
 
 // SetPolicy adds a policy, or puts it in place of the one of its kind and name.
 func (w *World) SetPolicy(obj policy.Object) {
-	others := slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == IDOf(obj) })
-	w.Policies = append(others, obj)
+	w.Policies = append(slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == IDOf(obj) }), obj)
 }
 
 // IDOf names a policy object.

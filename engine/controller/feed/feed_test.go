@@ -42,7 +42,7 @@ func TestWhatIsGatheredIsTakenOverAtOnce(t *testing.T) {
 	if p := w.Snapshot().Find(id); p == nil || p.IsBroken() || p.Object != nights {
 		t.Errorf("the policy is %+v", p)
 	}
-	if a := w.Snapshot().Adapters()[schema.GroupResource{Group: "apps", Resource: "deployments"}]; a == nil || a.GroupKind.Kind != "Deployment" {
+	if a := w.Snapshot().Adapters()[schema.GroupResource{Group: "apps", Resource: "deployments"}]; a == nil || a.Kind != "Deployment" {
 		t.Errorf("the adapter is %+v", a)
 	}
 
