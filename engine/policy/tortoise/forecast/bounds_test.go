@@ -38,7 +38,7 @@ func TestTheMarginIsAQuantile(t *testing.T) {
 		{"nor does it beyond the last", flat(0, 1, -7, -6, -5, -4, -3, -2), 1, math.Ln2},
 	} {
 		if got := tc.m.margin(tc.q); !equal(got, tc.want) {
-			t.Errorf("%s: it is %v, want %v", tc.reason, math.Log(got), tc.want)
+			t.Errorf("%s: it is %v, want %v", tc.reason, got, tc.want)
 		}
 		if got, want := tc.m.Upper(100, tc.q), math.Expm1(tc.want); !equal(got, want) {
 			t.Errorf("%s: the upper bound is %v, want %v", tc.reason, got, want)
