@@ -148,7 +148,7 @@ var _ = Describe("Verbs that read", func() {
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))
-		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("forbidden"))
+		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
 	})
 
 	It("explain what sleeps", func() {

@@ -47,7 +47,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"wake", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
 		{[]string{"sleep", "deployment/web", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
 		{[]string{"except", "deployment/web", "--allow", "rollout", "--for", "1h", "--reason", "fix", "--dry-run"}, answered(0, "FreezeException"), refused(1, lists)},
-		{[]string{"adapter", "new", "adapters.flyball.dev"}, refused(1, "customresourcedefinitions.apiextensions.k8s.io is forbidden"), refused(1, "customresourcedefinitions.apiextensions.k8s.io is forbidden")},
+		{[]string{"adapter", "new", "adapters.flyball.dev"}, refused(1, "list customresourcedefinitions.apiextensions.k8s.io in all namespaces"), refused(1, "list customresourcedefinitions.apiextensions.k8s.io in all namespaces")},
 		{[]string{"adapter", "check", file}, answered(1, "problem: you may not patch deployments.apps"), answered(1, "problem: you may not")},
 		{[]string{"adapter", "try", file, "deployment/web"}, answered(0, "waking gives back exactly what was there"), refused(1, `deployments.apps "web" is forbidden`)},
 		{[]string{"adapter", "test", cases}, answered(0), answered(0)},

@@ -235,6 +235,9 @@ var _ = Describe("Costs that Flyball has set", func() {
 	})
 
 	It("go when the adapter goes, and the adapter waits for that", func() {
+		// A ReplicaSet whose Deployment has no adapter is a target itself, and would get costs anew.
+		Expect(env.Patch(ctx, policy.DeepCopy(), `{"spec":{"target":{"kinds":[{"group":"apps","kind":"Deployment"}]}}}`)).To(Succeed())
+		Eventually(func(g Gomega) { g.Expect(statusOf(g, policy).Pods).To(BeEquivalentTo(9)) }).Should(Succeed())
 		adapter := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, "deployments.apps")).To(Succeed()) })
 		suite.Remove(ctx, env, adapter)
