@@ -10,8 +10,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -168,7 +170,7 @@ func (s session) mutate(ctx context.Context, pkg string, equivalents []equivalen
 		return result{}, err
 	}
 	defer log.Close()
-	found := filepath.Join(s.temp, "found.json")
+	found := filepath.Join(s.temp, strings.ReplaceAll(pkg, "/", "-")+".json")
 	// Files of packages below this one have a slash in their name; they get a run of their own.
 	args := []string{"unleash", "--exclude-files", "/", "--timeout-coefficient", "30", "--output", found}
 	if workers := os.Getenv("MUTATE_WORKERS"); workers != "" {
@@ -178,11 +180,14 @@ func (s session) mutate(ctx context.Context, pkg string, equivalents []equivalen
 	if err := cmd.Run(); err != nil {
 		return result{}, fmt.Errorf("gremlins: %w (see %s)", err, log.Name())
 	}
+	var report gremlinsReport
 	raw, err := os.ReadFile(found)
+	if errors.Is(err, fs.ErrNotExist) { // there is nothing in the package to mutate
+		raw, err = []byte("{}"), nil
+	}
 	if err != nil {
 		return result{}, err
 	}
-	var report gremlinsReport
 	if err := json.Unmarshal(raw, &report); err != nil {
 		return result{}, err
 	}

@@ -42,14 +42,14 @@ type Selector struct {
 	labels      labels.Selector
 	exclude     labels.Selector
 	annotations workload.Pairs
-	annotated   labels.Selector // the same; nil: none are asked for
+	annotated   labels.Selector // the same
 	listed      sets.Set[string]
 	byLabels    labels.Selector
 	excluded    sets.Set[string]
 	nothing     bool
 }
 
-var nothing = &Selector{nothing: true}
+var nothing = &Selector{nothing: true, annotated: labels.Everything()}
 
 // Nothing is a Selector that selects no object.
 func Nothing() *Selector { return nothing }
@@ -82,10 +82,7 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 }
 
 func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
-	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations)}
-	if len(spec.Annotations) > 0 {
-		s.annotated = labels.SelectorFromValidatedSet(spec.Annotations)
-	}
+	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations), annotated: labels.SelectorFromValidatedSet(spec.Annotations)}
 	var errs field.ErrorList
 	for i, k := range spec.Kinds {
 		gk := k.GroupKind()
@@ -200,7 +197,7 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
 		return false
 	}
-	return s.annotated == nil || s.annotated.Matches(obj.Annotations)
+	return s.annotated.Matches(obj.Annotations)
 }
 
 // String says what is selected, for traces.

@@ -128,7 +128,7 @@ func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 			return
 		}
 		labelled = true
-		annotated = annotated || s.annotated == nil || s.annotated.Matches(obj.Annotations)
+		annotated = annotated || s.annotated.Matches(obj.Annotations)
 	})
 	switch {
 	case !found:
