@@ -57,7 +57,7 @@ var _ = Describe("A kind that an API server does not tell of while it starts", f
 			s.begun.Store(true)
 			Expect(env.Patch(ctx, a.DeepCopy(), `{"spec":{"target":{"versions":["v1","v7"]}}}`)).To(Succeed())
 			Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(HaveField("Reason", reason))
-			// All groups are looked at again 5 s after the manager has begun; it must not be that which helps.
+			// All groups are checked again 5 s after the manager has started. That must not be what helps.
 			Consistently(targets(ns, "nights"), 6*time.Second).Should(HaveField("Total", BeEquivalentTo(1)))
 
 			s.begun.Store(false)

@@ -211,12 +211,12 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 	return true
 }
 
-// servedRecheck is when it is looked at again how a kind is served that is not served as it should be. An API server that starts tells of some
-// kinds, and of some of their versions, later than it answers, and nothing changes then that a watch would bring.
+// servedRecheck is the pause before a kind is checked again that is not served as it should be. An API server that starts answers before it
+// knows all kinds and versions, and no watch tells when it does.
 const servedRecheck = 5 * time.Second
 
-// whetherServed asks the API server whether and how it serves the kind. That it does not is believed only where nothing is there that it
-// would serve the kind by.
+// whetherServed asks the API server whether and how it serves the kind. A kind counts as gone only where nothing defines it: it is an error
+// where its CustomResourceDefinition, or an APIService of its group, is there.
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
 	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
