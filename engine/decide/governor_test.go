@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
@@ -151,6 +152,25 @@ func TestGovernorsFollowTheSleepOfTheirTarget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAHoldAsksNothingOfAGovernor: where one field holds an object and suspends it, a hold is not a sleep that the autoscaler has to wait for.
+func TestAHoldAsksNothingOfAGovernor(t *testing.T) {
+	library, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range library {
+		if spec := &library[i].Spec; spec.Target.Kind == web.Kind {
+			spec.Suspend = spec.Hold
+		}
+	}
+	s := nightly(0)
+	s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: web.Group, Kind: web.Kind}}
+	s.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: new(true)}
+	w := memoryOf(t, library, []policy.Object{s}, webAt(3), hpaOf(1, 9))
+	check(t, decide.Target(w, web, evening, nil), workload.DirectionDown, `"paused":true`)
+	check(t, decide.Target(w, hpa, evening, nil), workload.DirectionNone)
 }
 
 // TestBoundsWaitForTheTarget has a Trigger ask for a higher minimum, which would wake what sleeps below it.

@@ -38,6 +38,7 @@ func TestGovernorsAreOpened(t *testing.T) {
 		{"woken from half, under an autoscaler that is open", noon, half(), []string{webAt(3, halved), hpaOf(3, 9, low)}, nil},
 		{"woken from half, under an owner's lower maximum", noon, half(), []string{webAt(3, halved), hpaOf(1, 5)}, nil},
 		{"woken from zero, below an owner's minimum", noon, nightly(0), []string{webAt(0, entry("replicas", "3", "0", nights)), hpaOf(5, 9)}, nil},
+		{"woken from a size above the zero of its owner", noon, half(), []string{webAt(3, entry("replicas", "0", "3", nights)), hpaOf(3, 3, low, high)}, nil},
 		{"each of two autoscalers", later, half(), []string{webAt(6), hpaOf(4, 9), worldtest.Autoscaler("second", "web", 5, 9, "")},
 			[]string{"minReplicas 4 -> 3", "minReplicas 5 -> 3"}},
 		{"no autoscaler", later, half(), []string{webAt(6)}, nil},
@@ -55,6 +56,20 @@ func TestGovernorsAreOpened(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestASizeSetOnceAsItWakes: the size that is set as an object wakes is cut to the bounds that its autoscaler will have, and the autoscaler is
+// opened to what is left.
+func TestASizeSetOnceAsItWakes(t *testing.T) {
+	once := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(12))})
+	once.Spec.Triggers[0].Window = v1alpha1.Window{From: "12:00", To: "14:00"}
+	w := memory(t, []policy.Object{half(), once}, webAt(3, entry("replicas", "6", "3", nights)),
+		hpaOf(3, 3, entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)))
+	v := decide.Target(w, web, noon, nil)
+	opened := decide.Openings(w, &v, noon)
+	if len(opened) != 1 || opened[0].Result.Message != "maxReplicas 3 -> 9" {
+		t.Errorf("%d autoscalers are opened: %v", len(opened), opened)
 	}
 }
 

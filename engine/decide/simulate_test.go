@@ -29,6 +29,12 @@ func memory(t *testing.T, policies []policy.Object, objects ...string) *world.Me
 	if err != nil {
 		t.Fatal(err)
 	}
+	return memoryOf(t, library, policies, objects...)
+}
+
+// memoryOf is memory with other adapters.
+func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {
+	t.Helper()
 	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies, Namespaces: []*workload.Object{{Name: "shop"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
