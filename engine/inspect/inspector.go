@@ -5,6 +5,7 @@ import (
 	"sync"
 	"weak"
 
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -14,10 +15,11 @@ import (
 
 // Inspector asks one API server. It is safe for concurrent use.
 type Inspector struct {
-	discovery discovery.ServerResourcesInterfaceWithContext
-	groups    groupGetter
-	openapi   openapi.ClientWithContext
-	reviews   authorizationclient.SelfSubjectAccessReviewInterface
+	discovery   discovery.ServerResourcesInterfaceWithContext
+	groups      groupGetter
+	definitions definitionLister
+	openapi     openapi.ClientWithContext
+	reviews     authorizationclient.SelfSubjectAccessReviewInterface
 
 	mu sync.Mutex
 	// reports holds the last answer for each kind; an answer is good while the schema's URL, which holds its hash, is.
@@ -40,12 +42,17 @@ func New(config *rest.Config) (*Inspector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the inspector's authorization client: %w", err)
 	}
+	extensions, err := apiextensionsclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make the inspector's client of CustomResourceDefinitions: %w", err)
+	}
 	return &Inspector{
-		discovery: disco,
-		groups:    restGroups{disco.RESTClient()},
-		openapi:   openapi.NewClientWithContext(disco.RESTClient()),
-		reviews:   authorization.SelfSubjectAccessReviews(),
-		reports:   map[schema.GroupVersionKind]cachedReport{},
-		documents: map[string]weak.Pointer[document]{},
+		discovery:   disco,
+		groups:      restGroups{disco.RESTClient()},
+		definitions: extensions.CustomResourceDefinitions(),
+		openapi:     openapi.NewClientWithContext(disco.RESTClient()),
+		reviews:     authorization.SelfSubjectAccessReviews(),
+		reports:     map[schema.GroupVersionKind]cachedReport{},
+		documents:   map[string]weak.Pointer[document]{},
 	}, nil
 }

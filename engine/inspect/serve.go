@@ -25,6 +25,8 @@ const (
 	GroupNotServed Absence = "GroupNotServed"
 	// KindNotServed: the group is served, but no version of it has the kind.
 	KindNotServed Absence = "KindNotServed"
+	// NothingServed: the kind has a CustomResourceDefinition, and is served in no version. Its objects are kept. ServeDefined tells.
+	NothingServed Absence = "NothingServed"
 	// VersionNotServed: the kind is served, but in none of the versions that were asked for.
 	VersionNotServed Absence = "VersionNotServed"
 )
@@ -35,8 +37,8 @@ type Served struct {
 	Found bool
 	// GVK is the kind in the first version asked for that is served.
 	GVK schema.GroupVersionKind
-	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed, then without a
-	// version, since the plural name is the same in every version.
+	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed and NothingServed, then
+	// without a version, since the plural name is the same in every version.
 	GVR schema.GroupVersionResource
 	// HasScale says whether the version has the subresource.
 	HasScale bool

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -94,16 +93,6 @@ func (w *Watcher) Degraded() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Knows says whether a CustomResourceDefinition or an APIService of one of the names is there, as far as the watches have told.
-func (w *Watcher) Knows(names ...string) bool {
-	return slices.ContainsFunc(w.sources, func(s *source) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, known, _ := s.informer.GetStore().GetByKey(name) // a store in memory has no errors
-			return known
-		})
-	})
 }
 
 // Start watches until the context ends. It returns an error only if it cannot begin.

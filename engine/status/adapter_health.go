@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -35,15 +36,17 @@ type AdapterHealth struct {
 
 func newAdapterHealth() *AdapterHealth { return &AdapterHealth{ailments: map[string]Ailment{}} }
 
-// Set remembers what is wrong with an adapter; nil: nothing is.
-func (h *AdapterHealth) Set(name string, a *Ailment) {
+// Set remembers what is wrong with an adapter; nil: nothing is. It says whether that is new.
+func (h *AdapterHealth) Set(name string, a *Ailment) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	before, ailed := h.ailments[name]
 	if a == nil {
 		delete(h.ailments, name)
-		return
+		return ailed
 	}
 	h.ailments[name] = *a
+	return !ailed || !reflect.DeepEqual(before, *a)
 }
 
 // list gives what is wrong with adapters, in the order of their names.

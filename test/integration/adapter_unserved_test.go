@@ -1,18 +1,25 @@
 package integration
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/customkind"
 )
 
 // starting answers questions of discovery about a group as an API server does that starts: it tells of less than it serves.
@@ -20,21 +27,51 @@ type starting struct {
 	group string
 	// tells is what is answered by the path below /apis/<group>; what is not in it is not found.
 	tells map[string]string
-	begun atomic.Bool
+	// objects says that objects are not found either, and ends the watches of them.
+	objects bool
+	begun   atomic.Bool
+	watches sync.Map
+}
+
+// begin has the API server start.
+func (s *starting) begin() {
+	s.begun.Store(true)
+	s.watches.Range(func(body, _ any) bool { return body.(io.Closer).Close() == nil })
 }
 
 func (s *starting) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		below, ok := strings.CutPrefix(r.URL.Path, "/apis/"+s.group)
-		if !ok || strings.Count(below, "/") > 1 || !s.begun.Load() {
-			return next.RoundTrip(r)
+		object := strings.Count(below, "/") > 1
+		if !ok || !s.begun.Load() || object && !s.objects {
+			response, err := next.RoundTrip(r)
+			if err == nil && ok && s.objects && r.URL.Query().Has("watch") {
+				s.watches.Store(response.Body, nil)
+			}
+			return response, err
 		}
 		code, body := http.StatusNotFound, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
 		if told := s.tells[below]; told != "" {
 			code, body = http.StatusOK, strings.ReplaceAll(told, "GROUP", s.group)
 		}
-		return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		return answer(r, code, body), nil
 	})
+}
+
+// withoutDefinitions has no watch tell of CustomResourceDefinitions and APIServices yet.
+func (s *starting) withoutDefinitions(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		watching := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
+		ofKinds := strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") || strings.HasSuffix(r.URL.Path, "/apiservices")
+		if watching && ofKinds && s.begun.Load() {
+			return answer(r, http.StatusServiceUnavailable, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable", "code": 503}`), nil
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+func answer(r *http.Request, code int, body string) *http.Response {
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
 var _ = Describe("A kind that an API server does not tell of while it starts", func() {
@@ -54,7 +91,7 @@ var _ = Describe("A kind that an API server does not tell of while it starts", f
 			Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 			Eventually(targets(ns, "nights")).Should(HaveField("Total", BeEquivalentTo(1)))
 
-			s.begun.Store(true)
+			s.begin()
 			Expect(env.Patch(ctx, a.DeepCopy(), `{"spec":{"target":{"versions":["v1","v7"]}}}`)).To(Succeed())
 			Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(HaveField("Reason", reason))
 			// All groups are checked again 5 s after the manager has started. That must not be what helps.
@@ -75,4 +112,111 @@ var _ = Describe("A kind that an API server does not tell of while it starts", f
 				"resources": [{"name": "presses", "kind": "Press", "namespaced": true, "verbs": ["get", "list", "watch", "patch"]}]}`,
 		}),
 	)
+
+	It("is not let go by a manager that starts meanwhile, and neither is its adapter", func() {
+		n, k, a, schedule := pressAtNight()
+		n.stop()
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		s := &starting{group: k.Group}
+		n.config = rest.CopyConfig(env.Config)
+		n.config.Wrap(s.wrap)
+		n.config.Wrap(s.withoutDefinitions)
+		s.begin()
+		n.start()
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("does not serve it yet")))
+		Consistently(vanished(read(a)), 2*time.Second).ShouldNot(Succeed())
+
+		s.begun.Store(false)
+		awake(k, schedule)
+		Eventually(vanished(read(a))).Should(Succeed())
+	})
+
+	It("makes the policies that need it not ready", func() {
+		k := installKind()
+		s := &starting{group: k.Group, objects: true}
+		n := &night{config: rest.CopyConfig(env.Config)}
+		n.config.Wrap(s.wrap)
+		n.start()
+		DeferCleanup(n.stop)
+		ns := newNamespace()
+		a := adapt(k.Adapter(".spec.replicas"))
+		press(k, ns, "daily", 3)
+		nightlyOver(ns, func(*v1alpha1.Schedule) {})
+		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+
+		s.begin()
+		Expect(env.Patch(ctx, a.DeepCopy(), `{"spec":{"target":{"versions":["v1","v7"]}}}`)).To(Succeed())
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(HaveField("Reason", "Unknown"))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionFalse, "AdapterNotReady"))
+		Consistently(conditionOf(ns, "nights", v1alpha1.ConditionReady), 6*time.Second).Should(beCondition(metav1.ConditionFalse, "AdapterNotReady"))
+
+		s.begun.Store(false)
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+	})
+})
+
+// unserve has the API server serve a kind in no version, or again.
+func unserve(k customkind.Kind, served bool) {
+	GinkgoHelper()
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd.SetName(k.Name())
+	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/versions/0/served", "value": %t}]`, served)
+	Expect(env.Client.Patch(ctx, crd, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
+}
+
+var _ = Describe("A kind that is defined and served in no version", func() {
+	It("is kept, makes the policies that need it not ready, and works again once it is served", func() {
+		_, k, a, s := pressAtNight()
+		unserve(k, false)
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(And(beCondition(metav1.ConditionFalse, "NothingServed"),
+			HaveField("Message", ContainSubstring("set served: true"))))
+		notReady := And(beCondition(metav1.ConditionFalse, "AdapterNotReady"), HaveField("Message", ContainSubstring("set served: true")))
+		Eventually(conditionOf(s.Namespace, s.Name, v1alpha1.ConditionReady)).Should(notReady)
+		Consistently(conditionOf(s.Namespace, s.Name, v1alpha1.ConditionReady), 6*time.Second).Should(notReady)
+
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be given back: the CustomResourceDefinition")))
+		unserve(k, true)
+		awake(k, s)
+		Eventually(vanished(read(a))).Should(Succeed())
+	})
+
+	It("does not hold back its adapter and its policies once it goes", func() {
+		_, k, a, s := pressAtNight()
+		unserve(k, false)
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "NothingServed"))
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be given back")))
+
+		Expect(k.Remove(ctx, env)).To(Succeed())
+		Eventually(vanished(read(a))).Should(Succeed())
+		Eventually(vanished(s)).Should(Succeed())
+	})
+
+	It("does not hold back policies from a manager that starts, and is given back once it is served", func() {
+		n, k, _, s := pressAtNight()
+		unserve(k, false)
+		n.stop()
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		n.start()
+		Eventually(vanished(s)).Should(Succeed())
+		unserve(k, true)
+		awake(k, s)
+	})
+
+	It("is not missed where Flyball has never changed anything of it", func() {
+		n := managerAtNight()
+		ns := newNamespace()
+		s := nightlyOver(ns, func(*v1alpha1.Schedule) {})
+		Eventually(conditionOf(ns, s.Name, v1alpha1.ConditionReady)).Should(HaveField("Status", metav1.ConditionTrue))
+		k := installKind()
+		unserve(k, false)
+		adapt(k.Adapter(".spec.replicas"))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "NothingServed"))
+		Consistently(conditionOf(ns, s.Name, v1alpha1.ConditionReady), 2*time.Second).Should(HaveField("Status", metav1.ConditionTrue))
+		Eventually(seriesOf(n.running, "flyball_adapter_kind_installed", k.Name())).Should(BeZero())
+	})
 })

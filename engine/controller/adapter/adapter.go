@@ -96,6 +96,8 @@ type Controller struct {
 	running map[string]*running
 	// suspected says when the rights of an adapter were last looked at because of a write that was forbidden.
 	suspected map[string]time.Time
+	// hidden has the adapters whose kind the API server ought to serve, and does not yet.
+	hidden map[string]bool
 	// finalized has the adapters that this process has given the finalizer and not taken it from again.
 	finalized map[string]bool
 	// finalizing lets one writer at a time add or remove the finalizer.
@@ -114,7 +116,8 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	}
 	c := &Controller{
 		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{}, returning: newReturning(opts.Enabled),
-		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, finalized: map[string]bool{},
+		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
+		finalized: map[string]bool{},
 	}
 	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log}, func(group string) { c.recheckGroup(context.Background(), group) })
 	return c, err
@@ -205,16 +208,16 @@ func together(names []string, do func(name string) error) error {
 	return all.Wait()
 }
 
-// settle looks at one adapter, and once more when its watch is in sync.
+// settle looks at one adapter until the API server serves its kind, and once more when its watch is in sync.
 func (c *Controller) settle(ctx context.Context, name string) error {
 	waiting, cancel := context.WithTimeout(ctx, firstSync)
 	defer cancel()
 	for pause := 20 * time.Millisecond; waiting.Err() == nil; pause *= 2 {
 		err := c.reconcileSafely(ctx, name)
 		switch {
-		case err == nil:
+		case err == nil && !c.isHidden(name):
 			return c.settleWatch(ctx, waiting, name)
-		case !apierrors.IsConflict(err):
+		case err != nil && !apierrors.IsConflict(err):
 			c.Log.Error(err, "look at the adapter", "adapter", name)
 			return ctx.Err()
 		}
@@ -224,6 +227,22 @@ func (c *Controller) settle(ctx context.Context, name string) error {
 		}
 	}
 	return ctx.Err()
+}
+
+func (c *Controller) isHidden(name string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.hidden[name]
+}
+
+func (c *Controller) setHidden(name string, hidden bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hidden {
+		c.hidden[name] = true
+		return
+	}
+	delete(c.hidden, name)
 }
 
 func (c *Controller) settleWatch(ctx, waiting context.Context, name string) error {
@@ -286,6 +305,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
+	c.setHidden(name, f.hidden)
 	if err := c.writeFinding(ctx, &a, f); err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ type finding struct {
 	failed string
 	// unsure is the first condition that could not be looked at, because the API server gave no answer.
 	unsure string
+	// hidden says that the API server ought to serve the kind, and does not yet.
+	hidden bool
 	again  time.Duration
 }
 
@@ -215,34 +218,21 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 // knows all kinds and versions, and no watch tells when it does.
 const servedRecheck = 5 * time.Second
 
-// whetherServed asks the API server whether and how it serves the kind. A kind counts as gone only where nothing defines it: it is an error
-// where its CustomResourceDefinition, or an APIService of its group, is there.
+// whetherServed asks the API server whether and how it serves the kind. A kind that is defined counts as gone only once its definition is gone.
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
-	served, err := c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions)
-	if err != nil || !served.Absence.IsGone() {
-		return served, err
-	}
-	by := []string{a.Name} // so a CustomResourceDefinition is called
-	if served.Absence == inspect.GroupNotServed {
-		for _, version := range t.Versions {
-			by = append(by, version+"."+t.Group) // and so an APIService
-		}
-	}
-	if c.groups.Knows(by...) {
-		return inspect.Served{}, fmt.Errorf("it is about to be served, or about to go: %s", served.Message)
-	}
-	return served, nil
+	return c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
 }
 
 // serve finds the version to use and checks the name, which follows from the plural.
 func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
 	served, err := c.whetherServed(ctx, a)
 	if err != nil {
+		f.hidden = errors.Is(err, inspect.ErrHidden)
 		f.cannotTell(v1alpha1.ConditionServed, "Unknown", err, servedRecheck)
 		return false
 	}
-	if served.Absence == inspect.VersionNotServed {
+	if !served.Found && !served.Absence.IsGone() {
 		f.again = servedRecheck
 	}
 	f.served = served

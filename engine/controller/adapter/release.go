@@ -86,8 +86,8 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		// Another adapter has taken over, and what sleeps with it.
 		return c.letGo(ctx, a)
 	}
-	if k == nil {
-		// The kind is not in use: give back through the adapter as it stands, unless there is nothing served to give back to.
+	if k == nil || c.notFound(a.Name) {
+		// The kind is not in use, or its objects are not found: give back through the adapter as it stands, unless the kind is gone.
 		f := c.check(ctx, a)
 		if err := c.use(ctx, a, f); err != nil {
 			return 0, err
@@ -97,7 +97,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		}
 		if f.failed != "" {
 			why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
-			return time.Second, c.writeReleasing(ctx, a, "what this adapter has put to sleep cannot be given back: "+why)
+			return max(time.Second, f.again), c.writeReleasing(ctx, a, "what this adapter has put to sleep cannot be given back: "+why)
 		}
 	}
 	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
@@ -110,6 +110,18 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		return time.Second, c.writeReleasing(ctx, a, releasing(left))
 	}
 	return c.letGo(ctx, a)
+}
+
+// notFound says whether the API server answers that there is no resource to watch for an adapter.
+func (c *Controller) notFound(name string) bool {
+	c.mu.RLock()
+	r := c.running[name]
+	c.mu.RUnlock()
+	if r == nil {
+		return false
+	}
+	_, err := r.refused()
+	return apierrors.IsNotFound(err)
 }
 
 // letGo takes the finalizer off an adapter that is being deleted. Its kind is dropped once the adapter is gone, and not

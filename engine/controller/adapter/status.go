@@ -9,15 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
 
 // writeFinding sums the conditions up in Ready and writes the status, if anything in it has changed.
 func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
-	c.Health.Set(a.Name, c.ailmentOf(a, f))
+	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {
+		c.dirtyPolicies(a)
+	}
 	failed := f.failed
 	if failed == "" {
 		f.set(v1alpha1.ConditionReady, true, "Ready", "in use")
@@ -25,24 +29,25 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 		condition := meta.FindStatusCondition(f.status.Conditions, failed)
 		f.set(v1alpha1.ConditionReady, false, condition.Reason, condition.Message)
 	}
-	c.Metrics.set(a.Name, failed == "", !f.served.Absence.IsGone(), meta.FindStatusCondition(f.status.Conditions, v1alpha1.ConditionAuthorized))
+	c.Metrics.set(a.Name, failed == "", !isMissing(a, f), meta.FindStatusCondition(f.status.Conditions, v1alpha1.ConditionAuthorized))
 	return c.writeStatus(ctx, a, f.status)
 }
 
 // ailmentOf says what is wrong with an adapter, for the policies that list no kinds and would select objects of its kind; nil:
-// nothing is. A kind that is not served has no objects, one outside namespaces is selected only where it is listed, an adapter
+// nothing is. A kind that is not served has no objects to miss, one outside namespaces is selected only where it is listed, an adapter
 // that stands back for another is not missed.
 func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment {
 	c.mu.RLock()
 	r := c.running[a.Name]
 	c.mu.RUnlock()
-	if f.failed == "" || f.served.Absence.IsGone() {
+	if f.failed == "" || isMissing(a, f) {
 		return nil
 	}
 	ailment := &status.Ailment{Kind: a.Spec.Target.GroupKind(), Capabilities: f.status.Capabilities}
-	if f.failed == v1alpha1.ConditionWatching && r != nil {
+	if r != nil {
 		_, err := r.watch.Err()
-		ailment.Listing, ailment.Unwatched = err == nil, err != nil && (r.inUse || r.previous != nil)
+		_, refused := r.refused()
+		ailment.Listing, ailment.Unwatched = err == nil && f.failed == v1alpha1.ConditionWatching, refused != nil
 	}
 	condition := meta.FindStatusCondition(f.status.Conditions, f.failed)
 	if condition.Reason == duplicateKind || c.World.Scope().IsClusterScoped(a.Spec.Target.GroupKind()) {
@@ -56,6 +61,11 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 	return ailment
 }
 
+// isMissing says that the API server serves no objects of the kind of an adapter, and keeps none that Flyball has changed.
+func isMissing(a *v1alpha1.Adapter, f *finding) bool {
+	return f.served.Absence.IsGone() || f.served.Absence == inspect.NothingServed && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
+}
+
 // writeStatus writes the status of an adapter, if anything in it has changed, and has the policies concerned follow.
 func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1alpha1.AdapterStatus) error {
 	if equality.Semantic.DeepEqual(a.Status, st) {
@@ -66,12 +76,17 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	if err := c.Client.Status().Patch(ctx, a, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of the adapter %s: %w", a.Name, err))
 	}
+	c.dirtyPolicies(a)
+	return nil
+}
+
+// dirtyPolicies has the status of the policies looked at again that select objects of the kind of an adapter.
+func (c *Controller) dirtyPolicies(a *v1alpha1.Adapter) {
 	for p := range c.World.Snapshot().Policies {
 		if p.Target.MatchesKind(a.Spec.Target.GroupKind()) {
 			c.PolicyDirty(p.ID)
 		}
 	}
-	return nil
 }
 
 // writeReleasing says how far the deletion of an adapter has come.

@@ -207,6 +207,7 @@ func (c *Controller) drop(name string) {
 	delete(c.running, name)
 	delete(c.finalized, name)
 	delete(c.suspected, name)
+	delete(c.hidden, name)
 	c.mu.Unlock()
 	c.Health.Set(name, nil)
 	if r != nil {

@@ -205,7 +205,7 @@ func servingOf(a *v1alpha1.Adapter) world.Serving {
 	switch {
 	case served == nil || served.Status != metav1.ConditionFalse:
 		return world.MayBeServed
-	case inspect.Absence(served.Reason).IsGone():
+	case inspect.Absence(served.Reason).IsGone(), inspect.Absence(served.Reason) == inspect.NothingServed:
 		return world.NotServed
 	case inspect.Absence(served.Reason) == inspect.VersionNotServed:
 		return world.OtherVersions

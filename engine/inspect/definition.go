@@ -1,0 +1,70 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ErrHidden is the error for a kind that the API server does not serve though its CustomResourceDefinition has it served: it has just started.
+var ErrHidden = errors.New("the API server does not serve it yet, though its CustomResourceDefinition says so")
+
+// definitionLister lists CustomResourceDefinitions. Flyball holds the right to list them, not to get them.
+type definitionLister interface {
+	List(ctx context.Context, options metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error)
+}
+
+// ServeDefined is Serve for who gives up a kind that is gone. An API server that starts answers before it serves every custom kind, so where
+// Serve finds that a kind is gone, its CustomResourceDefinition is looked for, by its name, <plural>.<group>. The error is ErrHidden where
+// the kind should be served by that.
+func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind string, versions []string) (Served, error) {
+	served, err := c.Serve(ctx, group, kind, versions)
+	if err != nil || !served.Absence.IsGone() || !strings.HasSuffix(definition, "."+group) {
+		return served, err
+	}
+	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + definition})
+	if err != nil {
+		return Served{}, fmt.Errorf("look for the CustomResourceDefinition %s: %w", definition, err)
+	}
+	if len(found.Items) == 0 {
+		return served, nil
+	}
+	return unserved(&found.Items[0], kind)
+}
+
+// unserved says why a kind is not served that a CustomResourceDefinition may define.
+func unserved(crd *apiextensionsv1.CustomResourceDefinition, kind string) (Served, error) {
+	if kind != crd.Spec.Names.Kind && kind != crd.Status.AcceptedNames.Kind {
+		return Served{Absence: KindNotServed, Message: fmt.Sprintf("%s are of the kind %s, not %s", crd.Name, crd.Spec.Names.Kind, kind)}, nil
+	}
+	nothing := Served{GVR: schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, Absence: NothingServed}
+	if why := notEstablished(crd); why != "" {
+		nothing.Message = fmt.Sprintf("the CustomResourceDefinition %s is not established: %s", crd.Name, why)
+		return nothing, nil
+	}
+	if !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served }) {
+		nothing.Message = fmt.Sprintf("the CustomResourceDefinition %s serves no version: set served: true for one", crd.Name)
+		return nothing, nil
+	}
+	return Served{}, fmt.Errorf("%s: %w", crd.Name, ErrHidden)
+}
+
+// notEstablished says why the API server does not serve what a CustomResourceDefinition defines; empty: it does.
+func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
+	why := "its conditions say why"
+	for _, c := range crd.Status.Conditions {
+		switch {
+		case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
+			return ""
+		case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
+			why = c.Message
+		}
+	}
+	return why
+}
