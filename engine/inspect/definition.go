@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,14 +24,14 @@ type definitionLister interface {
 // the kind should be served by that.
 func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind string, versions []string) (Served, error) {
 	served, err := c.Serve(ctx, group, kind, versions)
-	if err != nil || !served.Absence.IsGone() || !strings.HasSuffix(definition, "."+group) {
+	if err != nil || !served.Absence.IsGone() {
 		return served, err
 	}
 	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + definition})
 	if err != nil {
 		return Served{}, fmt.Errorf("look for the CustomResourceDefinition %s: %w", definition, err)
 	}
-	if len(found.Items) == 0 {
+	if len(found.Items) == 0 || found.Items[0].Spec.Group != group {
 		return served, nil
 	}
 	return unserved(&found.Items[0], kind)

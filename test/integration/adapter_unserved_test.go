@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
@@ -27,26 +28,32 @@ type starting struct {
 	group string
 	// tells is what is answered by the path below /apis/<group>; what is not in it is not found.
 	tells map[string]string
-	// objects says that objects are not found either, and ends the watches of them.
-	objects bool
-	begun   atomic.Bool
-	watches sync.Map
+	// objects says that objects cannot be read either, and ends the watches of them; discovers: that this alone is wrong.
+	objects   bool
+	discovers atomic.Bool
+	begun     atomic.Bool
+	watches   sync.Map
 }
 
 // begin has the API server start.
 func (s *starting) begin() {
 	s.begun.Store(true)
-	s.watches.Range(func(body, _ any) bool { return body.(io.Closer).Close() == nil })
+	s.watches.Range(func(body, _ any) bool {
+		_ = body.(io.Closer).Close() // it may have ended
+		return true
+	})
 }
 
 func (s *starting) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		below, ok := strings.CutPrefix(r.URL.Path, "/apis/"+s.group)
 		object := strings.Count(below, "/") > 1
-		if !ok || !s.begun.Load() || object && !s.objects {
+		if !ok || !s.begun.Load() || object && (!s.objects || r.Method != http.MethodGet) || !object && s.discovers.Load() {
 			response, err := next.RoundTrip(r)
 			if err == nil && ok && s.objects && r.URL.Query().Has("watch") {
-				s.watches.Store(response.Body, nil)
+				if s.watches.Store(response.Body, nil); s.begun.Load() {
+					_ = response.Body.Close()
+				}
 			}
 			return response, err
 		}
@@ -67,6 +74,16 @@ func (s *starting) withoutDefinitions(next http.RoundTripper) http.RoundTripper 
 			return answer(r, http.StatusServiceUnavailable, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable", "code": 503}`), nil
 		}
 		return next.RoundTrip(r)
+	})
+}
+
+// definitions forbids to list CustomResourceDefinitions.
+func (s *starting) definitions(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") || !s.begun.Load() {
+			return next.RoundTrip(r)
+		}
+		return answer(r, http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`), nil
 	})
 }
 
@@ -131,18 +148,45 @@ var _ = Describe("A kind that an API server does not tell of while it starts", f
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("makes the policies that need it not ready", func() {
-		k := installKind()
-		s := &starting{group: k.Group, objects: true}
+	// lost has an object sleep by a Schedule that lists no kinds, and by an API server that can be told to know nothing of its kind.
+	var running *harness.Manager
+	lost := func() (s *starting, k customkind.Kind, a *v1alpha1.Adapter, ns string) {
+		k = installKind()
+		s = &starting{group: k.Group, objects: true}
 		n := &night{config: rest.CopyConfig(env.Config)}
 		n.config.Wrap(s.wrap)
 		n.start()
 		DeferCleanup(n.stop)
-		ns := newNamespace()
-		a := adapt(k.Adapter(".spec.replicas"))
+		running, ns = n.running, newNamespace()
+		a = adapt(k.Adapter(".spec.replicas"))
 		press(k, ns, "daily", 3)
 		nightlyOver(ns, func(*v1alpha1.Schedule) {})
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+		return s, k, a, ns
+	}
+
+	It("is put to sleep no more by an adapter in deletion", func() {
+		s, k, a, _ := lost()
+		later := newNamespace()
+		awake := press(k, later, "second", 5)
+		Eventually(seriesOf(running, "flyball_cache_objects", k.Name())).Should(BeEquivalentTo(2))
+		s.begin()
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("does not serve it yet")))
+		s.discovers.Store(true)
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("changes of objects are not seen")))
+		nightlyOver(later, func(*v1alpha1.Schedule) {})
+		Consistently(pressCount(k, later, "second", ".spec.replicas"), 3*time.Second).Should(BeEquivalentTo(5))
+
+		s.begun.Store(false)
+		Eventually(vanished(read(a))).Should(Succeed())
+		generation := awake.GetGeneration()
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(awake), awake)).To(Succeed())
+		Expect(awake.GetGeneration()).To(Equal(generation), "it was changed and given back")
+	})
+
+	It("makes the policies that need it not ready", func() {
+		s, k, a, ns := lost()
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 
 		s.begin()
@@ -178,6 +222,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be given back: the CustomResourceDefinition")))
+		Expect(adapterCondition(k.Name(), v1alpha1.ConditionServed)(Default)).To(HaveField("Reason", "NothingServed"))
 		unserve(k, true)
 		awake(k, s)
 		Eventually(vanished(read(a))).Should(Succeed())
@@ -198,8 +243,11 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 
 	It("does not hold back policies from a manager that starts, and is given back once it is served", func() {
 		n, k, _, s := pressAtNight()
-		unserve(k, false)
 		n.stop()
+		unserve(k, false)
+		Eventually(func() error {
+			return env.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "daily"}, k.Object(s.Namespace, "daily", nil))
+		}).ShouldNot(Succeed())
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
 		n.start()
 		Eventually(vanished(s)).Should(Succeed())
@@ -218,5 +266,36 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "NothingServed"))
 		Consistently(conditionOf(ns, s.Name, v1alpha1.ConditionReady), 2*time.Second).Should(HaveField("Status", metav1.ConditionTrue))
 		Eventually(seriesOf(n.running, "flyball_adapter_kind_installed", k.Name())).Should(BeZero())
+	})
+})
+
+var _ = Describe("A kind that is not installed", func() {
+	It("is known as that without the right to list definitions", func() {
+		forbidden := &starting{}
+		forbidden.begun.Store(true)
+		n := &night{config: rest.CopyConfig(env.Config)}
+		n.config.Wrap(forbidden.definitions)
+		n.start()
+		DeferCleanup(n.stop)
+		k := newKind()
+		adapt(k.Adapter(".spec.replicas"))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "GroupNotServed"))
+		Eventually(seriesOf(n.running, "flyball_adapter_kind_installed", k.Name())).Should(BeZero())
+	})
+
+	It("holds its adapter back without the right to list definitions, where something may sleep by it", func() {
+		n, k, a, _ := pressAtNight()
+		n.stop()
+		Expect(k.Remove(ctx, env)).To(Succeed())
+		Eventually(func() error { return k.Gone(ctx, env) }).Should(Succeed())
+		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
+		forbidden := &starting{}
+		forbidden.begun.Store(true)
+		n.config = rest.CopyConfig(env.Config)
+		n.config.Wrap(forbidden.definitions)
+		n.start()
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("look for the CustomResourceDefinition "+k.Name())))
+		forbidden.begun.Store(false)
+		Eventually(vanished(read(a))).Should(Succeed())
 	})
 })

@@ -212,7 +212,7 @@ func together(names []string, do func(name string) error) error {
 func (c *Controller) settle(ctx context.Context, name string) error {
 	waiting, cancel := context.WithTimeout(ctx, firstSync)
 	defer cancel()
-	for pause := 20 * time.Millisecond; waiting.Err() == nil; pause *= 2 {
+	for pause := 20 * time.Millisecond; waiting.Err() == nil; pause = min(2*pause, time.Second) {
 		err := c.reconcileSafely(ctx, name)
 		switch {
 		case err == nil && !c.isHidden(name):
@@ -305,7 +305,6 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
-	c.setHidden(name, f.hidden)
 	if err := c.writeFinding(ctx, &a, f); err != nil {
 		return 0, err
 	}

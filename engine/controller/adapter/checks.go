@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -42,6 +44,8 @@ type finding struct {
 	failed string
 	// unsure is the first condition that could not be looked at, because the API server gave no answer.
 	unsure string
+	// releasing says that the adapter is being deleted.
+	releasing bool
 	// hidden says that the API server ought to serve the kind, and does not yet.
 	hidden bool
 	again  time.Duration
@@ -83,7 +87,7 @@ func (f *finding) skip(kinds ...string) {
 }
 
 func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
-	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now())}
+	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now()), releasing: !a.DeletionTimestamp.IsZero()}
 	f.status.ObservedGeneration, f.status.MissingRules, f.status.UnknownPaths = a.Generation, "", nil
 	return f
 }
@@ -221,7 +225,11 @@ const servedRecheck = 5 * time.Second
 // whetherServed asks the API server whether and how it serves the kind. A kind that is defined counts as gone only once its definition is gone.
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
-	return c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
+	served, err := c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
+	if apierrors.IsForbidden(err) && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) && c.World.Snapshot().InUse(t.GroupKind()) == nil {
+		return c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions) // there is nothing to lose
+	}
+	return served, err
 }
 
 // serve finds the version to use and checks the name, which follows from the plural.

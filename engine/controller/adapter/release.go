@@ -86,28 +86,30 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		// Another adapter has taken over, and what sleeps with it.
 		return c.letGo(ctx, a)
 	}
+	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
+	f := &finding{status: a.Status}
 	if k == nil || c.notFound(a.Name) {
-		// The kind is not in use, or its objects are not found: give back through the adapter as it stands, unless the kind is gone.
-		f := c.check(ctx, a)
+		// Nothing can be given back as it is: go by the adapter as it stands, unless the kind is gone.
+		f = c.check(ctx, a)
 		if err := c.use(ctx, a, f); err != nil {
 			return 0, err
 		}
 		if f.served.Absence.IsGone() {
 			return c.letGo(ctx, a)
 		}
-		if f.failed != "" {
-			why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
-			return max(time.Second, f.again), c.writeReleasing(ctx, a, "what this adapter has put to sleep cannot be given back: "+why)
-		}
 	}
-	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
+	c.tell(a, f)
+	if f.failed != "" {
+		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "what this adapter has put to sleep cannot be given back: "+why)
+	}
 	left := 0
 	if now := c.World.Snapshot().InUse(gk); now != nil {
 		left = c.changed(now)
 	}
 	// The first look is never the last: a write that was under way before it has to show in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
-		return time.Second, c.writeReleasing(ctx, a, releasing(left))
+		return time.Second, c.writeReleasing(ctx, a, f, releasing(left))
 	}
 	return c.letGo(ctx, a)
 }

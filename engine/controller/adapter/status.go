@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -19,9 +20,7 @@ import (
 
 // writeFinding sums the conditions up in Ready and writes the status, if anything in it has changed.
 func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
-	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {
-		c.dirtyPolicies(a)
-	}
+	c.tell(a, f)
 	failed := f.failed
 	if failed == "" {
 		f.set(v1alpha1.ConditionReady, true, "Ready", "in use")
@@ -31,6 +30,14 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 	}
 	c.Metrics.set(a.Name, failed == "", !isMissing(a, f), meta.FindStatusCondition(f.status.Conditions, v1alpha1.ConditionAuthorized))
 	return c.writeStatus(ctx, a, f.status)
+}
+
+// tell has the policies, and the start of the manager, know what a look at an adapter came to.
+func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
+	c.setHidden(a.Name, f.hidden)
+	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {
+		c.dirtyPolicies(a.Spec.Target.GroupKind())
+	}
 }
 
 // ailmentOf says what is wrong with an adapter, for the policies that list no kinds and would select objects of its kind; nil:
@@ -76,22 +83,22 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	if err := c.Client.Status().Patch(ctx, a, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of the adapter %s: %w", a.Name, err))
 	}
-	c.dirtyPolicies(a)
+	c.dirtyPolicies(a.Spec.Target.GroupKind())
 	return nil
 }
 
-// dirtyPolicies has the status of the policies looked at again that select objects of the kind of an adapter.
-func (c *Controller) dirtyPolicies(a *v1alpha1.Adapter) {
+// dirtyPolicies has the status of the policies looked at again that select objects of a kind.
+func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	for p := range c.World.Snapshot().Policies {
-		if p.Target.MatchesKind(a.Spec.Target.GroupKind()) {
+		if p.Target.MatchesKind(gk) {
 			c.PolicyDirty(p.ID)
 		}
 	}
 }
 
 // writeReleasing says how far the deletion of an adapter has come.
-func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, message string) error {
-	st := *a.Status.DeepCopy()
+func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f *finding, message string) error {
+	st := *f.status.DeepCopy()
 	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Restoring",
 		Message: status.Truncate(message, 2048), ObservedGeneration: a.Generation, LastTransitionTime: metav1.NewTime(c.Clock.Now())})
 	return c.writeStatus(ctx, a, st)

@@ -182,10 +182,10 @@ func (c *Controller) putToUse(r *running, f *finding) {
 	}
 	gk := r.adapter.GroupKind()
 	old := c.World.Snapshot().InUse(gk)
-	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && !old.Releasing && old.NoScale == !f.served.HasScale
+	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && old.Releasing == f.releasing && old.NoScale == !f.served.HasScale
 	if !same {
 		k := decide.NewKind(r.adapter, f.served.GVR)
-		k.NoScale = !f.served.HasScale
+		k.NoScale, k.Releasing = !f.served.HasScale, f.releasing
 		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: r.live}) })
 		c.Log.Info("kind in use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
 	}
@@ -209,7 +209,7 @@ func (c *Controller) drop(name string) {
 	delete(c.suspected, name)
 	delete(c.hidden, name)
 	c.mu.Unlock()
-	c.Health.Set(name, nil)
+	ailed := c.Health.Set(name, nil)
 	if r != nil {
 		r.end()
 		c.Listings.Forget(r.adapter.GroupKind().String())
@@ -217,6 +217,11 @@ func (c *Controller) drop(name string) {
 	change := c.World.Update(func(tx *world.Tx) { tx.DropKind(name) })
 	if len(change.Dropped) > 0 {
 		c.Log.Info("kind no longer in use", "adapter", name)
+	}
+	if ailed {
+		for p := range c.World.Snapshot().Policies {
+			c.PolicyDirty(p.ID)
+		}
 	}
 }
 

@@ -234,11 +234,12 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 // unjudged says which kind that a policy selects is not judged; empty: all are. A policy that lists no kinds means those that have
 // an adapter.
 func unjudged(s *world.Snapshot, p *world.Policy) string {
-	listed, found := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}
+	listed, found, unserved := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 	adapters := s.Adapters()
 	for _, resource := range slices.SortedFunc(maps.Keys(adapters), compareResources) {
 		a := adapters[resource]
 		if a.Serving == world.NotServed || len(listed) > 0 && !slices.Contains(listed, a.GroupKind) {
+			unserved[a.GroupKind] = a.Serving == world.NotServed
 			continue
 		}
 		found[a.GroupKind] = true
@@ -252,7 +253,11 @@ func unjudged(s *world.Snapshot, p *world.Policy) string {
 		}
 	}
 	for _, gk := range listed {
-		if !found[gk] {
+		switch {
+		case found[gk]:
+		case unserved[gk]:
+			return fmt.Sprintf("the API server does not serve %s, so that its changes are not judged; see kubectl get adapters.flyball.dev", gk)
+		default:
 			return fmt.Sprintf("changes of %s are not judged: there is no adapter for it; see kubectl get adapters.flyball.dev", gk)
 		}
 	}

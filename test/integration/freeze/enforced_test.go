@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -158,17 +159,22 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 			}
 		}
 		By("a kind is served in no version that its adapter lists")
-		serveV1 := func(served string) func() {
+		serve := func(version int, served string) func() {
 			crd := &unstructured.Unstructured{}
 			crd.SetAPIVersion("apiextensions.k8s.io/v1")
 			crd.SetKind("CustomResourceDefinition")
 			crd.SetName("ovens.example.com")
 			return func() {
-				body := `[{"op":"replace","path":"/spec/versions/0/served","value":` + served + `}]`
+				body := fmt.Sprintf(`[{"op":"replace","path":"/spec/versions/%d/served","value":%s}]`, version, served)
 				Expect(e.env.Client.Patch(ctx, crd, client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
 			}
 		}
-		e.breaks("serves Oven.example.com in none of the versions that the adapter ovens.example.com lists", serveV1("false"), serveV1("true"))
+		e.breaks("serves Oven.example.com in none of the versions that the adapter ovens.example.com lists", serve(0, "false"), serve(0, "true"))
+		By("a kind is served in no version at all")
+		e.breaks("does not serve Oven.example.com", func() {
+			serve(0, "false")()
+			serve(1, "false")()
+		}, serve(0, "true"), serve(1, "true"))
 		By("somebody removes the configuration")
 		e.breaks("is missing, so that changes pass", func() {
 			e.kept.Store(true)
