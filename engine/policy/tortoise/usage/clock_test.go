@@ -20,6 +20,16 @@ func TestAClockThatWasAhead(t *testing.T) {
 		}
 		add(299+jump, 900)
 		add(299, 100) // right again, within the step that it was
+		newest := 299
+		if jump <= ahead {
+			newest += jump
+		}
+		if got := target.Newest(); !got.Equal(at(newest)) {
+			t.Errorf("%d steps ahead: right after it the newest sample is of %s", jump, got.Sub(monday))
+		}
+		if got := target.Demand("app"); got.Last() != stepOf(at(newest)) || !got.At(got.Last()).Known {
+			t.Errorf("%d steps ahead: right after it the newest step is %d", jump, got.Last()-stepOf(monday))
+		}
 		for step := 300; step < 310; step++ {
 			add(step, 100)
 		}
@@ -38,6 +48,26 @@ func TestAClockThatWasAhead(t *testing.T) {
 		}
 		if first := target.First(); first.After(at(309)) {
 			t.Errorf("%d steps ahead: the first sample is of %s", jump, first.Sub(monday))
+		}
+	}
+}
+
+// TestRewindForgetsWhatIsAfter a step, and nothing before: what is left in the ring would come back as demand of four weeks ago.
+func TestRewindForgetsWhatIsAfter(t *testing.T) {
+	newest := stepOf(at(2 * Points))
+	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
+		s := &Series{ring: make([]packed, Points), last: newest, count: 3}
+		for i := range s.ring {
+			s.ring[i] = packed{mean: 7, peak: 8}
+		}
+		s.rewind(newest - back)
+		if s.Last() != newest-back || s.count != 0 {
+			t.Errorf("%d steps back: the newest is %d steps back, of %d samples", back, newest-s.Last(), s.count)
+		}
+		for n := oldest(newest); n <= newest; n++ {
+			if kept := s.ring[n%int64(Points)].mean != 0; kept != (n <= newest-back) {
+				t.Fatalf("%d steps back: the step %d before the newest is kept: %t", back, newest-n, kept)
+			}
 		}
 	}
 }

@@ -131,6 +131,8 @@ func TestSeriesAreChecked(t *testing.T) {
 		{"cut off", long, 1, []uint16{0, uint16(Points) - 1}, false},
 		{"the first steps of all", short, 1, []uint16{7, 8, 0, 4}, true},
 		{"before all steps", short, 1, []uint16{0, 6}, false},
+		{"the last step that there is", mostSteps, 1, []uint16{0, uint16(Points)}, true},
+		{"a step behind it", mostSteps + 1, 1, []uint16{0, uint16(Points)}, false},
 		{"a newest step that is negative", -1, 0, nil, false},
 		{"a count that is negative", long, -1, []uint16{0, uint16(Points)}, false},
 		{"no count", long, 0, []uint16{0, uint16(Points)}, true},
@@ -147,6 +149,18 @@ func TestSeriesAreChecked(t *testing.T) {
 		if r.series(s); (r.bad || len(r.data) > 0) == tc.ok {
 			t.Errorf("%s: it is damaged: %t, %d bytes are left", tc.reason, r.bad, len(r.data))
 		}
+	}
+}
+
+// TestANewestStepWithoutSamples, which only a history has that was tampered with, is what the ring says of it: no mean of nothing.
+func TestANewestStepWithoutSamples(t *testing.T) {
+	s := &Series{ring: make([]packed, Points), last: stepOf(monday)}
+	if got := s.At(s.last); got != (Point{}) {
+		t.Errorf("without a point it is %+v", got)
+	}
+	s.ring[s.last%int64(Points)] = packed{mean: pack(100), peak: pack(300)}
+	if got := s.At(s.last); !got.Known || !near(got.Mean, 100, 1e-3) || !near(got.Peak, 300, 1e-3) {
+		t.Errorf("with a point it is %+v", got)
 	}
 }
 

@@ -1,7 +1,9 @@
 package usage
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -95,13 +97,46 @@ func TestZeroIsKnown(t *testing.T) {
 	}
 }
 
-func TestSpanAndNewest(t *testing.T) {
+func TestSpanFirstAndNewest(t *testing.T) {
 	target := &Target{}
+	if !target.First().IsZero() || !target.Newest().IsZero() || target.Span() != 0 {
+		t.Errorf("without samples the span is %s from %s until %s", target.Span(), target.First(), target.Newest())
+	}
 	for _, seconds := range []int{0, 90, 30} {
 		target.Add(sample(monday.Add(time.Duration(seconds)*time.Second), 100, 1))
 	}
-	if target.Span() != 90*time.Second || target.Newest() != monday.Add(90*time.Second) {
-		t.Errorf("the span is %s until %s", target.Span(), target.Newest())
+	if target.Span() != 90*time.Second || target.First() != monday || target.Newest() != monday.Add(90*time.Second) {
+		t.Errorf("the span is %s from %s until %s", target.Span(), target.First(), target.Newest())
+	}
+}
+
+// TestRoomIsMadeWhereThereIsNone: only then containers are forgotten, and only those that the target does not have.
+func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
+	target := &Target{}
+	add := func(name string, used float64) {
+		s := sample(monday, used, 1)
+		s.Container = name
+		target.Add(s)
+	}
+	for i := range MaxContainers - 1 {
+		add(fmt.Sprint(i), 100+float64(i))
+	}
+	has := func(name string) bool { return name == "2" || name == "5" }
+	if target.MakeRoom(has); len(target.Containers()) != MaxContainers-1 {
+		t.Errorf("with room for one more, %q are left", target.Containers())
+	}
+	add("last", 300)
+	if add("new", 400); target.Demand("new") != nil {
+		t.Error("more containers are learnt than there is room for")
+	}
+	if target.MakeRoom(has); !slices.Equal(target.Containers(), []string{"2", "5"}) {
+		t.Errorf("without room, %q are left", target.Containers())
+	}
+	add("new", 400)
+	for name, want := range map[string]float64{"2": 102, "5": 105, "new": 400} {
+		if got := target.Demand(name); got == nil || got.Latest() != want {
+			t.Errorf("the demand of %s is not %v", name, want)
+		}
 	}
 }
 
