@@ -106,3 +106,35 @@ func TestWhatCameTwice(t *testing.T) {
 		t.Error("the values are not those of the steps from the first on")
 	}
 }
+
+// TestASpikeIsFarAboveTheUsual: what came twice must be above the pattern by more than what steps without a spike are, and a fifth and a
+// little besides.
+func TestASpikeIsFarAboveTheUsual(t *testing.T) {
+	usual := flat(0, 1, nine...).margin(usualSteps) + aboveUsual
+	for came, want := range map[float64]bool{usual - 0.01: false, usual: false, usual + 0.01: true} {
+		if got := at(flat(0, 1, nine...), map[int]float64{25: came, 35: came}).Spiky(); got != want {
+			t.Errorf("with %v where %v is usual it is spiky: %t", came, usual, got)
+		}
+	}
+}
+
+// TestSpikesOfTheSeasonToCome: the steps from 40 to 49 count, and not what the pattern is before or after them.
+func TestSpikesOfTheSeasonToCome(t *testing.T) {
+	for step, want := range map[int64]bool{39: false, 40: true, 45: true, 49: true, 50: false} {
+		m := at(flat(9, 1, nine...), nil)
+		for i := range m.values {
+			m.values[i] = 8
+		}
+		for i := range m.ahead {
+			m.ahead[i] = func(s int64) float64 {
+				if s == step {
+					return 0
+				}
+				return 9
+			}
+		}
+		if got := m.Spiky(); got != want {
+			t.Errorf("far above the pattern in step %d, it is spiky: %t", step, got)
+		}
+	}
+}

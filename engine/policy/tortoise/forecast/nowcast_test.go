@@ -133,3 +133,34 @@ func TestWhatIsLearntIsSound(t *testing.T) {
 		t.Error("what is no number is sound")
 	}
 }
+
+// TestSumsAtTheirLimitsAreSound: those of a Nowcast that has learnt nothing, and those that sums come to as minutes go on for ever.
+func TestSumsAtTheirLimitsAreSound(t *testing.T) {
+	const forever = 1 / (1 - nowcastDecay)
+	full := Nowcast{Lead: 2, Recent: []float64{1, -1}, W: forever, X: forever, Y: -forever, XX: forever, XY: -forever, Total: forever}
+	full.Missed[0] = forever
+	for what, n := range map[string]Nowcast{"one that has learnt nothing": {}, "one that has learnt for ever": full} {
+		if !n.IsSound() {
+			t.Errorf("%s is not sound", what)
+		}
+	}
+	for what, edit := range map[string]func(*Nowcast){
+		"a lead below zero":                    func(n *Nowcast) { n.Lead, n.Recent = -1, nil },
+		"more minutes than its lead":           func(n *Nowcast) { n.Lead = 1 },
+		"more weight than for ever":            func(n *Nowcast) { n.W *= 1.001 },
+		"a weight below zero":                  func(n *Nowcast) { n.W, n.X, n.Y, n.XX, n.XY = -1e-7, 0, 0, 0, 0 },
+		"squares below zero":                   func(n *Nowcast) { n.XX = -1e-7 },
+		"a sum above its weight":               func(n *Nowcast) { n.X *= 1.001 },
+		"one below minus its weight":           func(n *Nowcast) { n.Y *= 1.001 },
+		"a deviation that is not clipped":      func(n *Nowcast) { n.Recent[1] = -1.001 },
+		"more was missed than there was":       func(n *Nowcast) { n.Missed[0] *= 1.001 },
+		"more in all was missed than for ever": func(n *Nowcast) { n.Total *= 1.001 },
+		"less than nothing was missed":         func(n *Nowcast) { n.Missed[0], n.Missed[1] = forever/2, -1 },
+	} {
+		n := full
+		n.Recent = slices.Clone(full.Recent)
+		if edit(&n); n.IsSound() {
+			t.Errorf("%s is sound", what)
+		}
+	}
+}
