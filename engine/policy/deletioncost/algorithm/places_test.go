@@ -53,6 +53,18 @@ func TestWhoHasACostKeepsIt(t *testing.T) {
 	}
 }
 
+// TestTheHighestLayerGoesFirst: of three pods in one zone and one in another, the two go first that make the zone the larger one.
+func TestTheHighestLayerGoesFirst(t *testing.T) {
+	all := nodes(1, 1)
+	f := newFleet(pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0]), pod(3, "web", all[1]))
+	p := zones
+	p.Weights = []algorithm.Weight{{Name: "Spread", Weight: 1}}
+	carryOut(algorithm.Make("Weighted", f, p, false, now).Changes)
+	if got := order(f); !slices.Equal(got[:2], []string{"web-002", "web-001"}) {
+		t.Errorf("pods go as %v", got)
+	}
+}
+
 // TestWeightedSpreads: the layers of Spread, weighed against nothing else, leave zones as even as Spread itself does.
 func TestWeightedSpreads(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
