@@ -56,6 +56,30 @@ func TestEntersNamespace(t *testing.T) {
 	}
 }
 
+// TestRulesOfSomeNamespacesOnly: all that such a rule names are among them, and labels bring in no others.
+func TestRulesOfSomeNamespacesOnly(t *testing.T) {
+	for _, test := range []struct {
+		reason, policy string
+		namespaces     []string
+		want           bool
+	}{
+		{"both that it names", named, []string{"shop", "bank"}, true},
+		{"more than it names", named, []string{"kube-system", "bank", "shop"}, true},
+		{"one of two that it names", named, []string{"shop"}, false},
+		{"none that it names", named, []string{"kube-system"}, false},
+		{"no namespaces", named, nil, false},
+		{"that in which it lives", weekly, []string{"shop"}, true},
+		{"another one than that in which it lives", weekly, []string{"bank"}, false},
+		{"it names none, and selects by labels", yearEnd, []string{"shop"}, false},
+		{"it names them, and selects by labels as well", edited(yearEnd, "namespaceSelector:", "namespaces: [shop], namespaceSelector:"), []string{"shop"}, false},
+		{"what it selects is in no namespace", pools, []string{"shop"}, false},
+	} {
+		if got := set(t, test.policy).Rules()[0].OnlyIn(test.namespaces); got != test.want {
+			t.Errorf("%s: %t", test.reason, got)
+		}
+	}
+}
+
 func TestByNamespaceLabels(t *testing.T) {
 	for _, test := range []struct {
 		reason, policy string

@@ -98,10 +98,8 @@ func (s suspension) state(now time.Time) policy.State {
 		out.Name, out.Message = "Ended", "the freeze is over"
 	case s.period != nil:
 		out.Name, out.Message = "Scheduled", "changes are allowed"+s.until(st.Until)
-	case st.Name != "":
-		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
 	default:
-		out.Name, out.Message = "Open", "changes are allowed"+s.until(st.Until)
+		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
 	}
 	if s.rule.excused != "" {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused

@@ -116,6 +116,20 @@ func TestWindowState(t *testing.T) {
 	}
 }
 
+// TestStateOfOddWindows: one without a name is told by its times, and one that never closes has no end.
+func TestStateOfOddWindows(t *testing.T) {
+	open := at("2026-12-22T09:00:00Z")
+	for _, test := range []struct{ reason, window, want string }{
+		{"without a name", `{days: [Tue], from: "10:00", to: "12:00"}`, "changes are allowed in window Tue 10:00-12:00 Europe/Berlin until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"},
+		{"always open", `{name: always, from: "00:00", to: "24:00"}`, "changes are allowed in window always, with no end"},
+	} {
+		rule := set(t, edited(weekly, `{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}`, test.window)).Rules()[0]
+		if got := rule.Policy().State(open); got.Name != "Open" || got.Active != "" || got.Message != test.want {
+			t.Errorf("%s: %+v", test.reason, got)
+		}
+	}
+}
+
 // Whatever else is asked of what a freeze suspends, by whomever and with whatever priority, it sleeps.
 func TestNothingWakesWhatAFreezeSuspends(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
