@@ -1,0 +1,116 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/workload"
+)
+
+type leaver bool
+
+func (l leaver) LeavesMade() bool { return bool(l) }
+
+type judge struct{ by *target.Selector }
+
+func (j judge) JudgedBy() *target.Selector { return j.by }
+
+type orderer struct{ policy.PodOrderer }
+
+type maker struct{ template *policy.Template }
+
+func (m maker) Template() *policy.Template { return m.template }
+
+type namer struct{}
+
+func (namer) Field(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }
+
+// TestExtrasOfPolicies: what a policy offers is that of its extras, and nothing where they do not offer it.
+func TestExtrasOfPolicies(t *testing.T) {
+	made := &policy.Template{Name: "web"}
+	type offer struct {
+		leaves, orders, tunes, reports bool
+		makes                          *policy.Template
+		field                          string
+	}
+	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		extras any
+		want   offer
+	}{
+		{nil, offer{}},
+		{struct{}{}, offer{}},
+		{leaver(true), offer{leaves: true}},
+		{leaver(false), offer{}},
+		{orderer{}, offer{orders: true}},
+		{maker{made}, offer{makes: made}},
+		{maker{}, offer{}},
+		{namer{}, offer{field: "12:00 max"}},
+		{tuner{}, offer{tunes: true}},
+		{reporter{}, offer{reports: true}},
+	} {
+		p := &policy.Policy{Extras: tc.extras}
+		got := offer{p.LeavesMade(), p.PodOrderer() != nil, p.Tuner() != nil, p.Reporter() != nil, p.Template(), p.Field(noon, "max")}
+		if got != tc.want {
+			t.Errorf("with %T it offers %+v, want %+v", tc.extras, got, tc.want)
+		}
+	}
+}
+
+// TestWhatAPolicySelects is what is judged by it, or else what it acts on.
+func TestWhatAPolicySelects(t *testing.T) {
+	selector := func(name string) *target.Selector {
+		s, errs := target.Namespaced(v1alpha1.TargetSelector{Names: []string{name}}, "shop", target.Scope{}, field.NewPath("spec"))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return s
+	}
+	actsOn, judges := selector("web"), selector("api")
+	if got := (&policy.Policy{Target: actsOn}).Selection(); got != actsOn {
+		t.Errorf("one that judges nothing selects %s", got)
+	}
+	if got := (&policy.Policy{Target: actsOn, Extras: judge{judges}}).Selection(); got != judges {
+		t.Errorf("one that judges selects %s", got)
+	}
+}
+
+func TestWhichCapabilitiesAreWanted(t *testing.T) {
+	p := &policy.Policy{Needs: []v1alpha1.Capability{v1alpha1.CapabilityScale, v1alpha1.CapabilitySuspend}}
+	if !p.Wants(v1alpha1.CapabilityScale) || !p.Wants(v1alpha1.CapabilitySuspend) || p.Wants(v1alpha1.CapabilityResources) {
+		t.Errorf("of %v others are wanted", p.Needs)
+	}
+}
+
+// TestABrokenPolicyTouchesNothing, and says at any time what is wrong with it.
+func TestABrokenPolicyTouchesNothing(t *testing.T) {
+	errs := field.ErrorList{field.Required(field.NewPath("spec"), "give one"), field.Forbidden(field.NewPath("status"), "leave it")}
+	p := policy.Broken(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "night"}, errs)
+	if want := (policy.State{Name: "Invalid", Message: errs.ToAggregate().Error()}); p.State(time.Time{}) != want {
+		t.Errorf("its state is %+v, want %+v", p.State(time.Time{}), want)
+	}
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	if p.ID.Name != "night" || p.Target.Matches(deployment, &workload.Object{Namespace: "shop", Name: "web"}, nil) {
+		t.Errorf("%s selects %s", p.ID, p.Target)
+	}
+	if d := cmp.Diff(errs, p.Invalid); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPodsChangedInPlace are told one by one of what they are in.
+func TestPodsChangedInPlace(t *testing.T) {
+	got := policy.ResizedPods(fleet.Resizing{Pods: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11, Message: "no room"})
+	want := &v1alpha1.ResizedPods{Total: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11, Message: "no room"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
