@@ -8,6 +8,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -39,6 +40,28 @@ func TestWhereRequestsChange(t *testing.T) {
 	m := &mind{rules: &rules{apply: v1alpha1.ApplyInPlaceOrRollOut}, memory: memory{Template: true, Off: true}}
 	if !m.inPlace(able) {
 		t.Error("mode Off remembers the template")
+	}
+}
+
+// TestWhereAdviceIsCarriedOut: in pods that run, in those that are created, or, where neither is said, in the template.
+func TestWhereAdviceIsCarriedOut(t *testing.T) {
+	for _, test := range []struct {
+		apply             v1alpha1.VerticalApply
+		able              bool
+		inPlace, onCreate bool
+	}{
+		{v1alpha1.ApplyRollOut, true, false, false},
+		{v1alpha1.ApplyInPlace, true, true, false},
+		{v1alpha1.ApplyInPlaceOrRollOut, true, true, false},
+		{v1alpha1.ApplyOnCreate, true, false, true},
+		{v1alpha1.ApplyInPlace, false, false, false},
+		{v1alpha1.ApplyOnCreate, false, false, false},
+	} {
+		m := &mind{rules: &rules{apply: test.apply}}
+		a := m.advise(policy.Seen{Pods: policy.SeenPods{Able: test.able}}, tune.Recommendation{Phase: phase.Working})
+		if a.InPlace != test.inPlace || a.OnCreate != test.onCreate {
+			t.Errorf("%s, able %t: in place %t, on creation %t", test.apply, test.able, a.InPlace, a.OnCreate)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -40,6 +41,13 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 		"a negative request":            request(-1, 1),
 		"a request of no node":          request(1<<60, 1),
 		"a negative minimum":            func(k *kept) { k.Memory.Setting.Min = -1 },
+		"more than any utilisation":     func(k *kept) { k.Memory.Setting.Utilisation = maxUtilisation + 1 },
+		"a utilisation below zero":      func(k *kept) { k.Memory.Setting.Utilisation = -1 },
+		"more memory than any node":     request(1, most+1),
+		"memory below zero":             request(1, -1),
+		"an aim below zero":             func(k *kept) { k.State.Wanted = -1 },
+		"a lead of more than a day":     func(k *kept) { k.State.Lead = 24*time.Hour + 1 },
+		"a start of more than a day":    func(k *kept) { k.State.Starts = []time.Duration{time.Minute, 24*time.Hour + 1} },
 		"more than any maximum":         func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = mostReplicas+1, mostReplicas+1 },
 		"no utilisation":                func(k *kept) { k.State.Utilisation = 101 },
 		"a negative lead":               func(k *kept) { k.State.Lead = -time.Minute },
@@ -62,11 +70,47 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestNumbersAtTheirLimits are taken over: what is refused lies beyond.
+func TestNumbersAtTheirLimits(t *testing.T) {
+	m := mindOf(t, `{}`)
+	for what, edit := range map[string]func(*kept){
+		"no replicas":            func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = 0, 0 },
+		"the most replicas":      func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = mostReplicas, mostReplicas },
+		"the most utilisation":   func(k *kept) { k.Memory.Setting.Utilisation = maxUtilisation },
+		"all of a request":       func(k *kept) { k.State.Utilisation = 100 },
+		"the largest aim":        func(k *kept) { k.State.Wanted = most },
+		"a lead of a day":        func(k *kept) { k.State.Lead = 24 * time.Hour },
+		"starts from 0 to a day": func(k *kept) { k.State.Starts = []time.Duration{0, time.Minute, 24 * time.Hour} },
+		"the largest requests":   func(k *kept) { k.Memory.Setting.Requests = map[string]tune.Request{"app": {CPU: most, Memory: most}} },
+		"no requests":            func(k *kept) { k.Memory.Setting.Requests = map[string]tune.Request{"app": {}} },
+	} {
+		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
+		edit(&k)
+		if _, err := newMind(m.rules, pack(k)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestMindsOfOtherPolicies are left as they are.
+func TestMindsOfOtherPolicies(t *testing.T) {
+	type other struct{ policy.Mind }
+	r, _ := rulesOf(t, `{}`)
+	if old := (&other{}); (&tortoise{rules: r}).Adopt(old) != policy.Mind(old) {
+		t.Error("what another policy has learnt is replaced")
+	}
+	m := mindOf(t, `{mode: Auto}`)
+	tuned := &tortoise{rules: r}
+	if got := tuned.Adopt(m); got != policy.Mind(m) || m.rules != &tuned.rules {
+		t.Error("the mind of an earlier form does not go on by the new rules")
+	}
+}
+
 // TestWordsOfACheckpoint: what nobody writes is not told, however little room it takes.
 func TestWordsOfACheckpoint(t *testing.T) {
 	m := mindOf(t, `{}`)
 	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
-	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so"}
+	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so", "phase": strings.Repeat("s", maxReason), "lead": strings.Repeat("s", maxReason+1)}
 	for i := range 100_000 {
 		k.Memory.Reasons[fmt.Sprint(i)] = "so"
 	}
@@ -74,7 +118,7 @@ func TestWordsOfACheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"max": "so"}, got.Reasons); diff != "" {
+	if diff := cmp.Diff(map[string]string{"max": "so", "phase": strings.Repeat("s", maxReason)}, got.Reasons); diff != "" {
 		t.Errorf("%.500s", diff)
 	}
 	if n := len(got.Keep()); n > maxKept {

@@ -84,3 +84,25 @@ func TestAutoscalersThatCannotBeMade(t *testing.T) {
 		}
 	}
 }
+
+// TestRightsOfMakingAnAutoscaler: to make and keep it, and to delete it only where it goes with the Tortoise; none where nothing is carried out.
+func TestRightsOfMakingAnAutoscaler(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}}`:                                                    "",
+		`{` + oneTarget + `, replicas: {max: 20}, autoscaler: {create: true, onDelete: Delete}}`:                  "",
+		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}, autoscaler: {create: true}}`:                        "create patch ",
+		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}, autoscaler: {create: true, onDelete: Keep}}`:        "create patch ",
+		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}, autoscaler: {create: true, onDelete: Delete}}`:      "create patch delete ",
+		`{` + oneTarget + `, mode: Emergency, replicas: {max: 20}, autoscaler: {create: true, onDelete: Delete}}`: "create patch delete ",
+	} {
+		verbs := ""
+		for _, r := range tortoise.Kinds()[0].RightsOf(read(t, spec)) {
+			if r.Kind == (schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}) && r.Field == "spec.autoscaler" {
+				verbs += r.Verb + " "
+			}
+		}
+		if verbs != want {
+			t.Errorf("%s takes the rights to %q, want %q", spec, verbs, want)
+		}
+	}
+}

@@ -266,7 +266,11 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	noisy := rand.New(rand.NewPCG(1, 2)) // what cannot be told in fewer bytes
 	for i := range 28 * 144 {
 		at := time.Date(2037, 5, 4, 0, 10*i, 0, 0, time.UTC)
-		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5}, policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
+		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5})
+		m.Observe(policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
+	}
+	if names := m.tuner.(*tune.Tuner).Usage.Containers(); names[0] != "a" {
+		t.Fatalf("the first of %q is another one", names)
 	}
 	reason := make([]byte, 60<<10)
 	for i := range reason {

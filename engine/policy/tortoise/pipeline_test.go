@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
@@ -90,6 +91,16 @@ func TestStatus(t *testing.T) {
 	if s := obj.Status; s.Phase != "" || s.Saved != nil {
 		t.Errorf("the status is %+v", s)
 	}
+	for pods := range 3 {
+		p.Tuner().FillTuned(obj, policy.TunedSummary{Pods: fleet.Resizing{Pods: pods, Waiting: pods}})
+		if s := obj.Status.Pods; (s != nil) != (pods > 0) || s != nil && int(s.Waiting) != pods {
+			t.Errorf("with %d pods that are changed in place it tells of %+v", pods, s)
+		}
+	}
+	p.Tuner().FillTuned(obj, policy.TunedSummary{})
+	if s := obj.Status.Pods; s != nil {
+		t.Errorf("once none is changed in place it tells of %+v", s)
+	}
 	if state := p.State(noon); state.Name != "Auto" || state.Active == "" {
 		t.Errorf("the state is %+v", state)
 	}
@@ -120,8 +131,9 @@ func TestTheClusterTwin(t *testing.T) {
 	if got := compile(t, `{}`).Reporter().FillStatus(obj, policy.State{}, nil); got != "" {
 		t.Errorf("one that is Off reports %q", got)
 	}
-	rights := tortoise.Kinds()[0].RightsOf(read(t, `{mode: Auto, target: {kinds: [{group: apps, kind: Deployment}]}}`))
-	if len(rights) != 2 {
-		t.Errorf("it takes %+v", rights)
+	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	row := tortoise.Kinds()[1]
+	if rights, kinds := row.RightsOf(obj), row.Parts(obj).Kinds; len(rights) != 2 || len(kinds) != 1 || kinds[0].Kind != "Deployment" || row.Status(obj) != &obj.Status.PolicyStatus {
+		t.Errorf("it takes %+v, and depends on %v", rights, kinds)
 	}
 }

@@ -75,6 +75,16 @@ func TestWhatIsCompiled(t *testing.T) {
 			t.Errorf("of container %s it was given %v, want %v", name, got, want)
 		}
 	}
+	all, _ := rulesOf(t, `{replicas: {preferredMax: 7}, resources: [{container: a, cpu: "Off"}, {memory: "Off"}], priority: 5, guard: {maxDisruption: 20%}}`)
+	if a, other := all.of("a"), all.of("other"); a.cpu != v1alpha1.ScaleOff || a.memory != "" || other.cpu != "" || other.memory != "Off" {
+		t.Errorf("of container a holds %+v, of all others %+v", a, other)
+	}
+	if _, _, preferred := all.replicaBounds(4, 20); preferred != 7 {
+		t.Errorf("preferred are no more than %d replicas", preferred)
+	}
+	if whole := (&tortoise{rules: all}); whole.Precedence() != 5 || whole.MaxDisruption() != 20 || whole.Acts() || !(&tortoise{rules: r}).Acts() {
+		t.Errorf("its precedence is %d, it restarts %d %%, and acts while it is Off: %t", whole.Precedence(), whole.MaxDisruption(), whole.Acts())
+	}
 	if least, greatest, preferred := r.replicaBounds(4, 20); least != 2 || greatest != 9 || preferred != 9 {
 		t.Errorf("the bounds are %d to %d, preferred %d", least, greatest, preferred)
 	}

@@ -1,0 +1,41 @@
+package tortoise_test
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/tortoise"
+)
+
+// TestRulesOfAPolicy are a copy: an edit of it does not reach the object.
+func TestRulesOfAPolicy(t *testing.T) {
+	one, all := read(t, `{mode: Auto, replicas: {max: 9}}`), &v1alpha1.ClusterTortoise{}
+	all.Spec.Mode = v1alpha1.TortoiseEmergency
+	rules, ok := tortoise.RulesOf(one)
+	if !ok || rules.Mode != v1alpha1.TortoiseAuto {
+		t.Errorf("of a Tortoise they are %+v, %t", rules, ok)
+	}
+	if *rules.Replicas.Max = 5; *one.Spec.Replicas.Max != 9 {
+		t.Error("an edit of the rules reaches the object")
+	}
+	if rules, ok := tortoise.RulesOf(all); !ok || rules.Mode != v1alpha1.TortoiseEmergency {
+		t.Errorf("of a ClusterTortoise they are %+v, %t", rules, ok)
+	}
+	if _, ok := tortoise.RulesOf(&v1alpha1.Schedule{}); ok {
+		t.Error("a Schedule has rules of a Tortoise")
+	}
+}
+
+// TestATunerOfRulesAlone needs no policy, and refuses what one would.
+func TestATunerOfRulesAlone(t *testing.T) {
+	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto, Priority: 7})
+	if len(errs) > 0 || tuner.Mode() != v1alpha1.TortoiseAuto || tuner.Precedence() != 7 {
+		t.Errorf("it has mode %s and precedence %d, %v", tuner.Mode(), tuner.Precedence(), errs)
+	}
+	if m, err := tuner.NewMind(nil); err != nil || m == nil {
+		t.Errorf("it makes %v, %v", m, err)
+	}
+	if _, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: "Often"}); len(errs) != 1 || errs[0].Field != "spec.mode" {
+		t.Errorf("an unknown mode: %v", errs)
+	}
+}
