@@ -17,10 +17,8 @@ import (
 	"sort"
 )
 
-// Series is a ring of points, each of one step. Known says whether there is one.
+// Series has points, each of one step.
 type Series interface {
-	// Last is the number of the newest step.
-	Last() int64
 	// Peak gives the peak of the demand in a step in milli-CPU, and false where that is not known.
 	Peak(step int64) (float64, bool)
 }

@@ -11,8 +11,6 @@ import (
 // points are peaks by step from 0 on; NaN is unknown.
 type points []float64
 
-func (p points) Last() int64 { return int64(len(p)) - 1 }
-
 func (p points) Peak(step int64) (float64, bool) {
 	if step < 0 || step >= int64(len(p)) || math.IsNaN(p[step]) {
 		return 0, false

@@ -59,6 +59,29 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}
 }
 
+// TestSilenceCountsFromWhenSomebodyLooks: where nobody did, there could be no sample.
+func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
+	for since, well := range map[time.Duration]bool{0: false, 57 * time.Minute: false, 58 * time.Minute: true, time.Hour: true} {
+		tuner := New()
+		see(tuner, monday, 1000)
+		tuner.State.WellSince, tuner.State.Phase = monday, phase.GatheringData
+		if tuner.advance(half(), Observed{Now: monday.Add(time.Hour), Since: monday.Add(since)}); !tuner.State.WellSince.IsZero() != well {
+			t.Errorf("an hour after the last sample, looked at since %s, it is well: %t", since, !well)
+		}
+	}
+}
+
+// TestAnEditByTheOwnerIsAStep: the next one comes a cooldown after it.
+func TestAnEditByTheOwnerIsAStep(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		tuner, now := steady()
+		tuner.Decide(half(), Observed{Now: now, Changed: changed, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1, Ready: 1})
+		if got := tuner.State.Resized.Equal(now); got != changed {
+			t.Errorf("with an edit %t: requests changed now: %t", changed, got)
+		}
+	}
+}
+
 // TestWhileNobodyLooksNothingIsStuck: an autoscaler that was blind before a restart, and is after it, may have seen in between.
 func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 	for since, want := range map[time.Duration]bool{-time.Hour: true, 0: true, 15 * time.Minute: true, 16 * time.Minute: false} {

@@ -118,6 +118,113 @@ func TestVerticalRequests(t *testing.T) {
 	}
 }
 
+// TestMemoryThatIsShort: it rises once more than 0.92 of it is used, or where less is requested than somebody has asked for; at the maximum
+// there is nothing to wait for.
+func TestMemoryThatIsShort(t *testing.T) {
+	const long, short = 24 * time.Hour, "; it is short, and rises again 15m0s after it last did"
+	for _, tc := range []struct {
+		reason string
+		used   float64 // as a share of what is requested
+		raised time.Duration
+		// How much more than what is requested is asked for at least, and may be requested; no: there is no such end.
+		least, most int64
+		rises, says bool
+	}{
+		{"little enough is used", 0.9, long, no, no, false, false},
+		{"little enough is used, just after a rise", 0.9, 0, no, no, false, false},
+		{"it is short", 0.93, long, no, no, true, false},
+		{"it is short, just after a rise", 0.93, 0, no, no, false, true},
+		{"it is what is asked for at least", 0.9, long, 0, no, false, false},
+		{"it is less than that", 0.9, long, 1, no, true, false},
+		{"it is short at the maximum, just after a rise", 0.93, 0, no, 0, false, false},
+	} {
+		tuner, spec := New(), half()
+		spec.Profile.MemoryQuantile, spec.Profile.MemoryMargin = 0.99, 1.2
+		tuner.Observe(usage.Sample{At: monday, Container: "app", CPU: -1, Memory: 300 << 20, Replicas: 1})
+		tuner.State.Phase, tuner.State.Raised = phase.Working, monday.Add(-tc.raised)
+		used := tuner.Usage.Memory("app", 0.99)
+		is, l := int64(used/tc.used), Limits{Max: Request{Memory: 1 << 40}}
+		if tc.least != no {
+			l.Min.Memory, l.Floor.Memory = is+tc.least, is+tc.least
+		}
+		if tc.most != no {
+			l.Max.Memory = is + tc.most
+		}
+		spec.Limits = map[string]Limits{"app": l}
+		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, is}}}}
+		to := clone(o.Setting)
+		tuner.vertical(spec, o, &to)
+		want := is
+		if tc.rises {
+			want = int64(used * 1.2)
+		}
+		if got := to.Requests["app"].Memory; got != want {
+			t.Errorf("%s: of %d bytes it becomes %d, want %d", tc.reason, is, got, want)
+		}
+		if why := tuner.reasons; len(why) != 1 || why[0].Of != "app memory" || strings.HasSuffix(why[0].Text, short) != tc.says {
+			t.Errorf("%s: it says %v", tc.reason, why)
+		}
+	}
+}
+
+// no stands for an end that was not given.
+const no = math.MinInt64
+
+// TestCPUThatIsShortWaits for a quarter of the cooldown after something rose, and says so only where it does wait.
+func TestCPUThatIsShortWaits(t *testing.T) {
+	for _, tc := range []struct {
+		raised    time.Duration
+		was, want int64
+		says      bool
+	}{{15*time.Minute - 1, 10, 10, true}, {15 * time.Minute, 10, 20, false}, {0, 20, 20, false}, {0, 30, 24, false}} {
+		tuner, spec := New(), half()
+		tuner.State.Phase, tuner.State.Raised, tuner.shares = phase.Working, monday.Add(-tc.raised), map[string]float64{"proxy": 0.02}
+		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, 0}, "proxy": {tc.was, 0}}}}
+		to := clone(o.Setting)
+		tuner.vertical(spec, o, &to)
+		if got := to.Requests["proxy"].CPU; got != tc.want {
+			t.Errorf("%s after a rise %dm become %dm, want %dm", tc.raised, tc.was, got, tc.want)
+		}
+		if why := tuner.reasons; len(why) != 1 || strings.HasSuffix(why[0].Text, "; it is short, and rises again 15m0s after it last did") != tc.says {
+			t.Errorf("%s after a rise, with %dm, it says %v", tc.raised, tc.was, why)
+		}
+	}
+}
+
+// TestWhatFallsWaitsForPods, and only what falls.
+func TestWhatFallsWaitsForPods(t *testing.T) {
+	for _, tc := range []struct {
+		behind bool
+		wanted int64
+		says   bool
+	}{{true, 999, true}, {true, 1000, false}, {true, 1001, false}, {false, 999, false}} {
+		if got := (pace{behind: tc.behind}).waits(1000, tc.wanted); (got != "") != tc.says {
+			t.Errorf("from 1000 to %d, with pods behind %t: %q", tc.wanted, tc.behind, got)
+		}
+	}
+}
+
+// TestWhichChangesAreRises: those in which anything grows.
+func TestWhichChangesAreRises(t *testing.T) {
+	before := Request{CPU: 1000, Memory: 1000}
+	for after, want := range map[Request]struct{ changed, raised bool }{
+		before:       {false, false},
+		{1001, 1000}: {true, true},
+		{1000, 1001}: {true, true},
+		{999, 1001}:  {true, true},
+		{1001, 999}:  {true, true},
+		{999, 1000}:  {true, false},
+		{1000, 999}:  {true, false},
+		{999, 999}:   {true, false},
+	} {
+		tuner, to := New(), Setting{Requests: map[string]Request{"app": before}}
+		tuner.change(&to, "app", before, after, monday)
+		if changed, raised := tuner.State.Resized.Equal(monday), tuner.State.Raised.Equal(monday); changed != want.changed || raised != want.raised || to.Requests["app"] != after {
+			t.Errorf("from %v to %v it is changed %t, raised %t", before, after, changed, raised)
+		}
+	}
+}
+
 // TestTheChoiceIsMadeOnceADay, and a cost is that of the pod: 1000m of app, ten times that beside it, and 60m a GiB for 2 GiB.
 func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	tuner, now := steady()
@@ -151,23 +258,34 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	}
 }
 
-// TestTheChoiceLooksADayAhead: it says the least and the most of what demand is not above, of all steps from now on.
-func TestTheChoiceLooksADayAhead(t *testing.T) {
-	tuner, spec := New(), half()
-	now := monday.Add(2 * 24 * time.Hour)
-	for at := monday; at.Before(now); at = at.Add(usage.Step) {
-		see(tuner, at, float64(1000+100*at.Hour()))
-	}
-	tuner.refit(spec, now)
-	tuner.State.Phase = phase.Working
-	low, high := math.Inf(1), 0.0
-	for i := range int64(24) * stepsPerHour {
-		upper := tuner.model.Upper(stepOf(now) + i)
-		low, high = min(low, upper), max(high, upper)
-	}
-	tuner.choose(spec, Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {100, 1 << 30}}}})
-	if want := fmt.Sprintf("for a demand of %.0fm to %.0fm with", low, high); high < 2*low || !strings.Contains(tuner.reasons[0].Text, want) {
-		t.Errorf("it says %q, want %q", tuner.reasons[0].Text, want)
+// TestTheChoiceLooksASeasonAhead: it says the least and the most of what demand is not above, of all steps from now on for a day, or, where
+// weeks are known, for a week. On Sundays there is three times as much.
+func TestTheChoiceLooksASeasonAhead(t *testing.T) {
+	for _, tc := range []struct {
+		days  int
+		ahead int64
+		least float64 // is in the season
+	}{{2, 1, 3000}, {16, 7, 9000}} {
+		tuner, spec := New(), half()
+		now := monday.AddDate(0, 0, tc.days)
+		for at := monday; at.Before(now); at = at.Add(usage.Step) {
+			demand := float64(1000 + 100*at.Hour())
+			if at.Weekday() == time.Sunday {
+				demand *= 3
+			}
+			see(tuner, at, demand)
+		}
+		tuner.refit(spec, now)
+		tuner.State.Phase = phase.Working
+		low, high := math.Inf(1), 0.0
+		for i := range tc.ahead * 24 * stepsPerHour {
+			upper := tuner.model.Upper(stepOf(now) + i)
+			low, high = min(low, upper), max(high, upper)
+		}
+		tuner.choose(spec, Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {100, 1 << 30}}}})
+		if want := fmt.Sprintf("for a demand of %.0fm to %.0fm with", low, high); high < tc.least || !strings.Contains(tuner.reasons[0].Text, want) {
+			t.Errorf("after %d days it says %q, want %q", tc.days, tuner.reasons[0].Text, want)
+		}
 	}
 }
 

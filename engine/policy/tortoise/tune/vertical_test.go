@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 	}
 	unsure := memory(500, 400, 9000)
 	unsure.Unsure = true
+	settled := memory(1000, 400, 1200)
+	settled.Unsure = true
 	for _, tc := range []struct {
 		name   string
 		v      Vertical
@@ -35,6 +38,7 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		{"down, on the hour", memory(500, 400, 900), 1000, time.Hour, 800, "500 MiB: "},
 		{"down, within the cooldown", memory(500, 400, 900), 1000, time.Hour - 1, 1000, "500 MiB, after the cooldown"},
 		{"down, and it is unsure", unsure, 1000, 2 * time.Hour, 1000, "has seen too little"},
+		{"as it recommends, and it is unsure", settled, 1000, 2 * time.Hour, 1000, "1000 MiB: VerticalPodAutoscaler web recommends 1000, from 400 to 1200"},
 		{"too little to be worth it", memory(990, 400, 1200), 1000, 2 * time.Hour, 1000, "990 MiB: "},
 		{"as it would leave it", memory(1200, 1000, 1500), 1000, 2 * time.Hour, 1000, "leaves what is from 1000 to 1500"},
 		{"below that, within the cooldown", memory(1200, 1001, 1500), 1000, 0, 1200, "1200 MiB: "},
@@ -88,6 +92,17 @@ func TestWhichCPUAVerticalSizes(t *testing.T) {
 		want := map[string]int64{"app": 500, "proxy": 80}
 		if fixed {
 			want["app"] = 400
+		}
+		told := map[string]bool{"app memory": true, "proxy memory": true, "proxy cpu": true}
+		if fixed {
+			told["request"] = true
+		}
+		of := map[string]bool{}
+		for _, r := range tuner.reasons {
+			of[r.Of] = true
+		}
+		if !maps.Equal(of, told) {
+			t.Errorf("fixed %t: it tells of %v", fixed, of)
 		}
 		for name, cpu := range want {
 			if got := to.Requests[name].CPU; got != cpu {

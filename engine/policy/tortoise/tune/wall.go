@@ -69,9 +69,6 @@ type peaks struct {
 	until int64
 }
 
-// Last implements forecast.Series.
-func (p peaks) Last() int64 { return p.step(p.Series.Last()) }
-
 // Peak implements forecast.Series.
 func (p peaks) Peak(local int64) (peak float64, known bool) {
 	p.steps(local, func(step int64) {
