@@ -42,6 +42,36 @@ func TestCalendar(t *testing.T) {
 	})
 }
 
+// TestDatesThatHoldOthers, or overlap them, are one stretch of days: also the first of them, and however they are written.
+func TestDatesThatHoldOthers(t *testing.T) {
+	january, early := timeline.DateSpec{Start: "2026-01-01", End: "2026-01-31", Name: "january"}, timeline.DateSpec{Date: "2026-01-05", Name: "early"}
+	late := timeline.DateSpec{Start: "2026-01-20", End: "2026-02-10", Name: "late"}
+	for _, dates := range [][]timeline.DateSpec{{january, early, late}, {late, early, january}} {
+		check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: dates}), []moment{
+			{"2025-12-31T12:00:00Z", false, "", "2026-01-01T00:00:00Z", ""},
+			{"2026-01-15T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-11T00:00:00Z", "january"},
+			{"2026-01-25T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-11T00:00:00Z", dates[0].Name},
+			{"2026-02-05T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-11T00:00:00Z", "late"},
+			{"2026-02-11T00:00:00Z", false, "2026-02-11T00:00:00Z", "", ""},
+		})
+	}
+	check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: []timeline.DateSpec{january, early}}), []moment{
+		{"2026-01-15T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "january"},
+	})
+}
+
+// TestAUnionOfOne is that one.
+func TestAUnionOfOne(t *testing.T) {
+	day := mustWindow(t, timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}, "Europe/Berlin")
+	check(t, timeline.Union(day), []moment{
+		{"2026-06-15T12:00:00Z", true, "2026-06-15T06:00:00Z", "2026-06-15T18:00:00Z", "day"},
+		{"2026-06-15T20:00:00Z", false, "2026-06-15T18:00:00Z", "2026-06-16T06:00:00Z", ""},
+	})
+	if got := timeline.Union(day).String(); got != day.String() {
+		t.Errorf("in words it is %q", got)
+	}
+}
+
 func TestWindowsThatTouchHaveNoEdgeBetween(t *testing.T) {
 	day := timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}
 	night := timeline.WindowSpec{Name: "night", From: "20:00", To: "08:00"}
