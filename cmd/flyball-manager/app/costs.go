@@ -98,7 +98,7 @@ func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.Group
 	}
 	missing, err := o.inspector.Authorize(ctx, []inspect.Rule{{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Verbs: []string{"list", "watch"}}})
 	if err != nil {
-		return schema.GroupVersionResource{}, false, fmt.Errorf("ask whether %s may be watched: %w", mapping.Resource, err)
+		return schema.GroupVersionResource{}, false, err
 	}
 	return mapping.Resource, len(missing) == 0, nil
 }
