@@ -27,3 +27,17 @@ func TestTheEarlierOfTwoInstants(t *testing.T) {
 		}
 	}
 }
+
+// TestAroundAnHourThatIsRepeated: a cron of every hour fires in it twice, and the firing before is that of the first time.
+func TestAroundAnHourThatIsRepeated(t *testing.T) {
+	hourly := mustWindow(t, timeline.WindowSpec{Name: "hourly", Cron: "30 * * * *", Duration: 10 * time.Minute}, "Europe/Berlin")
+	check(t, hourly, []moment{
+		{"2026-10-25T00:35:00Z", true, "2026-10-25T00:30:00Z", "2026-10-25T00:40:00Z", "hourly"},
+		{"2026-10-25T01:10:00Z", false, "2026-10-25T00:40:00Z", "2026-10-25T01:30:00Z", ""},
+		{"2026-10-25T01:35:00Z", true, "2026-10-25T01:30:00Z", "2026-10-25T01:40:00Z", "hourly"},
+	})
+	behind := mustWindow(t, timeline.WindowSpec{Name: "hourly", Cron: "30 * * * *", Duration: 10 * time.Minute}, "America/New_York")
+	check(t, behind, []moment{
+		{"2026-11-01T06:10:00Z", false, "2026-11-01T05:40:00Z", "2026-11-01T06:30:00Z", ""},
+	})
+}

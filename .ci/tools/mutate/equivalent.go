@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,8 +52,9 @@ func parseEquivalents(content string) ([]equivalent, error) {
 
 func parseStanza(lines []string) (equivalent, error) {
 	head := strings.Fields(lines[0])
-	if len(head) != 3 || len(lines) < 3 {
-		return equivalent{}, fmt.Errorf("a stanza is a line of file, function and kind, then the source line, then the reason")
+	isHead := func(line string) bool { return !strings.HasPrefix(line, "\t") }
+	if len(head) != 3 || len(lines) < 3 || slices.ContainsFunc(lines[1:], isHead) {
+		return equivalent{}, fmt.Errorf("a stanza is a line of file, function and kind, then the source line, then the reason, and an empty line")
 	}
 	reason, ok := strings.CutPrefix(strings.TrimSpace(strings.Join(lines[2:], "\n")), "-- ")
 	if !ok || reason == "" {
