@@ -330,7 +330,7 @@ func TestMoreMemory(t *testing.T) {
 		bytes int64
 		want  bool
 	}{{2 << 30, true}, {1536 << 20, false}, {512 << 20, false}, {513 << 20, true}} {
-		plan := asking(webCPU, step.bytes>>20)
+		plan := asking(webCPU, 10_000-step.bytes>>20) // less where memory is more
 		plan.Amounts[workload.Amount{Component: "web", Resource: workload.Memory}] = workload.Claim[int64]{Value: step.bytes, By: peaks, Since: monday}
 		r, err := a.Render(projected(t, a, s.doc), plan)
 		if err != nil || r.Patch == nil || r.MoreMemory != step.want {

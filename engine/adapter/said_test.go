@@ -1,0 +1,99 @@
+package adapter
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestWhoseRequestsAreThoseOfPods: of a kind with a pod template, unless its adapter says where else they are.
+func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
+	for yaml, want := range map[string]bool{deploymentYAML: true, knativeYAML: true, allocatedYAML: false, cronJobYAML: false} {
+		for _, keep := range []bool{true, false} {
+			a := compiled(t, yaml, Keys{Amounts: keep})
+			if a.SizesPods() != want || a.KeepsAmounts() != keep {
+				t.Errorf("%.60q: it sizes pods: %t, and keeps amounts: %t, want %t", yaml, a.SizesPods(), a.KeepsAmounts(), keep)
+			}
+		}
+	}
+}
+
+// TestWhatKeepsAmountsFromBeingRead is told by what it is, and nothing is of an object that can be.
+func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
+	for _, tc := range []struct{ adapter, spec, want string }{
+		{deploymentYAML, pod(`{"requests":{"cpu":"100m"}}`), ""},
+		{deploymentYAML, pod(`{}`), ""},
+		{deploymentYAML, pod(`{"requests":{"cpu":"much"}}`), `web cpu request is "much", which is no amount`},
+		{deploymentYAML, pod(`{"requests":{"cpu":"-1"}}`), `web cpu request is "-1", which is no amount`},
+		{allocatedYAML, `{"resources":"none"}`, "db cpu request has no place at /spec/resources/requests/cpu"},
+		{allocatedYAML, `{"target":{"cpu":"half"}}`, `cpu utilisation is "half"`},
+	} {
+		a := compiled(t, tc.adapter, Keys{Amounts: true})
+		got := a.AmountFault(projected(t, a, object(tc.spec)))
+		if (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.spec, got, tc.want)
+		}
+	}
+}
+
+// TestWhoHasSetTheSize is told from who has set anything else, each once; who set it once and left it to others does not count.
+func TestWhoHasSetTheSize(t *testing.T) {
+	entry := func(pointer, was, set string, by workload.Policy) workload.Entry {
+		return workload.Entry{Pointer: pointer, Was: was, Set: set, By: by.String(), Since: monday}
+	}
+	once := entry("/spec/pool/size/count", "3", "0", nights)
+	once.Once = "0"
+	count, least := entry("/spec/pool/size/count", "3", "0", nights), entry("/spec/pool/min", "1", "2", peaks)
+	most, power := entry("/spec/pool/max", "5", "9", peaks), entry("/spec/power/main/on", "true", "false", peaks)
+	lock := entry("/spec/power/lock", "", `{"by":"flyball"}`, nights)
+	const spec = `{"pool":{"size":{"count":0},"min":2,"max":9},"power":{"main":{"on":false},"lock":{"by":"flyball"}}}`
+	a := compiled(t, nestedYAML, Keys{})
+	for _, tc := range []struct {
+		reason       string
+		ledger       []workload.Entry
+		size, others []workload.Policy
+	}{
+		{"nothing is set", nil, nil, nil},
+		{"a count", []workload.Entry{count}, []workload.Policy{nights}, nil},
+		{"a switch of suspend", []workload.Entry{power}, []workload.Policy{peaks}, nil},
+		{"a count and a switch of two", []workload.Entry{count, power}, []workload.Policy{nights, peaks}, nil},
+		{"bounds of one", []workload.Entry{least, most}, nil, []workload.Policy{peaks}},
+		{"what holds it is no size", []workload.Entry{lock}, nil, []workload.Policy{nights}},
+		{"a count and bounds", []workload.Entry{count, least}, []workload.Policy{nights}, []workload.Policy{peaks}},
+		{"both by one", []workload.Entry{count, lock}, []workload.Policy{nights}, []workload.Policy{nights}},
+		{"a count that was left to others", []workload.Entry{once, least}, nil, []workload.Policy{peaks}},
+	} {
+		obj := projected(t, a, object(spec))
+		if len(tc.ledger) > 0 {
+			obj = projected(t, a, withLedger(t, spec, tc.ledger...))
+		}
+		size, others := a.SetBy(obj)
+		byName := func(a, b workload.Policy) int { return strings.Compare(a.String(), b.String()) }
+		slices.SortFunc(size, byName)
+		slices.SortFunc(others, byName)
+		if !slices.Equal(size, tc.size) || !slices.Equal(others, tc.others) {
+			t.Errorf("%s: the size is of %v, the rest of %v", tc.reason, size, others)
+		}
+	}
+}
+
+// TestTheFirstOfRepeatedKeysCounts, however many members there are.
+func TestTheFirstOfRepeatedKeysCounts(t *testing.T) {
+	for _, n := range []int{3, few, few + 1, 500} {
+		m := members{list: []pair{{key: "z", value: "first"}}}
+		for i := range n - 1 {
+			m.list = append(m.list, pair{key: "kz"[i%2 : i%2+1], value: strconv.Itoa(i)})
+		}
+		for key, want := range map[string]string{"z": "first", "k": "0"} {
+			if got, ok := m.find(key, n); !ok || got != want {
+				t.Errorf("of %d members, %s is %q, want %q", n, key, got, want)
+			}
+		}
+		if got, ok := m.find("none", n); ok {
+			t.Errorf("of %d members, none is %q", n, got)
+		}
+	}
+}
