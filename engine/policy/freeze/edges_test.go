@@ -80,6 +80,19 @@ func TestRulesOfSomeNamespacesOnly(t *testing.T) {
 	}
 }
 
+// TestOneOfTwoFreezesGoes, and the other one goes on denying the same.
+func TestOneOfTwoFreezesGoes(t *testing.T) {
+	first, second := edited(weekly, "name: weekly", "name: first"), edited(weekly, "name: weekly", "name: second")
+	s := set(t, first, second)
+	for i, rule := range s.Rules() {
+		left := s.Rules()[1-i].ID()
+		v := s.Without(rule.ID()).Decide(change(rollOut))
+		if len(v.Denials) != 1 || v.Denials[0].Policy != left {
+			t.Errorf("without %s it is denied by %v, want %s", rule.ID(), v.Denials, left)
+		}
+	}
+}
+
 func TestByNamespaceLabels(t *testing.T) {
 	for _, test := range []struct {
 		reason, policy string
