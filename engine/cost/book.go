@@ -129,8 +129,8 @@ func (b *book) claimed() []workload.Ref {
 	return slices.Collect(maps.Keys(b.claims))
 }
 
-// setNote remembers a note and says whether it is news.
-func (b *book) setNote(ref workload.Ref, n Note) bool {
+// setNote remembers a note, and says whether it is news. before is the policy that the target was of, if any.
+func (b *book) setNote(ref workload.Ref, n Note) (before workload.Policy, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, had := b.notes[ref]
@@ -138,7 +138,7 @@ func (b *book) setNote(ref workload.Ref, n Note) bool {
 	if old.Policy != n.Policy {
 		delete(b.stats[old.Policy], ref)
 	}
-	return !had || old != n
+	return old.Policy, !had || old != n
 }
 
 func (b *book) noteOf(ref workload.Ref) Note {

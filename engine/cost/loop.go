@@ -255,8 +255,12 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 // setNote remembers what has become of a target, and has it told if that is news.
 func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
 	n.Policy = p.ID
-	if l.book.setNote(ref, n) {
+	before, news := l.book.setNote(ref, n)
+	if news {
 		l.audience.Requeue(ref)
+	}
+	if before != p.ID && before != (workload.Policy{}) {
+		l.audience.Dirty(before) // it has told of the target's pods, maybe even since it lost them
 	}
 	l.audience.Dirty(p.ID)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
@@ -97,6 +98,9 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	switch {
 	case errors.As(err, &large):
 		return body, Faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		// Not for what it says, but for a machine or a network that stood still: whoever sent it may well be able to send it again.
+		return body, &Fault{Code: http.StatusServiceUnavailable, Err: fmt.Errorf("the admission review has not come within %s", BodyTime), Again: time.Second}
 	case err != nil:
 		return body, Faultf(http.StatusBadRequest, "read the admission review: %w", err)
 	}
