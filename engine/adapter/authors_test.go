@@ -282,6 +282,13 @@ func TestACopyIsNotWoken(t *testing.T) {
 		}
 		s := newServer(must(jsonpatch.MergePatch(object(c.spec, v1alpha1.AnnotationLedger, text), []byte(`{"metadata":{"uid":"1"}}`))))
 		obj := projected(t, a, s.doc)
+		if c.copyOf != "" {
+			for what, plan := range map[string]workload.Plan{"a size": size(workload.SizeExactly, 5), "sleep": sleep(), "a hold": holding()} {
+				if r := rendered(t, a, s.doc, plan); r.Patch != nil || r.Failure == "" {
+					t.Errorf("%s: %s writes over the ledger that tells what there was: %s", c.name, what, r.Message)
+				}
+			}
+		}
 		r := s.settle(t, a, workload.Plan{})
 		if obj.Notes().CopyOf != c.copyOf || (r.Failure != "") != (c.copyOf != "") {
 			t.Errorf("%s: a copy of %q, want %q; %s", c.name, obj.Notes().CopyOf, c.copyOf, r.Failure)

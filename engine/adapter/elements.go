@@ -237,27 +237,48 @@ func pick(from []int, fits func(int) bool) []int {
 // mayHold says whether a pointer is that of a value in the list, whatever its filters say.
 func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
-// bystanders is what helps to find the element of a new entry again (Entry.Beside).
-func (v *view) bystanders(w *want) string {
+// bystanders is what helps to find an element again that is to hold a value (Entry.Beside).
+func (v *view) bystanders(element int, value string) string {
+	own := &v.obj.Elements[element]
 	var names []string
 	size := int64(0)
 	for k := range v.obj.Elements {
 		e := &v.obj.Elements[k]
-		if e.Component == w.element.Component && !e.Outside {
+		if e.Component == own.Component && !e.Outside {
 			size++
 		}
-		if e.Pointer != w.pointer && sameValue(v.originalOf(k), w.value, isAmount(e)) && (e.Name != "" || !slices.Contains(names, "")) {
+		if e.Pointer != own.Pointer && sameValue(v.originalOf(k), value, isAmount(e)) {
 			names = append(names, e.Name)
 		}
 	}
-	if w.element.Name == "" {
+	if own.Name == "" {
 		return integer(size)
 	}
 	if names == nil {
 		return ""
 	}
-	text, _ := json.Marshal(names) // strings cannot fail to encode
+	slices.Sort(names)
+	text, _ := json.Marshal(slices.Compact(names)) // strings cannot fail to encode
 	return string(text)
+}
+
+// renewBystandersIn edits the decisions: entries of elements with a name remember who stands beside them now. Since an entry was written another
+// value may have been set, and elements may have come that hold it by themselves. While an entry cannot be told all stay as they are, since
+// what they remember may be what tells it.
+func (v *view) renewBystandersIn(decisions []decision) {
+	if slices.ContainsFunc(v.entries, func(l ledgerField) bool { return l.state == fieldUnclear }) {
+		return
+	}
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after == nil || d.after.Element == "" || d.location.kind != inElement {
+			continue
+		}
+		if beside := v.bystanders(d.location.index, d.after.Set); beside != d.after.Beside && v.obj.Elements[d.location.index].Name != "" {
+			e := *d.after
+			e.Beside, d.after = beside, &e
+		}
+	}
 }
 
 // elementLabel names an element for people: by its name, or by its place.

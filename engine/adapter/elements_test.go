@@ -43,7 +43,7 @@ func TestElements(t *testing.T) {
 				`{"op":"remove","path":"/metadata/annotations/flyball.dev~1ledger"}]`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":3}]}`, "hot count 1 -> 3"},
 		{"moved: the ledger follows, by a merge patch", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot), sleep(),
-			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"by\":\"Schedule/shop/nights\",` +
+			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"beside\":[\"new\"],\"by\":\"Schedule/shop/nights\",` +
 				`\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"},"resourceVersion":"8"}}`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, ""},
 		{"gone: the entry goes", withLedger(t, `{"nodeSets":[{"name":"new","count":2}]}`, hot), workload.Plan{},
@@ -330,5 +330,40 @@ scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name:
 		"take its entry out of the annotation flyball.dev/ledger"
 	if r := rendered(t, a, gone, workload.Plan{}); r.Failure != want {
 		t.Errorf("a field: %s", r.Failure)
+	}
+}
+
+// TestWhoStandsBesideIsRenewed: an element is taken away whose value another one holds by itself since the entry was written. It gets nothing.
+func TestWhoStandsBesideIsRenewed(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	both := `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":2}]}`
+	for _, c := range []struct {
+		name, spec string
+		then       func(s *server) // between being put to sleep and the end of hot
+		plan       workload.Plan   // in force at its end
+		left       string
+	}{
+		{"at another level", both, func(*server) {}, size(workload.SizeAtMost, 2), `[{"name":"cold","count":2}]`},
+		{"an element that has come", `{"nodeSets":[{"name":"hot","count":3}]}`, func(s *server) {
+			s.set("/spec/nodeSets", `[{"name":"hot","count":1},{"name":"new","count":1}]`)
+		}, sleep(), `[{"name":"new","count":1}]`},
+		{"an element that its owner has sized", both, func(s *server) {
+			s.set("/spec/nodeSets/1/count", "4")
+			s.settle(t, a, sleep())
+			s.set("/spec/nodeSets/1/count", "1")
+		}, sleep(), `[{"name":"cold","count":1}]`},
+	} {
+		s := newServer(object(c.spec))
+		s.settle(t, a, sleep())
+		c.then(s)
+		s.settle(t, a, c.plan)
+		if r := rendered(t, a, s.doc, c.plan); r.Patch != nil {
+			t.Errorf("%s: it is written again though nothing has changed: %s", c.name, r.Patch.Body)
+		}
+		s.set("/spec/nodeSets", c.left)
+		s.settle(t, a, workload.Plan{})
+		if got := s.value("/spec/nodeSets"); !path.Equal(got, c.left) {
+			t.Errorf("%s: given back %s, want %s", c.name, got, c.left)
+		}
 	}
 }

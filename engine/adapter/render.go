@@ -73,6 +73,13 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		result.Message = "being deleted"
 		return result, nil
 	}
+	if of := obj.Notes().CopyOf; of != "" {
+		// Nothing is written: a ledger of its own would replace the only one that tells what there was before.
+		result.Failure = fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one only. "+
+			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
+		result.Message = result.Failure
+		return result, nil
+	}
 	v := a.view(obj)
 	if !v.complete() {
 		return result, fmt.Errorf("render %s: the object was not projected by this version of adapter %s", a.refOf(obj), a.name)
@@ -83,7 +90,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	}
 	decisions := v.decideAll(&w, plan)
 	result = v.summary(w.first, decisions)
-	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.failure()
+	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.unclearFault()
 	result.State = v.state(&w, decisions, plan)
 	reasons := slices.Concat(w.fixed, w.reasons)
 	for _, pointer := range result.Ignored {
@@ -95,15 +102,6 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return Result{}, fmt.Errorf("render %s: %w", a.refOf(obj), err)
 	}
 	return result, nil
-}
-
-// failure says what a person has to do, if anything.
-func (v *view) failure() string {
-	if of := v.obj.Notes().CopyOf; of != "" {
-		return fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one only. "+
-			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
-	}
-	return v.unclearFault()
 }
 
 func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
@@ -137,6 +135,7 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	}
 	decisions = append(decisions, released...)
 	v.disclaimContainersIn(decisions)
+	v.renewBystandersIn(decisions)
 	return decisions
 }
 

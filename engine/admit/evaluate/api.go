@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -79,30 +80,39 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		turnAway(w, gate.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		turnAway(w, req, gate.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") { // API servers take it to say who makes the change; without it the verdict would be on somebody else
-			turnAway(w, gate.Faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
+			turnAway(w, req, gate.Faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
 			return
 		}
 	}
 	caller, err := a.callers.of(req)
 	if err != nil {
-		turnAway(w, err)
+		turnAway(w, req, err)
 		return
 	}
 	gate.Known(req)
 	if wait := a.limits.take(caller.Username); wait > 0 {
-		turnAway(w, &gate.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, gate.MaxRefusal)), Again: wait})
+		turnAway(w, req, &gate.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, gate.MaxRefusal)), Again: wait})
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
 }
 
-// turnAway answers why there is no verdict, in one line of text.
-func turnAway(w http.ResponseWriter, err error) {
+const (
+	// drained is how much of a body is let come that nobody reads, in bytes, and drainTime how long that may take.
+	drained   = 64 << 10
+	drainTime = 500 * time.Millisecond
+)
+
+// turnAway answers why there is no verdict, in one line of text. It lets a small body come to its end before: a client that is still
+// sending it may find the connection closed, and say that instead of the answer.
+func turnAway(w http.ResponseWriter, req *http.Request, err error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // a test's recorder has none
+	_, _ = io.CopyN(io.Discard, req.Body, drained)
 	if gate.CodeOf(err) == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -115,17 +125,17 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	body, err := gate.ReadBody(w, req)
 	if err != nil {
-		turnAway(w, err)
+		turnAway(w, req, err)
 		return
 	}
 	review, err := a.review(ctx, req, body)
 	if err != nil {
-		turnAway(w, err)
+		turnAway(w, req, err)
 		return
 	}
 	text, err := json.Marshal(review)
 	if err != nil {
-		turnAway(w, err)
+		turnAway(w, req, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -150,9 +150,13 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 		return found, nil // there is nothing to enforce
 	}
 	live, err := e.Hook.Hook.Client.Get(ctx, registration.FreezeConfigurationName, metav1.GetOptions{})
+	var answer apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
 		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " is missing, so that changes pass"
+		return found, nil
+	case errors.As(err, &answer):
+		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " cannot be read, so that changes may pass: " + err.Error()
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("read the webhook configuration of freezes: %w", err)
@@ -163,7 +167,6 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	found.resources = resourcesOf(live.Webhooks)
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: adapter}}
 	err = e.Client.Status().Patch(ctx, a, client.RawPatch(types.MergePatchType, []byte(`{}`)), client.DryRunAll, client.FieldOwner(probe.FieldManager(live.Webhooks)))
-	var answer apierrors.APIStatus
 	switch {
 	case probe.Seen(err):
 	case err == nil:

@@ -46,8 +46,16 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		inPlaceOn(ns)
 		sizes := frozen(ns, "sizes", v1alpha1.ActionScale)
 		isKnown(sizes)
+		changed := uids(ns)(Default)
 		snatch(t)
-		Consistently(asked(ns)).WithTimeout(3 * time.Second).ShouldNot(HaveKey(own))
+		// The bounds of the autoscaler are given back meanwhile, so that it may add pods. They are as their template says.
+		Consistently(func(g Gomega) {
+			for name, p := range podsOf(ns)(g) {
+				if changed[name] == p.UID {
+					g.Expect(p.Spec.Containers[0].Resources.Requests.Memory().String()).NotTo(Equal("1Gi"), name)
+				}
+			}
+		}).WithTimeout(3 * time.Second).Should(Succeed())
 		suite.Remove(ctx, env, sizes)
 		givenBack(ns)
 	})
