@@ -119,6 +119,18 @@ func TestImpersonationByHeader(t *testing.T) {
 	}
 }
 
+// TestWhatIsTurnedAwayIsLetCome: a small body is read to its end before the answer, and of a large one no more than a part.
+func TestWhatIsTurnedAwayIsLetCome(t *testing.T) {
+	for size, left := range map[int]int{100: 0, drained: 0, drained + 100: 100} {
+		body := strings.NewReader(strings.Repeat("a", size))
+		answer := httptest.NewRecorder()
+		New(Options{Pace: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}).ServeHTTP(answer, httptest.NewRequest(http.MethodPut, Path, body))
+		if answer.Code != http.StatusMethodNotAllowed || body.Len() != left {
+			t.Errorf("%d of %d bytes are left, want %d; %d", body.Len(), size, left, answer.Code)
+		}
+	}
+}
+
 func TestRateOfAUser(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC))
 	l := newLimits(2, now)

@@ -30,12 +30,12 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// enforcing is a manager in a cluster of its own, which can be kept from writing webhook configurations.
+// enforcing is a manager in a cluster of its own, which can be kept from writing and from reading webhook configurations.
 type enforcing struct {
 	env     *harness.Env
 	manager *harness.Manager
-	// kept says that no webhook configuration is written.
-	kept atomic.Bool
+	// kept says that no webhook configuration is written; blind, that the manager has no right to read any.
+	kept, blind atomic.Bool
 }
 
 func startEnforcing() *enforcing {
@@ -44,6 +44,11 @@ func startEnforcing() *enforcing {
 	config := rest.CopyConfig(e.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"))
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
+			if e.blind.Load() && strings.Contains(r.URL.Path, "/validatingwebhookconfigurations") {
+				r = r.Clone(r.Context())
+				r.Header.Set("Impersonate-User", "nobody")
+				r.Header.Del("Impersonate-Group")
+			}
 			if e.kept.Load() && r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/validatingwebhookconfigurations") {
 				return nil, errors.New("kept from writing")
 			}
@@ -185,6 +190,11 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 		e.breaks("is not as the freezes ask", patched("/webhooks/0/rules/0/operations", `["UPDATE"]`))
 		By("somebody leads it elsewhere")
 		e.breaks("a probe has not come back", patched("/webhooks/1/clientConfig/url", `"https://127.0.0.1:1/probe"`))
+		By("somebody takes the right to read it away")
+		e.breaks("cannot be read, so that changes may pass", func() {
+			e.blind.Store(true)
+			Expect(e.env.Patch(ctx, e.configuration(), `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)).To(Succeed(), "so that it is looked at now, and not within a minute")
+		}, func() { e.blind.Store(false) })
 		By("the adapter is being deleted, and then gone, and comes back")
 		adapter := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		e.breaks("the adapter deployments.apps is being deleted", func() {
