@@ -244,7 +244,10 @@ func (v *view) bystanders(element int, value string) string {
 	size := int64(0)
 	for k := range v.obj.Elements {
 		e := &v.obj.Elements[k]
-		if e.Component == own.Component && !e.Outside {
+		if e.Outside {
+			continue // it is not projected before there is an entry: who stands beside does not change by that
+		}
+		if e.Component == own.Component {
 			size++
 		}
 		if e.Pointer != own.Pointer && sameValue(v.originalOf(k), value, isAmount(e)) {
