@@ -29,7 +29,7 @@ test: ## Run every test: unit, property, integration on a real API server, sampl
 	@test/run.sh
 
 .PHONY: test-busy
-test-busy: ## Run the integration suites ten times while every core is kept busy; ROUNDS and SUITES say how often and which.
+test-busy: ## Run every test ten times while every core is kept busy; ROUNDS and SUITES say how often and which.
 	@test/busy.sh
 
 .PHONY: unit
