@@ -33,7 +33,7 @@ import (
 // TestInstallation takes the chart through its life: install, sleep and wake with the chart's rights and webhook only,
 // upgrade, uninstall while something is asleep.
 func TestInstallation(t *testing.T) {
-	s := &stage{T: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t), stop: func() {}}
+	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t), stop: func() {}}
 	// Pods that find no node leave it to this test to do what they would.
 	s.args = []string{"--namespace", namespace, "--set", "nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}

@@ -36,6 +36,8 @@ var evening = time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC)
 // place of the pods that nothing here can run.
 type stage struct {
 	*testing.T
+	// whole is the test that T is a part of. A manager outlives the part that started it.
+	whole *testing.T
 	ctx   context.Context
 	clock *clocktesting.FakeClock
 	port  int
@@ -88,22 +90,34 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters 
 	log := zap.New(zap.WriteTo(&s.log))
 	ctrl.SetLogger(log)
 	go func() {
-		done <- app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: namespace, Workers: 16, QPS: -1,
-			ShutdownTimeout: 10 * time.Second, Log: log, Clock: s.clock, Registry: prometheus.NewRegistry(), Webhook: webhook,
-			Adapters: adapters,
+		done <- restarted(ctx, func() error {
+			return app.Run(ctx, config, app.Options{
+				MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: namespace, Workers: 16, QPS: -1,
+				ShutdownTimeout: 10 * time.Second, Log: log, Clock: s.clock, Registry: prometheus.NewRegistry(), Webhook: webhook,
+				Adapters: adapters,
+			})
 		})
 	}()
 	var once sync.Once
-	t := s.T
 	return func() {
 		once.Do(func() {
 			cancel()
 			if err := <-done; err != nil {
-				t.Errorf("the manager ended: %v", err)
+				s.whole.Errorf("the manager ended: %v", err)
 			}
 		})
 	}
+}
+
+// restarted runs a manager again that lost its lease, as the kubelet does with its container: an API server that is too busy for ten
+// seconds costs a manager its lease. It returns what else ended the manager.
+func restarted(ctx context.Context, run func() error) error {
+	for ctx.Err() == nil {
+		if err := run(); err == nil || !strings.Contains(err.Error(), "leader election lost") {
+			return err
+		}
+	}
+	return nil
 }
 
 // entitled waits until the manager's account has the rights of every role that its own gathers. A controller writes them together, and
