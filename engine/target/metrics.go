@@ -43,11 +43,15 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// wrote counts a write that a verdict led to.
-func (m *Metrics) wrote(v *decide.Verdict, result apply.Outcome, took time.Duration) {
+// wrote counts a write that a verdict led to. The policy that it is charged to may have gone, or may be nothing but a name in a ledger,
+// which people can edit: then known is false and it has no series, since nobody would remove that any more.
+func (m *Metrics) wrote(v *decide.Verdict, known bool, result apply.Outcome, took time.Duration) {
 	verb, by := v.Result.Direction.String(), v.Result.By
 	m.sending.Observe(took.Seconds())
 	m.writes.WithLabelValues(v.Kind.Adapter.Name(), verb, string(result)).Inc()
+	if !known {
+		return
+	}
 	m.operations.WithLabelValues(by.Kind, by.Label(), v.Kind.GroupKind.String(), verb, string(result)).Inc()
 }
 

@@ -180,7 +180,7 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (apply.Outcome, error) {
 	sending := time.Now()
 	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
-	l.metrics.wrote(v, result, time.Since(sending))
+	l.metrics.wrote(v, l.world.Snapshot().Find(v.Result.By) != nil, result, time.Since(sending))
 	if result != apply.Applied {
 		l.unseen.end(ref, v.Object.ResourceVersion)
 	}

@@ -64,7 +64,7 @@ func TestChartLints(t *testing.T) {
 func TestChartRefusesUnknownValues(t *testing.T) {
 	for _, set := range []string{
 		"replica=3", "replicas=0", "webhook.port=70000", "uninstall.timeout=5", "adapters.widgets.enabled=true", "image.digest=latest",
-		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up",
+		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up", "fullnameOverride=7up", // Services begin with a letter
 	} {
 		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", set); err == nil {
 			t.Errorf("--set %s is taken:\n%.200s", set, out)

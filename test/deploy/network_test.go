@@ -36,6 +36,15 @@ func TestNetworkPolicy(t *testing.T) {
 			t.Errorf("with a Prometheus at %s it lets out to %v", address, got)
 		}
 	}
+	var hook networkingv1.NetworkPolicy
+	obj := find(t, render(t, "--set", "networkPolicy.apiServerPorts={8443}"), "NetworkPolicy", "flyball-uninstall")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, &hook, true); err != nil {
+		t.Fatal(err)
+	}
+	// Where a namespace lets nobody out by default, an uninstallation waits for this job in vain otherwise.
+	if got := out(hook); !slices.Equal(got, []int{8443, 53, 53}) || hook.Spec.PodSelector.MatchLabels["app.kubernetes.io/name"] != "flyball-uninstall" || obj.GetAnnotations()["helm.sh/hook"] != "pre-delete" {
+		t.Errorf("the job of an uninstallation is let out to %v, by %v", got, hook.Spec.PodSelector)
+	}
 	webhook := func(p networkingv1.NetworkPolicy) networkingv1.NetworkPolicyIngressRule {
 		for _, rule := range p.Spec.Ingress {
 			if len(rule.Ports) == 1 && rule.Ports[0].Port.String() == "webhook" {

@@ -140,6 +140,64 @@ func TestValuesOfPods(t *testing.T) {
 	}
 }
 
+// TestNamesThatLookLikeNumbers installs under names that YAML reads as something else where they stand without quotes.
+func TestNamesThatLookLikeNumbers(t *testing.T) {
+	var walk func(at string, value any)
+	walk = func(at string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, inner := range v {
+				walk(at+"."+key, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(at, inner)
+			}
+		case string:
+		default:
+			if regexp.MustCompile(`(?i)(name|namespace|names|instance)$`).MatchString(at) {
+				t.Errorf("%s is %v, a %T", at, v, v)
+			}
+		}
+	}
+	for _, text := range []string{
+		must(t, "helm", "template", "1e3", chart, "--namespace", "123", "--set-string", "fullnameOverride=true,serviceAccount.name=42,priorityClassName=7"),
+		must(t, "helm", "template", "null", chart, "--namespace", "0x1f", "--set", "webhook.certManager.enabled=true,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"),
+	} {
+		seen := 0
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			var obj map[string]any
+			if err := yaml.Unmarshal([]byte(document), &obj); err != nil {
+				t.Fatal(err)
+			}
+			if obj["kind"] != nil && obj["kind"] != "Adapter" {
+				seen++
+				walk(obj["kind"].(string), obj)
+			}
+		}
+		if seen < 20 {
+			t.Errorf("saw only %d objects", seen)
+		}
+	}
+}
+
+// TestLargeNumbers gives numbers in a file, where Helm reads them as floating point.
+func TestLargeNumbers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte("manager: {workers: 1000000, kubeAPIBurst: 2000000}\nuninstall: {timeoutSeconds: 3000000}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := render(t, "--values", file)
+	for _, arg := range []string{"--workers=1000000", "--kube-api-burst=2000000"} {
+		if args := deployment(t, all).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, arg) {
+			t.Errorf("there is no %s in %v", arg, args)
+		}
+	}
+	if got, _, err := unstructured.NestedInt64(find(t, all, "Job", "flyball-uninstall").Object, "spec", "activeDeadlineSeconds"); got != 3000000 || err != nil {
+		t.Errorf("the job ends after %d, %v", got, err)
+	}
+}
+
 // TestRunbookOfAnotherSite has the alerts lead to a copy of the runbook.
 func TestRunbookOfAnotherSite(t *testing.T) {
 	text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true,metrics.prometheusRule.runbookURL=https://wiki.example.com/flyball")

@@ -27,7 +27,7 @@ with it.
 
 {{- define "flyball.selector" -}}
 app.kubernetes.io/name: flyball
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "flyball.labels" -}}
@@ -59,7 +59,7 @@ flyball.dev/aggregate-to-manager: "true"
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}

@@ -7,8 +7,8 @@ A job that Helm waits for, with an account and rights of its own. It takes root,
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {{ $name }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ $name | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels: {{- include "flyball.labels" .root | nindent 4 }}
   annotations:
     helm.sh/hook: {{ .on }}
@@ -18,7 +18,7 @@ metadata:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: {{ $name }}
+  name: {{ $name | quote }}
   labels: {{- include "flyball.labels" .root | nindent 4 }}
   annotations:
     helm.sh/hook: {{ .on }}
@@ -30,21 +30,50 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
-  name: {{ $name }}
+  name: {{ $name | quote }}
   labels: {{- include "flyball.labels" .root | nindent 4 }}
   annotations:
     helm.sh/hook: {{ .on }}
     helm.sh/hook-weight: "-1"
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $name }}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $name | quote }}}
 subjects:
-- {kind: ServiceAccount, name: {{ $name }}, namespace: {{ .root.Release.Namespace }}}
+- {kind: ServiceAccount, name: {{ $name | quote }}, namespace: {{ .root.Release.Namespace | quote }}}
+{{- if .root.Values.networkPolicy.enabled }}
+---
+# Where the namespace lets nobody out by default, the job still reaches the API server.
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace | quote }}
+  labels: {{- include "flyball.labels" .root | nindent 4 }}
+  annotations:
+    helm.sh/hook: {{ .on }}
+    helm.sh/hook-weight: "-1"
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: flyball-{{ .name }}
+      app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+  policyTypes: [Ingress, Egress]
+  egress:
+  - ports:
+    {{- range .root.Values.networkPolicy.apiServerPorts }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+    {{- range .root.Values.networkPolicy.dnsPorts }}
+    - {port: {{ . }}, protocol: UDP}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+{{- end }}
 ---
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: {{ $name }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ $name | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels: {{- include "flyball.labels" .root | nindent 4 }}
   annotations:
     helm.sh/hook: {{ .on }}
@@ -52,12 +81,12 @@ metadata:
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 spec:
   backoffLimit: 0
-  activeDeadlineSeconds: {{ .timeoutSeconds }}
+  activeDeadlineSeconds: {{ int .timeoutSeconds }}
   template:
     metadata:
       labels:
         app.kubernetes.io/name: flyball-{{ .name }}
-        app.kubernetes.io/instance: {{ .root.Release.Name }}
+        app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     spec:
       restartPolicy: Never
       serviceAccountName: {{ $name }}

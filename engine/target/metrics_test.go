@@ -1,0 +1,38 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+// TestOperationsAreThoseOfPolicies gives back what ledgers say of policies that there are not: anybody who may edit an object can write such
+// a ledger, and nobody would ever remove the series.
+func TestOperationsAreThoseOfPolicies(t *testing.T) {
+	const made = 3
+	through := make(writes, 10)
+	s := newScene(t, through)
+	for i := range made {
+		name := webs(i).Name
+		s.objects.Put(worldtest.Project(t, s.kind.Kind, worldtest.Deployment(name, 0, fmt.Sprintf(
+			`,"annotations":{"flyball.dev/ledger":%q}`, fmt.Sprintf(
+				`{"/spec/replicas":{"was":2,"set":0,"by":"Schedule/shop/nobody-%d","since":"2026-03-02T08:00:00Z"},"namespace":"shop","of":"Deployment/%s","uid":"uid-%[2]s"}`, i, name)))))
+	}
+	s.Queue(webs(0), webs(1), webs(2))
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); s.Run(ctx) }()
+	for range made {
+		<-through
+	}
+	eventually(t, "the writes are not counted", func() bool {
+		return s.metric(t, "flyball_writes_total")["adapter=deployments.apps result=applied verb=up "] == made
+	})
+	stop()
+	<-over
+	if got := s.metric(t, "flyball_operations_total"); len(got) != 0 {
+		t.Errorf("there are series of policies that there are not: %v", got)
+	}
+}
