@@ -40,7 +40,8 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	}
 	return mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, Names: []string{registration.FreezeConfigurationName, configurationName},
-		Log: opts.Log.WithName("webhook"),
+		Clock: clock.RealClock{},
+		Log:   opts.Log.WithName("webhook"),
 	})
 }
 

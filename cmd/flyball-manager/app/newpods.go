@@ -47,7 +47,8 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods membe
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},
-		Log: opts.Log.WithName("pods"),
+		Clock: clock.RealClock{},
+		Log:   opts.Log.WithName("pods"),
 	})
 	if err != nil {
 		return fmt.Errorf("set up without a webhook for pods: %w", err)
