@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -120,6 +121,8 @@ func (s *stage) policiesCanGo() {
 	fleet.Spec.Target.Namespaces = []string{"stuck"}
 	fleet.Spec.Upscale, fleet.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 	s.must(here.client.Create(s.ctx, fleet))
+	others := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "others", Finalizers: []string{v1alpha1.FinalizerRestore, "example.com/backup"}}, Spec: fleet.Spec}
+	s.must(here.client.Create(s.ctx, others))
 	s.must(here.client.Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stuck"}}))
 	s.must(here.client.Delete(s.ctx, fleet))
 	command := regexp.MustCompile(`(?m)^\$ (kubectl get flyball .*\| sh)$`).FindStringSubmatch(read(s.T, "docs/operations.md")["../../docs/operations.md"])
@@ -133,6 +136,12 @@ func (s *stage) policiesCanGo() {
 	if err := here.client.Get(s.ctx, client.ObjectKeyFromObject(fleet), fleet); !apierrors.IsNotFound(err) {
 		s.Errorf("the schedule of the cluster is left: %v", err)
 	}
+	s.must(here.client.Get(s.ctx, client.ObjectKeyFromObject(others), others))
+	if len(others.Finalizers) != 1 || others.Finalizers[0] != "example.com/backup" {
+		s.Errorf("of Flyball's finalizer and another one these are left: %v", others.Finalizers)
+	}
+	s.must(here.client.Patch(s.ctx, others, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	s.must(here.client.Delete(s.ctx, others))
 }
 
 // nothingForbidden looks for requests that the chart's rights did not cover.
