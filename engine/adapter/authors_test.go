@@ -20,6 +20,14 @@ hold: [{set: [{path: .spec.power.fan.lock, value: true}]}]
 bounds: {min: {path: .spec.power.level}}
 `
 
+// partYAML is a kind with an optional part that has the count as well.
+const partYAML = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale: [{name: worker, replicas: .spec.worker.replicas, default: 1}]
+hold: [{set: [{path: .spec.worker.paused, value: true}]}]
+bounds: {min: {path: .spec.worker.min}}
+`
+
 // managed is one entry of .metadata.managedFields.
 type managed struct {
 	Manager    string          `json:"manager"`
@@ -309,5 +317,52 @@ func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 		if obj := projected(t, a, s.doc); obj.Notes().UID != c.want || len(obj.Ledger) != 1 || obj.Ledger[0].Set != "1" {
 			t.Errorf("begun on %q: says %q, %+v", c.begun, obj.Notes().UID, obj.Ledger)
 		}
+	}
+}
+
+// TestACountInAPartThatFlyballMade is none: its owner has no such part. Else the count, once set, would be without its parent, be given back, be
+// there again, and so on for ever.
+func TestACountInAPartThatFlyballMade(t *testing.T) {
+	a := compiled(t, partYAML, Keys{})
+	listed := compiled(t, `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale: [{each: '.spec.pools[*]', nameFrom: .name, replicas: .size.now, default: 1}]
+bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
+`, Keys{})
+	both := workload.Plan{Size: sleep().Size, Hold: holding().Hold, Min: number(2)}
+	defaults := map[string]string{"/spec/worker": `{"replicas":1}`}
+	for _, c := range []struct {
+		name string
+		a    *Adapter
+		s    *server
+		edit func(*server)
+		held string
+	}{
+		{"an absent part", a, newServer(object(`{"x":1}`)), nil, `{"x":1,"worker":{"paused":true,"min":2}}`},
+		{"an absent part, and managed fields", a, newTrackingServer(object(`{"x":1}`), nil), nil, `{"x":1,"worker":{"paused":true,"min":2}}`},
+		{"a part that has a count by default", a, newTrackingServer(object(`{"x":1}`), defaults), nil, `{"x":1,"worker":{"paused":true,"min":2,"replicas":1}}`},
+		{"a part that is the owner's since", a, newTrackingServer(object(`{"x":1}`), nil), func(s *server) { s.set("/spec/worker/image", `"v1"`) },
+			`{"x":1,"worker":{"paused":true,"min":2,"image":"v1","replicas":0}}`},
+		{"elements of a list", listed, newServer(object(`{"pools":[{"name":"a","size":{"now":3}},{"name":"b"}]}`)), nil,
+			`{"pools":[{"name":"a","size":{"now":0,"min":2}},{"name":"b","size":{"min":2}}]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := c.s.spec()
+			c.s.settle(t, c.a, both)
+			if c.edit != nil {
+				c.edit(c.s)
+				c.s.settle(t, c.a, both)
+			}
+			if !path.Equal(c.held, c.s.spec()) {
+				t.Errorf("asleep: %s", c.s.spec())
+			}
+			c.s.settle(t, c.a, workload.Plan{})
+			if c.edit != nil {
+				before = `{"x":1,"worker":{"image":"v1"}}`
+			}
+			if !path.Equal(before, c.s.spec()) {
+				t.Errorf("given back: %s", c.s.spec())
+			}
+		})
 	}
 }

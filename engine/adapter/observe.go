@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 	switch {
 	case f.Depth == blocked:
 		return all, cmp.Or(fault, name+" has no place for a count at "+pointer)
-	case c.original == "" && !c.hasParent(f, pointer):
+	case c.original == "" && !v.hasParent(f, pointer):
 		return all, fault
 	case c.original == "" && !ok:
 		return all, fault
@@ -138,12 +139,21 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 	return append(all, c), fault
 }
 
-// hasParent says of an absent count whether its owner has the object that it is a field of.
-func (c *count) hasParent(f workload.Field, pointer string) bool {
-	if c.entry != nil && c.entry.state == fieldSet {
-		return c.entry.entry.Made == 0
+// hasParent says of an absent count whether its owner has the object that it is a field of. One that Flyball has made, for the count or for
+// whatever else, is not the owner's: else a count that is set in there would take its own parent away from under it.
+func (v *view) hasParent(f workload.Field, pointer string) bool {
+	tokens := path.Pointer(pointer).Tokens()
+	parent := tokens[:len(tokens)-1]
+	return int(f.Depth) >= len(parent) && !slices.ContainsFunc(v.entries, func(l ledgerField) bool { return v.hasMade(&l, parent) })
+}
+
+// hasMade says whether a container came with the field of an entry. Where managed fields tell who has written what, one into which somebody
+// else has written is the owner's.
+func (v *view) hasMade(l *ledgerField, container []string) bool {
+	if len(v.obj.Notes().Authors) > 0 {
+		return l.state == fieldSet && l.isAround(container)
 	}
-	return int(f.Depth) >= len(path.Pointer(pointer).Tokens())-1
+	return l.entry.Made > 0 && commonTokens(container, path.Pointer(l.entry.Pointer).Tokens()) >= int(l.entry.Made)
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.

@@ -100,6 +100,12 @@ var worlds = map[string]world{
 		"/spec/power/main/more": {"", `[1]`},
 		"/spec/power/lock":      {"", `{"by":"me","at":1}`, `"no"`},
 	}},
+	"PartAndTracked": {adapter: partYAML, steps: 1, defaults: map[string]string{"/spec/worker": `{"image":"busybox"}`}, fields: map[string][]string{
+		"/spec/worker/replicas": {"", "0", "1", "3"},
+		"/spec/worker/paused":   {"", "true", "false"},
+		"/spec/worker/min":      {"", "2", "5"},
+		"/spec/worker/args":     {"", `["-v"]`},
+	}},
 	"Allocated": {adapter: allocatedYAML, keys: Keys{Amounts: true}, steps: 1, amounts: []workload.Amount{dbCPU, dbMemory, cpuTarget}, fields: map[string][]string{
 		"/spec/resources/requests/cpu":    {"", `"250m"`, `"1000m"`, "2", `"much"`},
 		"/spec/resources/requests/memory": {"", `"1Gi"`, `"512Mi"`, `"1073741824"`},
