@@ -210,6 +210,8 @@ scale:
 		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
 		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
 		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
+		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`, `{"map":{"0":{"n":3},"2":{"n":7}}}`, false},
+		{"a map with numbers as keys, one more", `{"map":{"0":{"n":3}}}`, `{"map":{"1":{"n":0},"0":{"n":0}}}`, `{"map":{"1":{"n":0},"0":{"n":3}}}`, false},
 		{"a map, one under another key", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":0},"y":{"n":0}}}`, `{"map":{"z":{"n":0},"y":{"n":5}}}`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

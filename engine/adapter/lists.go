@@ -17,8 +17,10 @@ type list struct {
 // member is a value or a name of a list element.
 type member struct {
 	workload.Field
-	pointer, key string
-	index        int
+	pointer string
+	// key is that of an element that is a member of an object.
+	key   string
+	index int
 }
 
 // take keeps a match of the path at a place in eachPaths.paths.
@@ -38,7 +40,11 @@ func (r *reading) member(m path.Match) member {
 	if f.Exists() {
 		f.Raw = r.in.Bytes(m.Raw)
 	}
-	return member{Field: f, pointer: r.in.String(string(m.Pointer())), key: m.ElementKey(), index: m.Element()}
+	n := member{Field: f, pointer: r.in.String(string(m.Pointer())), index: m.Element()}
+	if m.ElementInObject() {
+		n.key = m.ElementKey()
+	}
+	return n
 }
 
 // addElements joins the values and names of each list. An element without a name of its own is known by its key in a map, or else by
@@ -81,7 +87,7 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 			continue
 		}
 		r.nameElement(&e, each, l, at)
-		if _, isIndex := natural(value.key); len(each.names) == 0 && !isIndex {
+		if len(each.names) == 0 {
 			e.Name = r.in.String(value.key)
 		}
 		if !value.Exists() {

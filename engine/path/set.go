@@ -102,6 +102,9 @@ func (m Match) ElementKey() string {
 	return ""
 }
 
+// ElementInObject reports whether the innermost selected element is a member of an object, which its key names whatever it is: "0" is a key, too.
+func (m Match) ElementInObject() bool { return m.walk.places[m.innermost()].keyed }
+
 // innermost returns the place of the innermost selected element; 0, which is the document, if there is none.
 func (m Match) innermost() int {
 	steps := m.Path().steps()

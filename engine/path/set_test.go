@@ -327,3 +327,17 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestElementsOfObjects: a key may look like an index.
+func TestElementsOfObjects(t *testing.T) {
+	set := NewSet(parseAll(".a[*].n", ".b.n")...)
+	for doc, want := range map[string]bool{`{"a":[{"n":1}]}`: false, `{"a":{"0":{"n":1}}}`: true, `{"b":{"n":1}}`: false} {
+		if err := set.Extract([]byte(doc), func(_ int, m Match) {
+			if m.Exists() && m.ElementInObject() != want {
+				t.Errorf("%s: %s in an object: %t", doc, m.Pointer(), !want)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
