@@ -366,3 +366,22 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 		})
 	}
 }
+
+// TestWhatIsLeftToTheOwnerKeepsItsContainer: two policies go at once, and only one of them gives back.
+func TestWhatIsLeftToTheOwnerKeepsItsContainer(t *testing.T) {
+	a := compiled(t, partYAML, Keys{})
+	for _, c := range []struct {
+		plan workload.Plan
+		want string
+	}{
+		{workload.Plan{}, `{"x":1}`},
+		{workload.Plan{Orphan: map[workload.Policy]bool{peaks: true}}, `{"x":1,"worker":{"min":2}}`},
+	} {
+		s := newTrackingServer(object(`{"x":1}`), nil)
+		held := workload.Claim[bool]{Value: true, By: nights, Since: monday}
+		s.settle(t, a, workload.Plan{Hold: &held, Min: number(2)})
+		if s.settle(t, a, c.plan); !path.Equal(c.want, s.spec()) {
+			t.Errorf("%v: %s, want %s", c.plan.Orphan, s.spec(), c.want)
+		}
+	}
+}

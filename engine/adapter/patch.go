@@ -95,11 +95,11 @@ func (e *edit) widenTo(depth int) {
 	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
-// staysIn says whether a value is written into a container, or one of Flyball's stays there.
+// staysIn says whether a value is written into a container, or one stays there that Flyball has set, or that a policy leaves to the owner.
 func staysIn(container []string, edits []edit, decisions []decision) bool {
 	return slices.ContainsFunc(edits, func(e edit) bool { return e.value != "" && startsWith(e.tokens, container) }) ||
 		slices.ContainsFunc(decisions, func(d decision) bool {
-			return d.after != nil && startsWith(path.Pointer(d.pointer).Tokens(), container)
+			return (d.after != nil || d.result() != "") && startsWith(path.Pointer(d.pointer).Tokens(), container)
 		})
 }
 
