@@ -1,12 +1,14 @@
 package adapter
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -203,5 +205,25 @@ func TestTheLongestTextsInMessages(t *testing.T) {
 		if diff := cmp.Diff(text, brief(text)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestNullsInsideOriginals come back too: in an object that is nullable the API server keeps them, and a merge patch cannot write them.
+func TestNullsInsideOriginals(t *testing.T) {
+	a := compiled(t, `
+target: {group: example.com, kind: Any, versions: [v1]}
+suspend: [{set: [{path: .spec.sync, value: null}, {path: .spec.mode, value: {asleep: true}}]}]
+`, Keys{})
+	const spec = `{"sync":{"prune":true,"retry":{"limit":null}},"mode":{"on":null}}`
+	s := newServer(object(spec))
+	s.settle(t, a, sleep())
+	if want := `{"mode":{"asleep":true}}`; !path.Equal(want, s.spec()) {
+		t.Fatalf("asleep: %s", s.spec())
+	}
+	if s.settle(t, a, workload.Plan{}); !path.Equal(spec, s.spec()) {
+		t.Errorf("given back: %s", s.spec())
+	}
+	if bytes.Contains(s.doc, []byte("flyball.dev/ledger")) {
+		t.Errorf("the ledger is left: %s", s.doc)
 	}
 }

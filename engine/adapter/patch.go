@@ -154,9 +154,10 @@ func startsWith(tokens, prefix []string) bool {
 	return len(tokens) > len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, else a merge patch.
+// objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, or gives back what a merge patch cannot write, else
+// a merge patch. What is given back has a ledger around it, so that the map of annotations is there.
 func (v *view) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
-	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed }) {
+	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || hasInnerNull(e.value) }) {
 		p = &workload.Patch{Type: types.JSONPatchType}
 		p.Body, err = v.jsonPatch(edits, ledger)
 	} else {

@@ -56,7 +56,7 @@ var worlds = map[string]world{
 		"/spec/runStrategy": {"", `"Always"`, `"Halted"`, `"Manual"`},
 	}},
 	"Application": {adapter: applicationYAML, steps: 1, fields: map[string][]string{
-		"/spec/syncPolicy/automated": {"", `{}`, `{"prune":true}`, `{"prune":false,"selfHeal":{"a":[1,{"b":2}]}}`},
+		"/spec/syncPolicy/automated": {"", `{}`, `{"prune":true}`, `{"prune":false,"selfHeal":{"a":[1,{"b":2}]}}`, `{"prune":true,"selfHeal":{"a":null}}`},
 		"/spec/syncPolicy/retry":     {"", `1`},
 	}},
 	"KnativeService": {adapter: knativeYAML, steps: 1, fields: map[string][]string{
