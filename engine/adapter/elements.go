@@ -184,15 +184,25 @@ func (m *elementMatch) byPlace() {
 	}
 }
 
-// byPlaceAlone matches entries of elements without a name where no element has come or gone. One that has got a name since, and another
+// byPlaceAlone matches entries of elements without a name where no element has come, gone or moved. One that has got a name since, and another
 // value, may have come to the place from elsewhere in the list.
 func (m *elementMatch) byPlaceAlone() {
+	if slices.ContainsFunc(m.entries, m.isDisplaced) {
+		return // what went into the list, or out of it, has moved others as well
+	}
 	for _, i := range m.entries {
 		k, there := m.atPointer[m.entry(i).Pointer]
 		if there && !m.taken[k] && m.at[i].kind == unmatched && m.isPlaceKept(i) && (m.element(k).Name == "" || m.holds(i, k)) {
 			m.found(i, k)
 		}
 	}
+}
+
+// isDisplaced says of the entry of an element without a name that its element has moved: in its place is none that `each` yields, and none that
+// holds what was set.
+func (m *elementMatch) isDisplaced(i int) bool {
+	k, there := m.atPointer[m.entry(i).Pointer]
+	return m.entry(i).Position && (!there || m.element(k).Outside && !m.holds(i, k))
 }
 
 // isPlaceTrusted says whether the element in the place of an entry may be taken for its own: the element holds what was set, it is no

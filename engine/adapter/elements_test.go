@@ -154,6 +154,7 @@ scale:
 - {name: p, each: '.spec.places[*]', replicas: .n}
 - {name: m, each: '.spec.map[*]', replicas: .n}
 - {name: q, each: '.spec.queues[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: r, each: '.spec.rows[?(@.role=="worker")]', replicas: .n}
 `
 	a := compiled(t, kind, Keys{})
 	const pools = `{"pools":[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`
@@ -209,6 +210,14 @@ scale:
 		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, true},
 		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
 		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
+		{"places, and one that is not asked for moves", `{"rows":[{"role":"worker","n":3},{"n":5},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+		{"places, and one that is not asked for comes", `{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+		{"places, and one that is not asked for goes", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+			`{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+		{"places, and one that is not asked for stays", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":6},{"role":"worker","n":0},{"role":"worker","n":2}]}`,
+			`{"rows":[{"n":6},{"role":"worker","n":3},{"role":"worker","n":2}]}`, false},
 		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
 		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`, `{"map":{"0":{"n":3},"2":{"n":7}}}`, false},
 		{"a map with numbers as keys, one more", `{"map":{"0":{"n":3}}}`, `{"map":{"1":{"n":0},"0":{"n":0}}}`, `{"map":{"1":{"n":0},"0":{"n":3}}}`, false},
