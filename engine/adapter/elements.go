@@ -111,15 +111,18 @@ func (m *elementMatch) isAt(i, k int) bool { return m.element(k).Pointer == m.en
 // none does, one is in the place. What is left of several is told by those that others are about.
 func (m *elementMatch) byName() {
 	var several []int
+	shared := m.byNameAndPlace()
 	for _, i := range m.entries {
-		if m.entry(i).Element == "" {
+		if m.entry(i).Element == "" || m.at[i].kind != unmatched {
 			continue
 		}
-		named := m.withName[m.entry(i).Element]
+		named := pick(m.withName[m.entry(i).Element], func(k int) bool { return !m.taken[k] })
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
 		case len(named) == 0: // its place may tell
+		case shared[m.entry(i).Element] > 1 && len(holding) > 0:
+			m.at[i] = location{kind: unclear}
 		case len(named) == 1 && m.isRenamed(i, named[0]):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
@@ -146,6 +149,25 @@ func (m *elementMatch) byName() {
 			return true
 		})
 	}
+}
+
+// byNameAndPlace matches entries of one name: two elements had it when they were written, and one of them may have got another name since. It
+// counts by name the entries that are left.
+func (m *elementMatch) byNameAndPlace() map[string]int {
+	count := map[string]int{}
+	for _, i := range m.entries {
+		count[m.entry(i).Element]++
+	}
+	left := maps.Clone(count)
+	for _, i := range m.entries {
+		name := m.entry(i).Element
+		k, there := m.atPointer[m.entry(i).Pointer]
+		if name != "" && count[name] > 1 && there && m.element(k).Name == name {
+			m.found(i, k)
+			left[name]--
+		}
+	}
+	return left
 }
 
 // isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
