@@ -227,11 +227,11 @@ func (m *elementMatch) isDisplaced(i int) bool {
 	return m.entry(i).Position && (!there || m.element(k).Outside && !m.holds(i, k))
 }
 
-// isPlaceTrusted says whether the element in the place of an entry may be taken for its own: the element holds what was set, it is no
-// bystander, and the entry knew its element by name, so that a change of places would show.
+// isPlaceTrusted says whether the element in the place of an entry may be taken for its own: the element holds what was set, `each` yields it, it
+// is no bystander, and the entry knew its element by name, so that a change of places would show.
 func (m *elementMatch) isPlaceTrusted(i int) bool {
 	k, there := m.atPointer[m.entry(i).Pointer]
-	return there && !m.entry(i).Position && !m.taken[k] && !m.isBystander(k) && !m.mayBeBystander(k) && m.holds(i, k)
+	return there && !m.entry(i).Position && !m.taken[k] && !m.element(k).Outside && !m.isBystander(k) && !m.mayBeBystander(k) && m.holds(i, k)
 }
 
 // isPlaceKept says of the entry of an element without a name whether its list has as many elements as when the entry was written: then

@@ -183,6 +183,8 @@ scale:
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"a","role":"none","n":3}]}`, false},
 		{"one of another role, in a second list", `{"queues":[{"name":"a","role":"worker","n":3}]}`, `{"queues":[{"name":"a","role":"none","n":0}]}`,
 			`{"queues":[{"name":"a","role":"none","n":3}]}`, false},
+		{"one removed, and in its place one that is not asked for", `{"pools":[{"name":"a","role":"worker","n":3},{"name":"z","role":"none","n":0}]}`,
+			`{"pools":[{"name":"z","role":"none","n":0}]}`, `{"pools":[{"name":"z","role":"none","n":0}]}`, true},
 		{"a name given to another one", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, true},
 		{"sized by its owner, and one that sleeps in its place", pools, `{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
