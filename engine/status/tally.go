@@ -37,7 +37,8 @@ type Mark struct {
 	Policy workload.Policy
 	State  State
 	// Failure says what went wrong, Waiting what the target waits for, Contested which other writer resets it, Conflict which other
-	// policy asks for something else, Unable what cannot be done on it, Override why the policy does not have its way.
+	// policy asks for something else, Unable what cannot be done on it, Override why the policy does not have its way. Of Failure, Waiting, Unable
+	// and Override a Book takes the one that goes with State.
 	Failure, Waiting, Contested, Conflict, Unable, Override string
 	// Applied are the values in place.
 	Applied Applied
@@ -214,8 +215,23 @@ func (t *tally) total() (n int32) {
 	return n
 }
 
+// inState leaves out what does not go with the state: several things may be known of a target, and the lists that name targets are of those
+// counted in one state.
+func (m Mark) inState() Mark {
+	for _, said := range []struct {
+		text *string
+		in   State
+	}{{&m.Failure, Failed}, {&m.Waiting, Pending}, {&m.Unable, Unable}, {&m.Override, Overridden}} {
+		if m.State != said.in {
+			*said.text = ""
+		}
+	}
+	return m
+}
+
 // move counts a target out of the state of a record and into another and reports whether anything that status shows has changed.
 func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
+	m = m.inState()
 	changed := from.state != m.State || from.unseen
 	if from.state != None {
 		t.counts[from.state]--

@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -75,5 +78,47 @@ func TestNotesAreCut(t *testing.T) {
 		if r.note != test.want || len(r.note) > 1024 {
 			t.Errorf("%d bytes: %q", len(r.note), r.note)
 		}
+	}
+}
+
+// What is said of a target is what goes with the state that it is counted in: lists of names and counts agree.
+func TestWhatIsSaidGoesWithTheState(t *testing.T) {
+	b := NewBook(func(workload.Policy) {})
+	say := func(s State) Mark {
+		return Mark{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place", Override: "overruled", Conflict: "overruled"}
+	}
+	for name, s := range map[string]State{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep, "governor": None} {
+		b.Count(object(name), []Mark{say(s)})
+	}
+	var got tally
+	b.read(policyID, func(t *tally) { got = t.copy() })
+	for name, list := range map[string]map[workload.Ref]string{"failed": got.failures, "pending": got.waiting, "unable": got.unable, "overridden": got.overridden} {
+		if len(list) != 1 || list[object(name)] == "" {
+			t.Errorf("%s: named are %v", name, list)
+		}
+	}
+	if len(got.conflicts) != 6 {
+		t.Errorf("conflicts are told whatever the state: %v", got.conflicts)
+	}
+}
+
+// What a write for one policy waits for is not told by another that is overruled on the target, nor by one that has it changed only for the sake of
+// what it governs.
+func TestWhatWaitsIsToldByWhoWaits(t *testing.T) {
+	var opinions []decide.Opinion
+	for _, name := range []string{"nights", "open", "governed"} {
+		id := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: name}
+		opinions = append(opinions, decide.Opinion{Policy: &decide.Policy{Policy: &policy.Policy{ID: id}}, Class: workload.ClassSleep, OnBehalf: name == "governed"})
+	}
+	v := &decide.Verdict{Opinions: opinions, Conflicts: []pipeline.Conflict{{Facet: "size", Winner: opinions[1].Policy.ID, Loser: opinions[0].Policy.ID}}}
+	v.Result.Patch = &workload.Patch{}
+	b := NewBook(func(workload.Policy) {})
+	b.Count(object("web"), Marks(v, Outcome{Waiting: "waits for its batch"}))
+	for i, want := range []struct{ pending, waiting int }{{0, 0}, {1, 1}, {0, 0}} {
+		b.read(opinions[i].Policy.ID, func(t2 *tally) {
+			if int(t2.counts[Pending]) != want.pending || len(t2.waiting) != want.waiting {
+				t.Errorf("%s: %d pending, waiting are %v", opinions[i].Policy.ID, t2.counts[Pending], t2.waiting)
+			}
+		})
 	}
 }
