@@ -116,11 +116,14 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 }
 
 // stateMessage says what the policy is in, and no more than what is true of it.
-func (v *view) stateMessage() string {
+func (v *view) stateMessage() string { return v.qualified(v.state.Message) }
+
+// qualified adds to what is said of a state that it is not enforced, by what is known now.
+func (v *view) qualified(message string) string {
 	if v.unenforced != "" && !v.policy.Deleting {
-		return join(v.state.Message, "not enforced: "+v.unenforced)
+		return join(message, "not enforced: "+v.unenforced)
 	}
-	return v.state.Message
+	return message
 }
 
 // ready says whether the policy is valid and no target has failed. Work under way does not make it not ready.

@@ -47,7 +47,7 @@ type announcement struct{ reason, message string }
 func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) *announcement {
 	switch {
 	case old.State != cur.State && cur.State != "":
-		return &announcement{cur.State, cmp.Or(v.stateMessage(), cur.State)}
+		return &announcement{cur.State, cmp.Or(v.state.Message, cur.State)}
 	case old.State == cur.State && activeBefore != "" && v.state.Active != "" && activeBefore != v.state.Active:
 		// One alternative takes over from another and the policy's state stays the same.
 		return &announcement{"HandedOver", "from " + activeBefore + " to " + v.state.Message}
@@ -93,7 +93,7 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 		return
 	}
 	for _, a := range now {
-		s.recorder.Eventf(obj, nil, corev1.EventTypeNormal, a.reason, "Transition", "%s; %s", a.message, v.tally.counted())
+		s.recorder.Eventf(obj, nil, corev1.EventTypeNormal, a.reason, "Transition", "%s; %s", v.qualified(a.message), v.tally.counted())
 	}
 }
 
