@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -24,6 +25,9 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
 	if err != nil {
 		return "", fmt.Errorf("find out how %s is served: %w", gk, err)
+	}
+	if id.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return "", nil // what lives outside namespaces is never changed by a policy of one
 	}
 	quoted := `"` + id.String() + `"`
 	list := c.Objects.Resource(mapping.Resource).List
