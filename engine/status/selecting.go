@@ -32,7 +32,7 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []targe
 		found = selection.UnknownNames(s.Inventory())
 	}
 	if len(found) == 0 && total == 0 && !judges {
-		found = append(found, selection.EmptyTerm(s.Inventory()))
+		found = append(found, selection.EmptyTerm(s.InventoryFor(p.Needs)))
 	}
 	return found
 }

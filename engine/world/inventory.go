@@ -5,14 +5,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Inventory is what there is to select from. Only objects of kinds in use are known.
-func (s *Snapshot) Inventory() target.Inventory { return inventory{s} }
+func (s *Snapshot) Inventory() target.Inventory { return inventory{Snapshot: s} }
 
-type inventory struct{ *Snapshot }
+// InventoryFor is the same without the objects of kinds that have none of the capabilities that a policy needs.
+func (s *Snapshot) InventoryFor(needs []v1alpha1.Capability) target.Inventory {
+	return inventory{s, needs}
+}
+
+type inventory struct {
+	*Snapshot
+	needs []v1alpha1.Capability
+}
 
 // Adapted implements target.Inventory, in order of the kinds' names.
 func (i inventory) Adapted() []schema.GroupKind {
@@ -37,7 +46,7 @@ func (i inventory) Namespaces(yield func(string, workload.Pairs) bool) {
 func (i inventory) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
 	k := i.kinds[gk]
 	switch {
-	case k == nil:
+	case k == nil || !k.Can(i.needs):
 	case namespace == "":
 		k.Live.Range(yield)
 	default:
