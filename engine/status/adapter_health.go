@@ -23,6 +23,8 @@ type Ailment struct {
 	Reason string
 	// Listing says that nothing is: the objects of the kind are being listed for the first time.
 	Listing bool
+	// Outside says that objects of the kind live outside namespaces: only policies outside them that list the kind select any.
+	Outside bool
 	// Unwatched says that the kind is in use and changes of its objects are not seen.
 	Unwatched bool
 }
@@ -67,6 +69,7 @@ func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listin
 	ailments := h.list()
 	for _, a := range ailments {
 		switch {
+		case a.Outside && (p.ID.Namespace != "" || !p.Target.ListsKind(a.Kind)):
 		case a.Listing && s.InUse(a.Kind) == nil && mayNeed(p.Policy.Policy, a):
 			underWay = append(underWay, a.Kind.String())
 		case !a.Listing && misses(s, p.Policy.Policy, a) && (a.Unwatched || len(p.Target.Kinds()) == 0):

@@ -9,8 +9,28 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/world"
 )
+
+// TestWhatAilsAnAdapterOfAKindOutsideNamespacesIsTold to the policies that list the kind: nobody else selects any such object.
+func TestWhatAilsAnAdapterOfAKindOutsideNamespacesIsTold(t *testing.T) {
+	for _, outside := range []bool{true, false} {
+		c := &Controller{Options: Options{World: world.New(target.Scope{ClusterScoped: func(schema.GroupKind) bool { return outside }})}}
+		a := &v1alpha1.Adapter{}
+		a.Name, a.Spec.Target = "nodepools.karpenter.sh", v1alpha1.AdapterTarget{Group: "karpenter.sh", Kind: "NodePool"}
+		f := &finding{}
+		f.set(v1alpha1.ConditionWatching, false, "NotListed", "changes of objects are not seen")
+		got := c.ailmentOf(a, f)
+		if got == nil || got.Outside != outside || !strings.Contains(got.Reason, "changes of objects are not seen") {
+			t.Errorf("outside namespaces %t: %+v", outside, got)
+		}
+	}
+}
 
 // faulty is a client that panics over one adapter, and knows none else.
 type faulty struct{ client.Client }

@@ -40,9 +40,8 @@ func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
 	}
 }
 
-// ailmentOf says what is wrong with an adapter, for the policies that list no kinds and would select objects of its kind; nil:
-// nothing is. A kind that is not served has no objects to miss, one outside namespaces is selected only where it is listed, an adapter
-// that stands back for another is not missed.
+// ailmentOf says what is wrong with an adapter, for the policies that would select objects of its kind; nil: nothing is. A kind that is not
+// served has no objects to miss, an adapter that stands back for another is not missed.
 func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment {
 	c.mu.RLock()
 	r := c.running[a.Name]
@@ -50,14 +49,15 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 	if f.failed == "" || isMissing(a, f) {
 		return nil
 	}
-	ailment := &status.Ailment{Kind: a.Spec.Target.GroupKind(), Capabilities: f.status.Capabilities}
+	ailment := &status.Ailment{Kind: a.Spec.Target.GroupKind(), Capabilities: f.status.Capabilities,
+		Outside: c.World.Scope().IsClusterScoped(a.Spec.Target.GroupKind())}
 	if r != nil {
 		_, err := r.watch.Err()
 		_, refused := r.refused()
 		ailment.Listing, ailment.Unwatched = err == nil && f.failed == v1alpha1.ConditionWatching, refused != nil
 	}
 	condition := meta.FindStatusCondition(f.status.Conditions, f.failed)
-	if condition.Reason == duplicateKind || c.World.Scope().IsClusterScoped(a.Spec.Target.GroupKind()) {
+	if condition.Reason == duplicateKind {
 		return nil
 	}
 	consequence := "objects of its kind are left as they are"
