@@ -225,7 +225,7 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 	if seen.forms[p.ID] != formOf(p) {
 		return "", false, true
 	}
-	if why := unjudged(e.World.Snapshot(), p); why != "" {
+	if why := unjudged(e.World, p); why != "" {
 		return why, true, true
 	}
 	if seen.why != "" {
@@ -235,10 +235,10 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 }
 
 // unjudged says which kind that a policy selects is not judged; empty: all are. A policy that lists no kinds means those that have
-// an adapter.
-func unjudged(s *world.Snapshot, p *world.Policy) string {
+// an adapter and live in namespaces.
+func unjudged(w *world.World, p *world.Policy) string {
 	listed, found, unserved := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
-	adapters := s.Adapters()
+	adapters := w.Snapshot().Adapters()
 	for _, resource := range slices.SortedFunc(maps.Keys(adapters), compareResources) {
 		a := adapters[resource]
 		if a.Serving == world.NotServed || len(listed) > 0 && !slices.Contains(listed, a.GroupKind) {
@@ -247,6 +247,7 @@ func unjudged(s *world.Snapshot, p *world.Policy) string {
 		}
 		found[a.GroupKind] = true
 		switch {
+		case len(listed) == 0 && w.Scope().IsClusterScoped(a.GroupKind): // it is selected only where it is listed
 		case a.Deleting:
 			return fmt.Sprintf("the adapter %s is being deleted; changes of %s are not judged once it is gone", resource, a.GroupKind)
 		case a.Serving == world.OtherVersions:
