@@ -23,6 +23,11 @@ import (
 // an error when the work has to be tried again soon.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	changed, missing, err := l.templates.Keep(ctx, ref)
+	if apierrors.IsForbidden(err) {
+		if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {
+			l.keeper.Forbidden(k)
+		}
+	}
 	switch {
 	case err != nil && missing:
 		l.countMissing(ref)

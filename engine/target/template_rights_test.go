@@ -1,0 +1,42 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// refusing are templates that cannot be kept, and a keeper that counts how often it has to look at rights.
+type refusing struct {
+	noTemplates
+	err  error
+	asks int
+}
+
+func (r *refusing) Keep(context.Context, workload.Ref) (changed, missing bool, err error) {
+	return false, true, r.err
+}
+func (r *refusing) Forbidden(*decide.Kind) { r.asks++ }
+
+// TestATemplateThatIsForbiddenHasRightsLookedAt: the adapter has to say that rights are missing, whichever write needs them.
+func TestATemplateThatIsForbiddenHasRightsLookedAt(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web-0", errors.New("no create"))
+	for _, test := range []struct {
+		err  error
+		asks int
+	}{{fmt.Errorf("apply the template: %w", forbidden), 1}, {errors.New("no answer"), 0}} {
+		s := newScene(t, noTemplates{})
+		r := &refusing{err: test.err}
+		s.templates, s.keeper = r, r
+		if err := s.process(t.Context(), webs(0)); !errors.Is(err, test.err) || r.asks != test.asks {
+			t.Errorf("%v: rights were looked at %d times, and the answer is %v", test.err, r.asks, err)
+		}
+	}
+}
