@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -103,15 +104,40 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "what this adapter has put to sleep cannot be given back: "+why)
 	}
-	left := 0
+	left, message := 0, ""
 	if now := c.World.Snapshot().InUse(gk); now != nil {
 		left = c.changed(now)
+		if left > 0 {
+			message = c.lookAtRights(ctx, a, now, f)
+		}
 	}
 	// The first look is never the last: a write that was under way before it has to show in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
-		return time.Second, c.writeReleasing(ctx, a, f, releasing(left))
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, releasing(left)+message)
 	}
 	return c.letGo(ctx, a)
+}
+
+// lookAtRights has an adapter that is being deleted say which rights are missing to give back what is left, where a write was forbidden or rights
+// were missing before, and says so in words to be added; empty: none are known to be.
+func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.Kind, f *finding) string {
+	c.mu.RLock()
+	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
+	c.mu.RUnlock()
+	if !suspected && !meta.IsStatusConditionFalse(a.Status.Conditions, v1alpha1.ConditionAuthorized) {
+		return ""
+	}
+	g := c.newFinding(a)
+	g.compiled, g.served = k.Adapter, inspect.Served{Found: true, GVR: k.Resource, GVK: k.Resource.GroupVersion().WithKind(k.Kind.Kind), HasScale: !k.NoScale}
+	c.authorize(ctx, g)
+	g.status.UnknownPaths = a.Status.UnknownPaths
+	f.status, f.again = g.status, g.again
+	authorized := meta.FindStatusCondition(g.status.Conditions, v1alpha1.ConditionAuthorized)
+	c.Metrics.set(a.Name, false, true, authorized)
+	if g.failed == "" {
+		return ""
+	}
+	return ": " + authorized.Message
 }
 
 // notFound says whether the API server answers that there is no resource to watch for an adapter.
