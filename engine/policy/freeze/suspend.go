@@ -93,7 +93,7 @@ func (s suspension) state(now time.Time) policy.State {
 	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}
 	switch {
 	case st.Active:
-		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, "changes are denied"+s.until(st.Until)
+		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, s.outcome()+s.until(st.Until)
 	case s.period != nil && s.rule.Over(now):
 		out.Name, out.Message = "Ended", "the freeze is over"
 	case s.period != nil:
@@ -105,6 +105,17 @@ func (s suspension) state(now time.Time) policy.State {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused
 	}
 	return out
+}
+
+// outcome says what becomes of changes while the rule is active.
+func (s suspension) outcome() string {
+	switch s.rule.enforcement {
+	case v1alpha1.EnforcementWarn:
+		return "changes pass with a warning"
+	case v1alpha1.EnforcementAudit:
+		return "changes pass and are counted"
+	}
+	return "changes are denied"
 }
 
 func (s suspension) until(t time.Time) string {

@@ -116,6 +116,19 @@ func TestWindowState(t *testing.T) {
 	}
 }
 
+// TestStateSaysWhatBecomesOfChanges: a freeze that lets changes through does not say that it denies them.
+func TestStateSaysWhatBecomesOfChanges(t *testing.T) {
+	for enforcement, want := range map[string]string{"Deny": "changes are denied", "Warn": "changes pass with a warning", "Audit": "changes pass and are counted"} {
+		rule, _, errs := freeze.CompileObject(parse(t, weekly+"  enforcement: "+enforcement+"\n"), testContext)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if got := rule.Policy().State(at("2026-12-22T11:00:00Z")).Message; got != want+" until 2026-12-29T10:00:00+01:00 (Europe/Berlin)" {
+			t.Errorf("%s: %s", enforcement, got)
+		}
+	}
+}
+
 // TestStateOfOddWindows: one without a name is told by its times, and one that never closes has no end.
 func TestStateOfOddWindows(t *testing.T) {
 	open := at("2026-12-22T09:00:00Z")
