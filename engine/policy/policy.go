@@ -149,6 +149,11 @@ func (p *Policy) Selection() *target.Selector {
 	return p.Target
 }
 
+// SpeaksOf says whether the status of the policy has to do with a kind: the policy acts on objects of it, or changes of them are judged by it.
+func (p *Policy) SpeaksOf(gk schema.GroupKind) bool {
+	return p.Target.MatchesKind(gk) || p.Selection().MatchesKind(gk)
+}
+
 // PodOrderer is an extra of policies that order the pods of their targets for deletion.
 type PodOrderer interface {
 	// NodeLabels lists the node labels that planning looks at, the one by which spreads are told first.

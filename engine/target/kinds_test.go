@@ -1,12 +1,18 @@
 package target
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/engine/world/worldtest"
@@ -40,6 +46,41 @@ func TestGovernorsOfAKindThatGoesAreLookedAt(t *testing.T) {
 		if got := s.queued(); !slices.Contains(got, hpa) || !slices.Contains(got, web) {
 			t.Errorf("%s: %v are looked at", what, got)
 		}
+	}
+}
+
+// TestFreezesFollowTheKindsThatTheyList: one that puts nothing to sleep acts on no kind, and its status speaks of those that it judges.
+func TestFreezesFollowTheKindsThatTheyList(t *testing.T) {
+	s := newScene(t, http.NotFoundHandler())
+	freeze := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "week", UID: "u", Generation: 1}}
+	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(noon.AddDate(0, 0, 7))
+	freeze.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionScale}
+	freeze.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	if err := s.client.Create(t.Context(), freeze); err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := kinds.Find("ChangeFreeze")
+	s.world.Update(func(tx *world.Tx) { tx.DropKind("deployments.apps"); tx.SetPolicy(kind, freeze.DeepCopy()) })
+	ready := func() string {
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		s.status.Run(over) // writes once what there is to write
+		var is v1alpha1.ChangeFreeze
+		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(freeze), &is); err != nil {
+			t.Fatal(err)
+		}
+		return meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionReady).Reason
+	}
+	if got := ready(); got != "AdapterNotReady" {
+		t.Fatalf("without the kind: %s", got)
+	}
+	s.world.Update(func(tx *world.Tx) { tx.UseKind(s.kind) })
+	if got := ready(); got != "AsExpected" {
+		t.Errorf("with the kind in use: %s", got)
+	}
+	s.world.Update(func(tx *world.Tx) { tx.DropKind("deployments.apps") })
+	if got := ready(); got != "AdapterNotReady" {
+		t.Errorf("once the kind has gone: %s", got)
 	}
 }
 

@@ -84,7 +84,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{}).Build()
+	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{}, &v1alpha1.ChangeFreeze{}).Build()
 	w := world.New(target.Scope{})
 	st := status.NewWriter(w, s.client, nil, statuses, status.Options{Clock: s.clock})
 	s.Loop = New(w, writer, apply.NewBatches(st.RecordBatch), st, noTemplates{}, noTemplates{}, m, Options{Clock: s.clock, Workers: 2})

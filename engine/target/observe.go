@@ -143,10 +143,10 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	})
 }
 
-// dirtyPoliciesOf has the status looked at again of policies whose targets include a kind.
+// dirtyPoliciesOf has the status looked at again of policies that have to do with a kind.
 func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	for p := range now.Policies {
-		if p.Target.MatchesKind(k.GroupKind) {
+		if p.SpeaksOf(k.GroupKind) {
 			l.status.Dirty(p.ID)
 		}
 	}

@@ -87,10 +87,10 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	return nil
 }
 
-// dirtyPolicies has the status of the policies looked at again that select objects of a kind.
+// dirtyPolicies has the status of the policies looked at again that have to do with a kind.
 func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	for p := range c.World.Snapshot().Policies {
-		if p.Target.MatchesKind(gk) {
+		if p.SpeaksOf(gk) {
 			c.PolicyDirty(p.ID)
 		}
 	}
