@@ -18,20 +18,18 @@ import (
 // lookAgainEvery is how often it is looked, while objects and namespaces come and go, whether what matched nothing matches now.
 const lookAgainEvery = 5 * time.Second
 
-// unmatched lists the terms of a policy's selection that match nothing. Objects are looked through only where that can matter, and
-// where all of them are known.
+// unmatched lists the terms of a policy's selection that match nothing. Objects are looked through only where all of them are known.
 func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []target.Unmatched {
 	_, judges := p.Extras.(policy.Judge)
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
-	total := int(t.total())
 	if !known {
 		return found
 	}
-	if len(found) == 0 && (judges || total < selection.NamesListed()) {
+	if len(found) == 0 { // one name may be that of many targets, so that their number says nothing
 		found = selection.UnknownNames(s.Inventory())
 	}
-	if len(found) == 0 && total == 0 && !judges {
+	if len(found) == 0 && t.total() == 0 && !judges {
 		found = append(found, selection.EmptyTerm(s.InventoryFor(p.Needs)))
 	}
 	return found
@@ -47,6 +45,8 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", "the policy selects nothing while it is "+choose(v.policy.Deleting, "being deleted", "not valid")
 	case v.tally.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", join(v.unready, choose(v.listing != "", v.progress(), ""))
+	case len(v.unmatched) == 0 && !v.objectsKnown() && v.policy.Selection().NamesListed() > 0:
+		c.Message = join("whether each name is that of an object is not known", v.unready, choose(v.listing != "", v.progress(), ""))
 	case len(v.unmatched) > 0:
 		c.Reason, c.Message = v.unmatched[0].Reason, Truncate(v.unmatchedText(), 2048)
 		if v.selectsNothing() {

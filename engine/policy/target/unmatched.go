@@ -94,12 +94,15 @@ func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	if s.names.Len() == 0 {
 		return nil
 	}
-	found := sets.New[string]()
-	s.eachInReach(c, func(obj *workload.Object) { found.Insert(obj.Name) })
-	for _, name := range sets.List(s.names) {
-		if !found.Has(name) {
-			all = append(all, Unmatched{NameUnknown, fmt.Sprintf("names: there is no object %s%s", name, meant(name, found.UnsortedList()))})
-		}
+	missing := s.names.Clone()
+	s.eachInReach(c, func(obj *workload.Object) { missing.Delete(obj.Name) })
+	if missing.Len() == 0 {
+		return nil
+	}
+	there := sets.New[string]()
+	s.eachInReach(c, func(obj *workload.Object) { there.Insert(obj.Name) })
+	for _, name := range sets.List(missing) {
+		all = append(all, Unmatched{NameUnknown, fmt.Sprintf("names: there is no object %s%s", name, meant(name, there.UnsortedList()))})
 	}
 	return all
 }
