@@ -207,16 +207,26 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		}).Should(Succeed())
 
 		By("resizing a pod that comes")
-		for name := range first {
-			Expect(env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: podsOf(ns)(Default)[name].ObjectMeta})).To(Succeed())
-			break
-		}
-		Eventually(func(g Gomega) { g.Expect(uids(ns)(g)).NotTo(Equal(first)) }).Should(Succeed())
+		// The autoscaler takes pods away meanwhile, for its minimum is lower than before: then none comes for one that goes.
+		Eventually(func(g Gomega) {
+			var old corev1.Pod
+			for name, pod := range podsOf(ns)(g) {
+				if old = pod; first[name] != pod.UID {
+					return
+				}
+			}
+			g.Expect(client.IgnoreNotFound(env.Client.Delete(ctx, &old))).To(Succeed())
+			g.Expect(old.Name).To(BeEmpty(), "no pod has come")
+		}).WithPolling(2 * time.Second).Should(Succeed())
 		inPlaceOn(ns)
 
 		By("writing no pod twice")
 		wrote := resizers(ns)(Default)
-		Consistently(resizers(ns)).WithTimeout(3 * time.Second).Should(Equal(wrote))
+		Consistently(func(g Gomega) {
+			for name, by := range resizers(ns)(g) {
+				g.Expect(wrote).To(Or(HaveKeyWithValue(name, by), Not(HaveKey(name))))
+			}
+		}).WithTimeout(3 * time.Second).Should(Succeed())
 
 		By("deleting it while no manager runs")
 		Expect(m.Stop()).To(Succeed())
