@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -155,11 +156,17 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 // NamespaceChanged looks again at the objects of a namespace. It is for changes of the labels, the annotations or the life of
 // the namespace.
 func (l *Loop) NamespaceChanged(name string) {
+	now := l.world.Snapshot()
 	l.status.Moved()
-	if l.world.Snapshot().Namespace(name).Unknown {
+	for p := range now.Policies {
+		if named, byLabels := p.Selection().Namespaces(); byLabels || slices.Contains(named, name) {
+			l.status.Dirty(p.ID) // one of its terms may match nothing any more
+		}
+	}
+	if now.Namespace(name).Unknown {
 		l.opts.Savings.ForgetNamespace(name)
 	}
-	for _, k := range l.world.Snapshot().Kinds() {
+	for _, k := range now.Kinds() {
 		k.Live.RangeNamespace(name, func(obj *workload.Object) bool {
 			l.queue.Add(k.Ref(obj))
 			return true

@@ -359,6 +359,11 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.opts.Savings.Set(ref, nil, nil)
 	l.status.Book.Count(ref, nil)
 	l.status.Moved()
+	l.world.Snapshot().EachPolicy(ref.Namespace, func(p *decide.Policy) {
+		if p.Selection().ListsName(ref.Name) {
+			l.status.Dirty(p.ID) // the name may match nothing any more
+		}
+	})
 }
 
 var _ world.Foreseer = (*Loop)(nil)

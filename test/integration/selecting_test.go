@@ -3,7 +3,10 @@ package integration
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 )
@@ -40,5 +43,30 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Expect(env.Client.Delete(ctx, deployment(ns, "web", 3))).To(Succeed())
 		Eventually(selecting(ns, "label")).Should(beCondition(metav1.ConditionFalse, "NoObjects"))
 		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"), HaveField("Message", "names: there is no object wbe")))
+	})
+
+	It("says so again once what matched is gone", func() {
+		startManagerAsleep()
+		ns, other := newNamespace(), newNamespace()
+		create(deployment(ns, "web", 3, "tier", "front"), deployment(ns, "api", 3))
+		nightlyOn(ns, "names", v1alpha1.TargetSelector{Names: []string{"web", "api"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}})
+		wide := clusterNightly(func(s *v1alpha1.ClusterScheduleSpec) { s.Target.Namespaces = []string{ns, other} })
+		reaching := func(g Gomega) metav1.Condition {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(wide), wide)).To(Succeed())
+			c := meta.FindStatusCondition(wide.Status.Conditions, v1alpha1.ConditionSelecting)
+			g.Expect(c).NotTo(BeNil())
+			return *c
+		}
+		Eventually(selecting(ns, "names")).Should(beCondition(metav1.ConditionTrue, "Selected"))
+		Eventually(reaching).Should(beCondition(metav1.ConditionTrue, "Selected"))
+
+		By("removing what is named and is no target")
+		Expect(env.Client.Delete(ctx, deployment(ns, "api", 3))).To(Succeed())
+		Eventually(selecting(ns, "names")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", "names: there is no object api")))
+		gone := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}
+		Expect(env.Client.Delete(ctx, gone)).To(Succeed())
+		Expect(env.Client.SubResource("finalize").Update(ctx, gone)).To(Succeed()) // what the namespace controller does, which does not run here
+		Eventually(reaching).Should(And(beCondition(metav1.ConditionTrue, "NamespaceUnknown"),
+			HaveField("Message", ContainSubstring("there is no namespace "+other))))
 	})
 })

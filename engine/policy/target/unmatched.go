@@ -89,6 +89,9 @@ func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
 // NamesListed is how many names of objects the selection lists.
 func (s *Selector) NamesListed() int { return s.names.Len() }
 
+// ListsName says whether the selection lists a name.
+func (s *Selector) ListsName(name string) bool { return s.names.Has(name) }
+
 // UnknownNames lists the names that no object in reach has.
 func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	if s.names.Len() == 0 {
