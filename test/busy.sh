@@ -34,13 +34,14 @@ for _ in $(seq "${BURNERS:-$(nproc)}"); do
     burners+=($!)
 done
 
-# one NUMBER PACKAGE DIR runs the tests of a package in its folder, as go test does, and prints their output if they fail.
+# one NUMBER PACKAGE DIR runs the tests of a package in its folder, as go test does, and prints how long they took, how long they and the
+# servers that they started kept a processor, and their output if they fail.
 one() {
-    local began=$SECONDS log=$work/$1.log
-    if (cd "$3" && "$work/$1.test" -test.timeout 60m) >"$log" 2>&1; then
-        printf 'ok   %s (%s s)\n' "$2" $((SECONDS - began))
+    local log=$work/$1.log used TIMEFORMAT='%R s, %U s + %S s of processors'
+    if used=$( { time bash -c 'cd "$0" && exec "$1" -test.timeout 60m >"$2" 2>&1' "$3" "$work/$1.test" "$log"; } 2>&1); then
+        printf 'ok   %s (%s)\n' "$2" "$used"
     else
-        printf 'FAIL %s (%s s)\n%s\n' "$2" $((SECONDS - began)) "$(<"$log")"
+        printf 'FAIL %s (%s)\n%s\n' "$2" "$used" "$(<"$log")"
         return 1
     fi
 }
