@@ -18,9 +18,10 @@ type decision struct {
 	after *workload.Entry
 	// by is the policy that is charged with a write (Policy.String).
 	by string
-	// write says that value is written; empty removes the field.
-	write bool
-	value string
+	// write says that value is written; empty removes the field, or writes a null if toNull says so.
+	write  bool
+	value  string
+	toNull bool
 	// made and alone are, where an original is written, the Made of its entry and the Alone of the entry's author.
 	made, alone uint8
 	// viaScale says that the write goes through /scale.
@@ -33,8 +34,10 @@ type decision struct {
 // decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
 // a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
-	if l == nil && w.once == "" && w.field.Exists() && v.newOriginal(w) == "" {
-		return v.takenOver(w) // what is there came with a container that Flyball made, and would go with it
+	if l == nil && w.once == "" && w.field.Exists() {
+		if was, _ := v.newOriginal(w); was == "" {
+			return v.takenOver(w) // what is there came with a container that Flyball made, and would go with it
+		}
 	}
 	switch outcomeOf(s) {
 	case keepEntry:
@@ -100,8 +103,9 @@ func passedOn(w *want, l *ledgerField) decision {
 // takenOver writes the value and remembers what was there.
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
+	was, wasNull := v.newOriginal(w)
 	d.after = &workload.Entry{
-		Pointer: w.pointer, Was: v.newOriginal(w), Set: w.value, By: d.by, Since: w.since,
+		Pointer: w.pointer, Was: was, WasNull: wasNull, Set: w.value, By: d.by, Since: w.since,
 		Made: v.outermostMade(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
@@ -114,14 +118,14 @@ func (v *view) takenOver(w *want) decision {
 
 // newOriginal is what a field holds, as the original of a new entry. It is nothing where the value came with a container that
 // Flyball made for another entry.
-func (v *view) newOriginal(w *want) string {
+func (v *view) newOriginal(w *want) (raw string, isNull bool) {
 	tokens := path.Pointer(w.pointer).Tokens()
 	for i := range v.entries {
 		if l := &v.entries[i]; l.state == fieldSet && l.location != w.location && l.isAround(tokens) {
-			return ""
+			return "", false
 		}
 	}
-	return w.field.Raw
+	return w.field.Raw, w.field.IsNull
 }
 
 // replaced writes another value and goes on remembering the original.
@@ -149,6 +153,7 @@ func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decisi
 	if same(l.field.Raw, d.value) {
 		return d // it is inside the bounds already
 	}
+	d.toNull = l.entry.WasNull && d.value == ""
 	d.write, d.direction = true, workload.DirectionUp
 	if l.location.kind == inSlot && v.a.projection.slots[l.location.index].viaScale && l.entry.Was != "" {
 		e := l.settled()
@@ -218,7 +223,7 @@ func (v *view) setOnce(w *want, l *ledgerField) decision {
 		d.write, d.viaScale, d.after.Pending, d.direction = false, false, false, workload.DirectionNone
 	case w.viaScale && l != nil && l.state == fieldSet:
 		e := l.settled()
-		d.after.Was, d.after.Made, d.after.Prior = e.Was, e.Made, e.Set
+		d.after.Was, d.after.WasNull, d.after.Made, d.after.Prior = e.Was, e.WasNull, e.Made, e.Set
 	}
 	if l != nil && l.entry.Once != "" {
 		next := l.entry.HandOnce(w.onceClaim(), !l.isLost())

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// edit is one place to write. An empty value removes it.
+// edit is one place to write. An empty value removes it; the value null stays there as a null.
 type edit struct {
 	tokens []string
 	value  string
@@ -62,6 +62,9 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 			continue
 		}
 		e := edit{tokens: path.Pointer(d.pointer).Tokens(), value: d.value, field: d.field, made: d.made, alone: int(d.alone)}
+		if d.toNull {
+			e.value = "null"
+		}
 		switch d.location.kind {
 		case inSlot:
 			e.listed = v.a.projection.slots[d.location.index].listed
@@ -157,7 +160,7 @@ func startsWith(tokens, prefix []string) bool {
 // objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, or gives back what a merge patch cannot write, else
 // a merge patch. What is given back has a ledger around it, so that the map of annotations is there.
 func (v *view) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
-	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || hasInnerNull(e.value) }) {
+	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || hasInnerNull(e.value) }) {
 		p = &workload.Patch{Type: types.JSONPatchType}
 		p.Body, err = v.jsonPatch(edits, ledger)
 	} else {

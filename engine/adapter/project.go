@@ -168,7 +168,7 @@ func (r *reading) takeField(slot *slot, m path.Match) {
 // measure fills in Depth, and a Raw that only says whether there is a value. An explicit null is none.
 func (r *reading) measure(m path.Match) workload.Field {
 	if m.Type() == path.Null {
-		return workload.Field{Depth: small(max(m.Depth-1, 0))}
+		return workload.Field{Depth: small(max(m.Depth-1, 0)), IsNull: true}
 	}
 	f := workload.Field{Depth: small(m.Depth)}
 	if m.Exists() {
@@ -294,7 +294,7 @@ func fieldAt(raw []byte, pointer string) (workload.Field, error) {
 			return workload.Field{Depth: blocked}, nil
 		}
 	}
-	return workload.Field{Depth: small(depth)}, nil
+	return workload.Field{Depth: small(depth), IsNull: found.Value.Exists()}, nil
 }
 
 // inList says whether a pointer leads to an element of a list itself.

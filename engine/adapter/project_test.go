@@ -70,6 +70,7 @@ func TestProjectFields(t *testing.T) {
 			".spec.pool.max":          {Depth: 2},
 		}},
 		{"blocked by a scalar, open by null", `{"power":"x","pool":null,"mode":null}`, map[string]workload.Field{
+			".spec.mode":              {Depth: 1, IsNull: true},
 			".spec.power.main.on":     {Depth: blocked},
 			".spec.power.main.reason": {Depth: blocked},
 			".spec.power.lock":        {Depth: blocked},
@@ -181,7 +182,7 @@ func TestFieldAt(t *testing.T) {
 	for pointer, want := range map[string]workload.Field{
 		"/spec/a/x":   {Raw: "1", Depth: 3},
 		"/spec/a/y":   {Depth: 2},
-		"/spec/a/n":   {Depth: 2},
+		"/spec/a/n":   {Depth: 2, IsNull: true},
 		"/spec/z/x":   {Depth: 1},
 		"/spec/z/x/y": {Depth: 1},
 		"/none/x":     {},

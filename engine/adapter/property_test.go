@@ -37,27 +37,27 @@ type world struct {
 var worlds = map[string]world{
 	"Deployment": {adapter: deploymentYAML, keys: Keys{Set: []string{"example.com/note"}}, steps: 1, fields: map[string][]string{
 		"/spec/replicas": {"", "0", "1", "3", "7"},
-		"/spec/paused":   {"", "true", "false"},
+		"/spec/paused":   {"", "null", "true", "false"},
 		"/spec/other":    {"", `{"a":1}`},
 		"/metadata/annotations/example.com~1note":  {"", `"x"`},
 		"/metadata/annotations/example.com~1other": {"", `"y"`},
 	}},
 	"Scaled": {adapter: scaledYAML, steps: 3, fields: map[string][]string{
 		"/spec/replicas": {"", "0", "1", "3", "7"},
-		"/spec/paused":   {"", "true", "false"},
+		"/spec/paused":   {"", "null", "true", "false"},
 	}},
 	"Set": {adapter: setYAML, steps: 1, fields: map[string][]string{
 		"/spec/replicas": {"", "0", "1", "3", "7"},
-		"/spec/side":     {"", "0", "2"},
+		"/spec/side":     {"", "null", "0", "2"},
 		"/spec/claims":   {"", `"Delete"`, `"Keep"`},
 	}},
 	"VirtualMachine": {adapter: vmYAML, steps: 1, fields: map[string][]string{
-		"/spec/running":     {"", "true", "false"},
+		"/spec/running":     {"", "null", "true", "false"},
 		"/spec/runStrategy": {"", `"Always"`, `"Halted"`, `"Manual"`},
 	}},
 	"Application": {adapter: applicationYAML, steps: 1, fields: map[string][]string{
 		"/spec/syncPolicy/automated": {"", `{}`, `{"prune":true}`, `{"prune":false,"selfHeal":{"a":[1,{"b":2}]}}`, `{"prune":true,"selfHeal":{"a":null}}`},
-		"/spec/syncPolicy/retry":     {"", `1`},
+		"/spec/syncPolicy/retry":     {"", "null", `1`},
 	}},
 	"KnativeService": {adapter: knativeYAML, steps: 1, fields: map[string][]string{
 		"/spec/template/metadata/annotations/autoscaling.knative.dev~1min-scale": {"", `"0"`, `"2"`, `"many"`},
@@ -68,11 +68,11 @@ var worlds = map[string]world{
 	}},
 	"Nested": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, fields: map[string][]string{
 		"/spec/mode":                          {"", `"switch"`, `"count"`},
-		"/spec/pool/size/count":               {"", "0", "1", "4"},
+		"/spec/pool/size/count":               {"", "null", "0", "1", "4"},
 		"/spec/pool/min":                      {"", "0", "2", "5"},
 		"/spec/pool/max":                      {"", "3", "8", `"x"`},
 		"/spec/pool/notes/b":                  {"", `"q"`},
-		"/spec/power/main/on":                 {"", "true", "false"},
+		"/spec/power/main/on":                 {"", "null", "true", "false"},
 		"/spec/power/main/reason":             {"", `"tired"`, `"asleep"`},
 		"/spec/power/lock":                    {"", `{"by":"me","at":1}`, `{"by":"flyball"}`, `"no"`},
 		"/spec/power/main/more":               {"", `[1]`},
@@ -88,7 +88,7 @@ var worlds = map[string]world{
 		}},
 	"ScaledAndTracked": {adapter: scaledYAML, steps: 3, defaults: map[string]string{}, fields: map[string][]string{
 		"/spec/replicas": {"", "0", "1", "3", "7"},
-		"/spec/paused":   {"", "true", "false"},
+		"/spec/paused":   {"", "null", "true", "false"},
 	}},
 	"NestedAndTracked": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, defaults: map[string]string{}, fields: map[string][]string{
 		"/spec/mode":            {"", `"switch"`, `"count"`},
@@ -164,7 +164,13 @@ func newTrial(r *rapid.T, a *Adapter, w world) *trial {
 		doc = must(jsonpatch.MergePatch(doc, must(json.Marshal(map[string]any{"spec": map[string]any{"nodeSets": sets}}))))
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(w.fields)) {
-		if v := rapid.SampledFrom(w.fields[pointer]).Draw(r, pointer); v != "" {
+		switch v := rapid.SampledFrom(w.fields[pointer]).Draw(r, pointer); v {
+		case "":
+		case "null":
+			s := newServer(doc)
+			s.set(pointer, v)
+			doc = s.doc
+		default:
 			doc = must(jsonpatch.MergePatch(doc, edited(pointer, v)))
 		}
 	}
@@ -292,7 +298,11 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	now := x.a.view(x.object(x.real))
 	for _, l := range x.a.view(old).entries {
 		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
-			x.shadow.set(l.entry.Pointer, l.entry.Was)
+			if l.entry.WasNull {
+				x.shadow.set(l.entry.Pointer, "null")
+			} else {
+				x.shadow.set(l.entry.Pointer, l.entry.Was)
+			}
 			if parent := madeParent(l.entry); parent != "" && !slices.ContainsFunc(owners, func(p string) bool { return p != l.entry.Pointer && strings.HasPrefix(p, parent+"/") }) &&
 				(x.w.defaults != nil || isHollow(x.shadow.value(parent))) { // a server that keeps no managed fields does not know what else is the owner's
 				x.shadow.set(parent, "")

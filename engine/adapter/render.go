@@ -301,12 +301,12 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 	var parts []string
 	for i := range decisions {
 		if d := &decisions[i]; d.write {
-			parts = append(parts, d.label+" "+brief(d.field.Raw)+" -> "+brief(d.value))
+			parts = append(parts, d.label+" "+briefOr(d.field.IsNull, d.field.Raw)+" -> "+briefOr(d.toNull, d.value))
 		}
 	}
 	for i := range decisions {
 		if d := &decisions[i]; d.overridden {
-			parts = append(parts, d.label+" is "+brief(d.field.Raw)+", changed by somebody else: left until the next transition")
+			parts = append(parts, d.label+" is "+briefOr(d.field.IsNull, d.field.Raw)+", changed by somebody else: left until the next transition")
 		}
 	}
 	if parts = append(parts, reasons...); len(parts) > 0 {
@@ -319,6 +319,14 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 		return "already asleep by its owner"
 	}
 	return ""
+}
+
+// briefOr is brief, unless the value is an explicit null.
+func briefOr(isNull bool, raw string) string {
+	if isNull {
+		return "null"
+	}
+	return brief(raw)
 }
 
 // brief is a JSON text for messages.

@@ -15,6 +15,11 @@ func entry(pointer, was, set string) workload.Entry {
 	return workload.Entry{Pointer: pointer, Was: was, Set: set, By: nights.String(), Since: monday}
 }
 
+func wasNull(e workload.Entry) workload.Entry {
+	e.WasNull = true
+	return e
+}
+
 // rendering is a Result, and the object after it.
 type rendering struct {
 	Writes     int
@@ -184,8 +189,11 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: `replicas "0" -> 3`,
 		}},
 		{"an explicit null is none", `{"replicas":null}`, nil, sleep(), rendering{
-			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{entry("/spec/replicas", "", "0")}, State: "asleep",
-			Direction: "down", By: nights, Message: "replicas absent -> 0",
+			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{wasNull(entry("/spec/replicas", "", "0"))}, State: "asleep",
+			Direction: "down", By: nights, Message: "replicas null -> 0",
+		}},
+		{"and comes back as a null", `{"replicas":0}`, []workload.Entry{wasNull(entry("/spec/replicas", "", "0"))}, workload.Plan{}, rendering{
+			Writes: 1, Spec: `{"replicas":null}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> null",
 		}},
 		{"numbers are equal by value", `{"replicas":0.0}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":0.0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,

@@ -155,6 +155,8 @@ type Field struct {
 	Raw string
 	// Depth is how many leading tokens of the path exist.
 	Depth uint8
+	// IsNull is true where the object has an explicit null there.
+	IsNull bool
 }
 
 // LedgerNotes is what is known of a ledger besides its entries.

@@ -17,6 +17,9 @@ type Entry struct {
 	Pointer string `json:"-"`
 	// Was is the JSON text of the original; empty when the field was absent.
 	Was string `json:"-"`
+	// WasNull is true where the original is an explicit null and Was is empty. A default of the schema takes the place of a field that is
+	// absent, but not that of a null.
+	WasNull bool `json:"-"`
 	// Set is the JSON text of the value set; empty when the field was removed.
 	Set string `json:"-"`
 	// By is the policy on whose behalf (Policy.String).
@@ -118,7 +121,11 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	}
 	for _, e := range l {
 		e.Since = e.Since.UTC()
-		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
+		was := e.Was
+		if e.WasNull {
+			was = "null"
+		}
+		m[e.Pointer] = entryJSON{Was: json.RawMessage(was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
 			Interrupted: json.RawMessage(e.Interrupted), Beside: json.RawMessage(e.Beside), Entry: e}
 	}
 	var buf bytes.Buffer
@@ -156,6 +163,9 @@ func ParseLedger(text string) (l Ledger, on Origin, err error) {
 		e := j.Entry
 		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
 		e.Interrupted, e.Beside = string(j.Interrupted), string(j.Beside)
+		if e.Was == "null" {
+			e.Was, e.WasNull = "", true
+		}
 		l = append(l, e)
 	}
 	slices.SortFunc(l, func(a, b Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })

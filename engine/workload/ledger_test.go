@@ -15,6 +15,7 @@ var begun = time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
 func TestLedgerText(t *testing.T) {
 	l := Ledger{
 		{Pointer: "/spec/a~1b", Was: `"<x>"`, By: "Schedule/shop/nights", Since: begun.In(time.FixedZone("", 3600)), Made: 2, Element: "hot"},
+		{Pointer: "/spec/mode", WasNull: true, Set: `"off"`, By: "p", Since: begun},
 		{Pointer: "/spec/replicas", Was: "3", Set: "0", Prior: "1", By: "p", Pending: true, Once: "6", Interrupted: `[{"by":"q","asked":"1"}]`},
 	}
 	text, err := l.Encode(Origin{Of: "Deployment/web"})
@@ -22,6 +23,7 @@ func TestLedgerText(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"/spec/a~1b":{"was":"<x>","by":"Schedule/shop/nights","since":"2026-03-02T20:00:00Z","made":2,"element":"hot"},` +
+		`"/spec/mode":{"was":null,"set":"off","by":"p","since":"2026-03-02T20:00:00Z"},` +
 		`"/spec/replicas":{"was":3,"set":0,"prior":1,"interrupted":[{"by":"q","asked":"1"}],"by":"p","pending":true,"once":"6"},"of":"Deployment/web"}`
 	if text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
@@ -46,6 +48,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 				Pending: rapid.Bool().Draw(r, "pending"), Once: rapid.SampledFrom([]string{"", "6"}).Draw(r, "once"),
 				Interrupted: rapid.SampledFrom([]string{"", `[{"by":"q","asked":"1"}]`}).Draw(r, "interrupted"),
 			})
+			l[i].WasNull = l[i].Was == "" && rapid.Bool().Draw(r, "null")
 		}
 		on := Origin{Of: "Deployment/web"}
 		if on.UID = rapid.SampledFrom([]string{"", "6f1e"}).Draw(r, "uid"); on.UID != "" {

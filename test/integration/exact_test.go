@@ -29,6 +29,14 @@ func adaptWith(ns string, change func(*v1alpha1.AdapterSpec)) customkind.Kind {
 	return k
 }
 
+// scaleOne has one count, of which an absent one means 2.
+func scaleOne(path v1alpha1.Path) func(*v1alpha1.AdapterSpec) {
+	two := int64(2)
+	return func(s *v1alpha1.AdapterSpec) {
+		s.Scale = []v1alpha1.ScaleComponent{{Name: "main", Replicas: path, Default: &two, Via: v1alpha1.ViaPatch}}
+	}
+}
+
 // scaleEach has one count in each element of a list.
 func scaleEach(list string) func(*v1alpha1.AdapterSpec) {
 	return func(s *v1alpha1.AdapterSpec) {
@@ -158,6 +166,30 @@ var _ = Describe("A list of counts", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionFalse, "PathNotInSchema"),
 			HaveField("Message", ContainSubstring("spec.scale[0].each: the elements of .spec.keyed are known by name, and not by their places"))))
 	})
+})
+
+var _ = Describe("A count that its owner has set to null, where an absent one has a default", func() {
+	DescribeTable("wakes as null",
+		func(spec, asleep string, change func(*v1alpha1.AdapterSpec)) {
+			clock := startManagerAsleep()
+			ns := newNamespace()
+			k := adaptWith(ns, change)
+			before := asOwned(pressWith(k, ns, "daily", spec))
+			Eventually(specOfPress(k, ns, "daily")).Should(MatchJSON(asleep))
+			clock.SetTime(dawn)
+			Eventually(pressLedger(k, ns, "daily")).Should(BeEmpty())
+			Expect(asOwned(stored(Default, k.Object(ns, "daily", nil)))).To(Equal(before))
+		},
+		Entry("alone", `{"motor":{"speed":null,"running":true}}`, `{"motor":{"speed":0,"running":true}}`, scaleOne(".spec.motor.speed")),
+		Entry("in elements of a list", `{"motors":[{"name":"a","speed":null},{"name":"b","speed":4}]}`,
+			`{"motors":[{"name":"a","speed":0,"running":true},{"name":"b","speed":0,"running":true}]}`,
+			func(s *v1alpha1.AdapterSpec) {
+				two := int64(2)
+				s.Scale = []v1alpha1.ScaleComponent{{Each: ".spec.motors[*]", NameFrom: ".name", Replicas: ".speed", Default: &two}}
+			}),
+		Entry("by a switch", `{"motor":{"running":null}}`, `{"motor":{"speed":2,"running":false}}`,
+			func(s *v1alpha1.AdapterSpec) { s.Suspend = setOf(".spec.motor.running", "false") }),
+	)
 })
 
 var _ = Describe("A part that an object does not have and that has defaults", func() {

@@ -19,7 +19,8 @@ import (
 // Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, the
 // free text .spec.note, the reference .spec.target with a name and a kind, and the switch .spec.suspend. Lists of counts are .spec.pools, which is
 // atomic and whose counts may be quantities, and .spec.keyed, whose elements the API server knows by name. The optional part
-// .spec.power has defaults inside, and .spec.valve is one itself.
+// .spec.power has defaults inside, and .spec.valve is one itself. In .spec.motor and .spec.motors a null is not what an absent value
+// is: that has a default.
 type Kind struct {
 	// Group is the API group.
 	Group string
@@ -80,6 +81,13 @@ spec:
                   fan: {type: object, default: {}, properties: {speed: {type: integer, default: 2}}}
                   mode: {type: string, enum: [steady, suspended]}
               valve: {type: object, default: {}, properties: {open: {type: boolean}, turns: {type: integer, default: 4}}}
+              motor: &motor
+                type: object
+                properties:
+                  name: {type: string}
+                  speed: {type: integer, nullable: true, default: 2}
+                  running: {type: boolean, nullable: true, default: true}
+              motors: {type: array, items: *motor}
           status: {type: object, properties: {replicas: {type: integer}}}
 `, k.Name(), k.Group, scale)
 }
