@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,13 +22,15 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Scheme knows Flyball's kinds and those of Kubernetes itself.
-func Scheme() *runtime.Scheme {
+// Scheme knows Flyball's kinds and those of Kubernetes itself. It is one for all callers, and nobody adds to it.
+func Scheme() *runtime.Scheme { return scheme() }
+
+var scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(v1alpha1.AddToScheme(s))
 	return s
-}
+})
 
 // CacheOptions say how the manager keeps Flyball's own objects: without their managed fields, which nothing here reads and
 // which are larger than the rest. A patch made from such an object does not mention them, and an update that has none leaves
