@@ -109,3 +109,27 @@ func madeParent(e workload.Entry) string {
 	}
 	return string(parent)
 }
+
+// isHollow says whether there is nothing in a value but objects.
+func isHollow(raw string) bool {
+	var fields map[string]json.RawMessage
+	if raw == "" {
+		return true
+	}
+	if json.Unmarshal([]byte(raw), &fields) != nil {
+		return false
+	}
+	for _, v := range fields {
+		if !isHollow(string(v)) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds says whether an entry is in the ledger with the same values, and in force.
+func (v *view) holds(e workload.Entry) bool {
+	return slices.ContainsFunc(v.entries, func(l ledgerField) bool {
+		return l.state == fieldSet && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.WasNull == e.WasNull && l.entry.Set == e.Set
+	})
+}
