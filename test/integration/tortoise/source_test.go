@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -132,12 +133,23 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 				Eventually(phaseOf(ns, name)).Should(Equal(want), name)
 			}
 		}
-		stepUntil := func(name string, step time.Duration, want string) {
+		// A phase may last for one decision only, and not be seen in the status: events tell of it all the same.
+		enters := func(name, phase string) func(Gomega) {
+			return func(g Gomega) {
+				var events eventsv1.EventList
+				g.Expect(env.Client.List(ctx, &events, client.InNamespace(ns))).To(Succeed())
+				g.Expect(events.Items).To(ContainElement(And(HaveField("Action", "Enter"+phase), HaveField("Related", HaveField("Name", name)))))
+			}
+		}
+		stepUntil := func(check func(Gomega)) {
 			GinkgoHelper()
 			Eventually(func(g Gomega) {
-				clock.Step(step)
-				g.Expect(phaseOf(ns, name)(g)).To(Equal(want))
+				clock.Step(time.Minute)
+				check(g)
 			}).WithPolling(3 * time.Second).Should(Succeed())
+		}
+		is := func(name, want string) func(Gomega) {
+			return func(g Gomega) { g.Expect(phaseOf(ns, name)(g)).To(Equal(want)) }
 		}
 		phases("GatheringData")
 		clock.Step(31 * time.Minute)
@@ -146,14 +158,14 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		phases("Working")
 		floor := *hpa(ns)(Default).MinReplicas
 		silent.Store(true)
-		stepUntil("web", time.Minute, "Emergency")
-		stepUntil("plain", time.Minute, "Emergency")
+		stepUntil(is("web", "Emergency"))
+		stepUntil(is("plain", "Emergency"))
 		Expect(*hpa(ns)(Default).MinReplicas).To(BeNumerically(">=", floor))
 		silent.Store(false)
 		// Its minimum falls by steps, which takes minutes. Without an autoscaler there is nothing that has to fall.
-		stepUntil("web", time.Minute, "BackToNormal")
-		stepUntil("web", time.Minute, "Working")
-		stepUntil("plain", time.Minute, "Working")
+		stepUntil(enters("web", "BackToNormal"))
+		stepUntil(is("web", "Working"))
+		stepUntil(is("plain", "Working"))
 	})
 
 	It("learns by the metrics API while the server is away, names it without its credentials, and takes the history over when it is back", func() {
