@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -158,11 +157,7 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 func (l *Loop) NamespaceChanged(name string) {
 	now := l.world.Snapshot()
 	l.status.Moved()
-	for p := range now.Policies {
-		if named, byLabels := p.Selection().Namespaces(); byLabels || slices.Contains(named, name) {
-			l.status.Dirty(p.ID) // one of its terms may match nothing any more
-		}
-	}
+	now.EachPolicy(name, func(p *decide.Policy) { l.status.Dirty(p.ID) }) // one of its terms may match nothing any more
 	if now.Namespace(name).Unknown {
 		l.opts.Savings.ForgetNamespace(name)
 	}
