@@ -138,11 +138,15 @@ func (e *Explanation) ledger(l workload.Ledger, unreadable string) {
 		if en.Element != "" {
 			label = en.Element + " " + label
 		}
-		entry := Entry{Field: en.Pointer, Was: en.Was, Set: en.Set, By: en.By, Since: en.Since}
+		was := en.Was
+		if en.WasNull {
+			was = "null"
+		}
+		entry := Entry{Field: en.Pointer, Was: was, Set: en.Set, By: en.By, Since: en.Since}
 		if en.Once != "" {
 			entry.Text = fmt.Sprintf("%s was set once to %s by %s at %s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.when(en.Since))
 		} else {
-			entry.Text = fmt.Sprintf("%s: %s until %s, put to %s by %s", label, cmp.Or(en.Was, "not set"), e.when(en.Since), cmp.Or(en.Set, "nothing"), en.By)
+			entry.Text = fmt.Sprintf("%s: %s until %s, put to %s by %s", label, cmp.Or(was, "not set"), e.when(en.Since), cmp.Or(en.Set, "nothing"), en.By)
 		}
 		if en.Pending {
 			entry.Text += " (the write to /scale is not yet known to be through)"
