@@ -218,6 +218,7 @@ func (v *view) setOnce(w *want, l *ledgerField) decision {
 	d := v.takenOver(w)
 	d.after.Once = w.once
 	d.direction = towards(w.field.Raw, w.value)
+	d.toNull = d.value == "" && l != nil && l.state == fieldSet && l.entry.WasNull
 	switch {
 	case same(w.field.Raw, w.value):
 		d.write, d.viaScale, d.after.Pending, d.direction = false, false, false, workload.DirectionNone
@@ -277,10 +278,13 @@ func (v *view) disclaimContainersIn(decisions []decision) {
 
 // result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
 func (d *decision) result() string {
-	if d.write {
+	switch {
+	case d.toNull:
+		return "null"
+	case d.write:
 		return d.value
 	}
-	return d.field.Raw
+	return d.field.Text()
 }
 
 // towards is the direction from one value to another. Only numbers and quantities can go up.

@@ -366,10 +366,10 @@ func (v *view) unclearFault() string {
 				which = "it cannot be told which element of its list was in the place of " + l.entry.Pointer
 			}
 			return fmt.Sprintf("%s, and the original of its count is kept: it was %s before it was set to %s. Put the list back as it was, or set "+
-				"the count by hand to something else than %s", which, brief(l.entry.Was), brief(l.entry.Set), brief(l.entry.Set))
+				"the count by hand to something else than %s", which, brief(l.entry.Original()), brief(l.entry.Set), brief(l.entry.Set))
 		}
 		return fmt.Sprintf("%s is not in the object any more, and its original is kept: it was %s before it was set to %s. Put the field back, or "+
-			"take its entry out of the annotation flyball.dev/ledger", l.entry.Pointer, brief(l.entry.Was), brief(l.entry.Set))
+			"take its entry out of the annotation flyball.dev/ledger", l.entry.Pointer, brief(l.entry.Original()), brief(l.entry.Set))
 	}
 	return ""
 }

@@ -338,11 +338,15 @@ scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name:
 			t.Errorf("%s: %s", c.name, r.Failure)
 		}
 	}
-	gone := withLedger(t, `{}`, entry("/spec/gone", "5", "7"))
-	want := "/spec/gone is not in the object any more, and its original is kept: it was 5 before it was set to 7. Put the field back, or " +
-		"take its entry out of the annotation flyball.dev/ledger"
-	if r := rendered(t, a, gone, workload.Plan{}); r.Failure != want {
-		t.Errorf("a field: %s", r.Failure)
+	for was, e := range map[string]workload.Entry{"5": entry("/spec/gone", "5", "7"), "null": wasNull(entry("/spec/gone", "", "7"))} {
+		want := "/spec/gone is not in the object any more, and its original is kept: it was " + was + " before it was set to 7. Put the field " +
+			"back, or take its entry out of the annotation flyball.dev/ledger"
+		if r := rendered(t, a, withLedger(t, `{}`, e), workload.Plan{}); r.Failure != want {
+			t.Errorf("a field: %s", r.Failure)
+		}
+	}
+	if r := rendered(t, a, withLedger(t, `{"gone":null}`, wasNull(entry("/spec/gone", "", "7"))), workload.Plan{}); r.Failure != "" {
+		t.Errorf("a field that its owner has given its null back: %s", r.Failure)
 	}
 }
 

@@ -90,6 +90,11 @@ func TestSetOnce(t *testing.T) {
 			{"the autoscaler is gone: the size is held", "", at(size(workload.SizeExactly, 6), begun), "6", false},
 			{"somebody scales", "2", at(size(workload.SizeExactly, 6), begun), "6", true},
 		}},
+		{"a size that is the default puts a null back", "null", []step{
+			{"it goes to sleep", "", sleep(), "0", true},
+			{"it wakes into the window", "", once(1, begun), "null", true},
+			{"the window ends", "", workload.Plan{}, "null", false},
+		}},
 		{"a suspended policy keeps its entry", "3", []step{
 			{"the window begins", "", once(6, begun), "6", true},
 			{"kept", "9", workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, "9", true},

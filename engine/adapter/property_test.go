@@ -92,11 +92,11 @@ var worlds = map[string]world{
 	}},
 	"NestedAndTracked": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, defaults: map[string]string{}, fields: map[string][]string{
 		"/spec/mode":            {"", `"switch"`, `"count"`},
-		"/spec/pool/size/count": {"", "0", "1", "4"},
+		"/spec/pool/size/count": {"", "null", "0", "1", "4"},
 		"/spec/pool/min":        {"", "0", "2", "5"},
 		"/spec/pool/max":        {"", "3", "8", `"x"`},
 		"/spec/pool/notes/b":    {"", `"q"`},
-		"/spec/power/main/on":   {"", "true", "false"},
+		"/spec/power/main/on":   {"", "null", "true", "false"},
 		"/spec/power/main/more": {"", `[1]`},
 		"/spec/power/lock":      {"", `{"by":"me","at":1}`, `"no"`},
 	}},

@@ -186,7 +186,7 @@ func (v *view) summary(first workload.Policy, decisions []decision) Result {
 			charged, r.By = true, workload.ParsePolicy(d.by)
 		}
 		r.Changed = append(r.Changed, d.pointer)
-		r.Edits = append(r.Edits, Edit{Pointer: d.pointer, Label: d.label, From: d.field.Raw, To: d.value})
+		r.Edits = append(r.Edits, Edit{Pointer: d.pointer, Label: d.label, From: d.field.Text(), To: d.result()})
 		r.Actions |= v.actionsOf(d)
 		r.Corrected = r.Corrected || d.corrected
 		r.Sized = r.Sized || v.isSize(d.location)
@@ -301,12 +301,12 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 	var parts []string
 	for i := range decisions {
 		if d := &decisions[i]; d.write {
-			parts = append(parts, d.label+" "+briefOr(d.field.IsNull, d.field.Raw)+" -> "+briefOr(d.toNull, d.value))
+			parts = append(parts, d.label+" "+brief(d.field.Text())+" -> "+brief(d.result()))
 		}
 	}
 	for i := range decisions {
 		if d := &decisions[i]; d.overridden {
-			parts = append(parts, d.label+" is "+briefOr(d.field.IsNull, d.field.Raw)+", changed by somebody else: left until the next transition")
+			parts = append(parts, d.label+" is "+brief(d.field.Text())+", changed by somebody else: left until the next transition")
 		}
 	}
 	if parts = append(parts, reasons...); len(parts) > 0 {
@@ -319,14 +319,6 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 		return "already asleep by its owner"
 	}
 	return ""
-}
-
-// briefOr is brief, unless the value is an explicit null.
-func briefOr(isNull bool, raw string) string {
-	if isNull {
-		return "null"
-	}
-	return brief(raw)
 }
 
 // brief is a JSON text for messages.

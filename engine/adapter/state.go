@@ -126,7 +126,7 @@ func (l *ledgerField) place() fieldPlace {
 // have removed it; but then, a new version of the kind may have another place for it. That does not happen to metadata.
 func (l *ledgerField) isMissing() bool {
 	e := &l.entry
-	return l.location.kind == inUnwritten && !l.isForeign() && !l.field.Exists() && e.Set != "" && e.Was != "" && e.Once == "" &&
+	return l.location.kind == inUnwritten && !l.isForeign() && l.field.Text() == "" && e.Set != "" && e.Original() != "" && e.Once == "" &&
 		!path.Pointer("/metadata").IsPrefixOf(path.Pointer(e.Pointer))
 }
 

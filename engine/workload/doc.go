@@ -159,6 +159,14 @@ type Field struct {
 	IsNull bool
 }
 
+// Text is the JSON text of what the object has there, an explicit null included; empty when it has nothing.
+func (f Field) Text() string {
+	if f.IsNull {
+		return "null"
+	}
+	return f.Raw
+}
+
 // LedgerNotes is what is known of a ledger besides its entries.
 type LedgerNotes struct {
 	// UID is that of the object on which the ledger was begun, empty where it does not say. It differs from the object's where that

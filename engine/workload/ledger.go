@@ -54,6 +54,14 @@ type Entry struct {
 	Interrupted string `json:"-"`
 }
 
+// Original is the JSON text of the original, an explicit null included; empty when the field was absent.
+func (e *Entry) Original() string {
+	if e.WasNull {
+		return "null"
+	}
+	return e.Was
+}
+
 // IsInList says whether the pointer went through a list element that is to be found again.
 func (e *Entry) IsInList() bool { return e.Element != "" || e.Position }
 
@@ -121,11 +129,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	}
 	for _, e := range l {
 		e.Since = e.Since.UTC()
-		was := e.Was
-		if e.WasNull {
-			was = "null"
-		}
-		m[e.Pointer] = entryJSON{Was: json.RawMessage(was), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
+		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Original()), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
 			Interrupted: json.RawMessage(e.Interrupted), Beside: json.RawMessage(e.Beside), Entry: e}
 	}
 	var buf bytes.Buffer

@@ -61,7 +61,7 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	return broken
 }
 
-// policyIndex finds the policies that can reach a namespace. It is immutable once it is published.
+// policyIndex finds the policies that can reach a namespace, to act there or to judge changes. It is immutable once it is published.
 type policyIndex struct {
 	all map[workload.Policy]*Policy
 	// named has, by namespace, those that name it; broad those that can reach any.
@@ -129,7 +129,7 @@ func (e *policyEditor) put(p *Policy) {
 	e.remove(p.ID)
 	e.beginChange()
 	e.all[p.ID] = p
-	named, broad := p.Target.Namespaces()
+	named, broad := p.Selection().Namespaces()
 	for _, ns := range named {
 		e.namespace(ns)[p.ID] = p
 	}
@@ -147,7 +147,7 @@ func (e *policyEditor) remove(id workload.Policy) {
 	e.beginChange()
 	delete(e.all, id)
 	delete(e.broad, id)
-	named, _ := old.Target.Namespaces()
+	named, _ := old.Selection().Namespaces()
 	for _, ns := range named {
 		in := e.namespace(ns)
 		delete(in, id)

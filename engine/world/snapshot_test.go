@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -48,6 +49,23 @@ func TestReadersSeeOneState(t *testing.T) {
 	}
 	close(over)
 	readers.Wait()
+}
+
+// TestIndexFindsFreezesWhereTheyJudge, although they act on nothing there.
+func TestIndexFindsFreezesWhereTheyJudge(t *testing.T) {
+	w := world.New(target.Scope{})
+	f := &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta("", "inventory")}
+	f.Spec.Target.Namespaces, f.Spec.Deny = []string{"shop"}, []v1alpha1.Action{v1alpha1.ActionDelete}
+	f.Spec.StartTime = metav1.NewTime(time.Date(2026, 3, 2, 11, 0, 0, 0, time.UTC))
+	f.Spec.EndTime = metav1.NewTime(f.Spec.StartTime.Add(time.Hour))
+	update(w, func(tx *world.Tx) { tx.SetPolicy(kind("ClusterChangeFreeze"), f) })
+	for namespace, want := range map[string]int{"shop": 1, "bank": 0, "": 1} {
+		found := 0
+		w.Snapshot().EachPolicy(namespace, func(*decide.Policy) { found++ })
+		if found != want {
+			t.Errorf("namespace %q: %d policies, want %d", namespace, found, want)
+		}
+	}
 }
 
 // TestIndexFindsWhatAPlainListDoes compares the index of policies with a map, under random changes, and looks whether snapshots

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +12,14 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 )
+
+// removeNamespace deletes a namespace that nothing is in, and does what the namespace controller does, which does not run here.
+func removeNamespace(name string) {
+	GinkgoHelper()
+	gone := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	Expect(env.Client.Delete(ctx, gone)).To(Succeed())
+	Expect(env.Client.SubResource("finalize").Update(ctx, gone)).To(Succeed())
+}
 
 var _ = Describe("A schedule that selects nothing", func() {
 	selecting := func(namespace, name string) func(Gomega) metav1.Condition {
@@ -45,6 +55,33 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"), HaveField("Message", "names: there is no object wbe")))
 	})
 
+	It("says so of a freeze, too, once what it names is gone", func() {
+		startManagerAsleep()
+		ns, other := newNamespace(), newNamespace()
+		create(deployment(ns, "web", 3))
+		period := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(dawn), EndTime: metav1.NewTime(dawn.Add(time.Hour))}
+		named := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "named"}}
+		named.Spec.Target.Names, named.Spec.FreezePeriod = []string{"web"}, period
+		wide := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: other}}
+		wide.Spec.Target.Namespaces, wide.Spec.FreezePeriod = []string{other}, period
+		create(named, wide)
+		DeferCleanup(remove, wide)
+		selected := func(obj client.Object, st *v1alpha1.FreezeStatus) func(Gomega) metav1.Condition {
+			return func(g Gomega) metav1.Condition {
+				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+				c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSelecting)
+				g.Expect(c).NotTo(BeNil())
+				return *c
+			}
+		}
+		Eventually(selected(named, &named.Status)).Should(beCondition(metav1.ConditionTrue, "Selected"))
+		Eventually(selected(wide, &wide.Status)).Should(beCondition(metav1.ConditionTrue, "Selected"))
+		Expect(env.Client.Delete(ctx, deployment(ns, "web", 3))).To(Succeed())
+		Eventually(selected(named, &named.Status)).Should(beCondition(metav1.ConditionFalse, "NameUnknown"))
+		removeNamespace(other)
+		Eventually(selected(wide, &wide.Status)).Should(beCondition(metav1.ConditionFalse, "NamespaceUnknown"))
+	})
+
 	It("says so again once what matched is gone", func() {
 		startManagerAsleep()
 		ns, other := newNamespace(), newNamespace()
@@ -63,9 +100,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		By("removing what is named and is no target")
 		Expect(env.Client.Delete(ctx, deployment(ns, "api", 3))).To(Succeed())
 		Eventually(selecting(ns, "names")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", "names: there is no object api")))
-		gone := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}
-		Expect(env.Client.Delete(ctx, gone)).To(Succeed())
-		Expect(env.Client.SubResource("finalize").Update(ctx, gone)).To(Succeed()) // what the namespace controller does, which does not run here
+		removeNamespace(other)
 		Eventually(reaching).Should(And(beCondition(metav1.ConditionTrue, "NamespaceUnknown"),
 			HaveField("Message", ContainSubstring("there is no namespace "+other))))
 	})

@@ -138,10 +138,7 @@ func (e *Explanation) ledger(l workload.Ledger, unreadable string) {
 		if en.Element != "" {
 			label = en.Element + " " + label
 		}
-		was := en.Was
-		if en.WasNull {
-			was = "null"
-		}
+		was := en.Original()
 		entry := Entry{Field: en.Pointer, Was: was, Set: en.Set, By: en.By, Since: en.Since}
 		if en.Once != "" {
 			entry.Text = fmt.Sprintf("%s was set once to %s by %s at %s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.when(en.Since))

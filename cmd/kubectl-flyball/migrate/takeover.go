@@ -285,7 +285,7 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 		if slices.Contains(v.Result.Changed, e.Pointer) {
 			w.Policy = workload.ParsePolicy(e.By)
 			w.By = w.Policy.String()
-			w.Fields = append(w.Fields, Taken{Pointer: e.Pointer, Was: e.Was, Set: e.Set})
+			w.Fields = append(w.Fields, Taken{Pointer: e.Pointer, Was: e.Original(), Set: e.Set})
 		}
 	}
 	if v.Gate.Kind == decide.GateFreeze {
