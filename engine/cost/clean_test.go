@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/fleet"
@@ -147,6 +148,36 @@ func TestAFewRefusalsEndATry(t *testing.T) {
 	s.tried = nil
 	if err := s.clean(t.Context(), first); err == nil || !slices.Equal(s.tried[:2], []string{"d", "e"}) {
 		t.Errorf("tried %v, error %v", s.tried, err)
+	}
+}
+
+// TestCostsAreLookedAtOnceAnAdapterHasGone: what is set for the sake of Deployments goes with their adapter. Whether ReplicaSets may ask for it as
+// well is known only once the Adapter object of theirs, which was in use no more before, has gone.
+func TestCostsAreLookedAtOnceAnAdapterHasGone(t *testing.T) {
+	s := newScene(t)
+	library, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == worldtest.ReplicaSets })
+	s.world.Update(func(tx *world.Tx) {
+		tx.SetAdapter(&library[i], world.MayBeServed)
+		tx.DropKind(worldtest.ReplicaSets)
+		tx.ReleaseKind(web.GroupKind, worldtest.Deployments)
+	})
+	if err := s.process(t.Context(), first); err != nil || len(s.tried) > 0 {
+		t.Fatalf("%v, %v", s.tried, err)
+	}
+	<-s.needs
+	s.world.Update(func(tx *world.Tx) { tx.RemoveAdapter(worldtest.ReplicaSets) })
+	select {
+	case <-s.needs:
+	default:
+		t.Fatal("nobody looks at the costs again")
+	}
+	s.MembersSettled()
+	if err := s.process(t.Context(), first); err != nil || len(s.pods) > 0 {
+		t.Errorf("%v, %v", s.pods, err)
 	}
 }
 

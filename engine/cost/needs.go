@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changed implements world.Observer: which policies there are says what is to be watched.
+// Changed implements world.Observer: which policies there are says what is to be watched, and which adapters there are, for whose sake costs stay.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
@@ -17,7 +17,7 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 			l.metrics.forget(p.ID)
 		}
 	}
-	if len(c.Policies) > 0 || len(c.Kinds) > 0 {
+	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
 		poke.Poke(l.needs)
 	}
 }
