@@ -279,12 +279,12 @@ func (v *view) disclaimContainersIn(decisions []decision) {
 // result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
 func (d *decision) result() string {
 	switch {
+	case !d.write:
+		return d.field.Text()
 	case d.toNull:
 		return "null"
-	case d.write:
-		return d.value
 	}
-	return d.field.Text()
+	return d.value
 }
 
 // towards is the direction from one value to another. Only numbers and quantities can go up.
