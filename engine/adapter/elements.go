@@ -123,12 +123,19 @@ func (m *elementMatch) byName() {
 		case len(named) == 0: // its place may tell
 		case shared[m.entry(i).Element] > 1 && len(holding) > 0:
 			m.at[i] = location{kind: unclear}
-		case len(named) == 1 && m.isRenamed(i, named[0]):
+		case len(named) == 1 && m.isOfNamesake(i, named[0]):
+			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
+			shared[m.entry(i).Element]--
+		case len(named) == 1 && (m.isRenamed(i, named[0]) || !m.holds(i, named[0]) && m.mayBeAnothers(named)):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
 			m.found(i, named[0])
+		case len(holding) == 1 && !m.isAt(i, holding[0]) && (m.bystanders[m.entry(i).Element] || m.mayBeBystander(holding[0])):
+			m.at[i] = location{kind: unclear} // it may have had the value by itself
 		case len(holding) == 1:
 			m.found(i, holding[0])
+		case len(holding) > 1 && m.mayBeAnothers(holding):
+			m.at[i] = location{kind: unclear}
 		case len(placed) == 1 && (len(holding) == 0 || m.holds(i, placed[0])):
 			m.found(i, placed[0])
 		case len(holding) == 0:
@@ -162,12 +169,20 @@ func (m *elementMatch) byNameAndPlace() map[string]int {
 	for _, i := range m.entries {
 		name := m.entry(i).Element
 		k, there := m.atPointer[m.entry(i).Pointer]
-		if name != "" && count[name] > 1 && there && m.element(k).Name == name {
+		if name != "" && count[name] > 1 && there && m.element(k).Name == name && !m.isOfNamesake(i, k) {
 			m.found(i, k)
 			left[name]--
 		}
 	}
 	return left
+}
+
+// isOfNamesake says of an entry and an element of its name that another entry of that name is about the element: it holds what that one has set,
+// and not what this one has.
+func (m *elementMatch) isOfNamesake(i, k int) bool {
+	return !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
+		return o != i && m.at[o].kind == unmatched && m.entry(o).Element == m.entry(i).Element && m.holds(o, k)
+	})
 }
 
 // isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
@@ -176,6 +191,15 @@ func (m *elementMatch) isRenamed(i, named int) bool {
 	k, there := m.atPointer[m.entry(i).Pointer]
 	return there && k != named && !m.entry(i).Position && !m.holds(i, named) && m.holds(i, k) && !m.isBystander(k) &&
 		!slices.ContainsFunc(m.entries, func(o int) bool { return m.entry(o).Element == m.element(k).Name })
+}
+
+// mayBeAnothers says of elements that have the name of an entry whether one of them may be the renamed one of another entry: no element has that
+// one's name any more, and none in its place tells it.
+func (m *elementMatch) mayBeAnothers(named []int) bool {
+	return slices.ContainsFunc(m.entries, func(o int) bool {
+		return m.at[o].kind == unmatched && len(m.withName[m.entry(o).Element]) == 0 && !m.isPlaceTrusted(o) && !m.isPlaceKept(o) &&
+			slices.ContainsFunc(named, func(k int) bool { return m.holds(o, k) })
+	})
 }
 
 // byPlace matches the other entries by place and value; by place alone where no element has come or gone.
@@ -241,15 +265,6 @@ func (m *elementMatch) isPlaceKept(i int) bool {
 	return ok && m.entry(i).Position && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
 }
 
-// isBystander says whether an element is known to be none of those that entries are about.
-func (m *elementMatch) isBystander(k int) bool {
-	name := m.element(k).Name
-	return name != "" && m.bystanders[name] && len(m.withName[name]) == 1
-}
-
-// mayBeBystander says whether an element without a name may be one that no entry is about: there was such a one with the same value.
-func (m *elementMatch) mayBeBystander(k int) bool { return m.element(k).Name == "" && m.bystanders[""] }
-
 // isAmount says whether an element is a request, a limit or a utilisation.
 func isAmount(e *workload.Element) bool {
 	return e.Component >= amountElements && e.Component < lowEnds
@@ -268,53 +283,6 @@ func pick(from []int, fits func(int) bool) []int {
 
 // mayHold says whether a pointer is that of a value in the list, whatever its filters say.
 func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
-
-// bystanders is what helps to find an element again that is to hold a value (Entry.Beside).
-func (v *view) bystanders(element int, value string) string {
-	own := &v.obj.Elements[element]
-	var names []string
-	size := int64(0)
-	for k := range v.obj.Elements {
-		e := &v.obj.Elements[k]
-		if e.Outside {
-			continue // it is not projected before there is an entry: who stands beside does not change by that
-		}
-		if e.Component == own.Component {
-			size++
-		}
-		if e.Pointer != own.Pointer && sameValue(v.originalOf(k), value, isAmount(e)) {
-			names = append(names, e.Name)
-		}
-	}
-	if own.Name == "" {
-		return integer(size)
-	}
-	if names == nil {
-		return ""
-	}
-	slices.Sort(names)
-	text, _ := json.Marshal(slices.Compact(names)) // strings cannot fail to encode
-	return string(text)
-}
-
-// renewBystandersIn edits the decisions: entries of elements with a name remember who stands beside them now. Since an entry was written another
-// value may have been set, and elements may have come that hold it by themselves. While an entry cannot be told all stay as they are, since
-// what they remember may be what tells it.
-func (v *view) renewBystandersIn(decisions []decision) {
-	if slices.ContainsFunc(v.entries, func(l ledgerField) bool { return l.state == fieldUnclear }) {
-		return
-	}
-	for i := range decisions {
-		d := &decisions[i]
-		if d.after == nil || d.after.Element == "" || d.location.kind != inElement {
-			continue
-		}
-		if beside := v.bystanders(d.location.index, d.after.Set); beside != d.after.Beside && v.obj.Elements[d.location.index].Name != "" {
-			e := *d.after
-			e.Beside, d.after = beside, &e
-		}
-	}
-}
 
 // elementLabel names an element for people: by its name, or by its place.
 func elementLabel(e *workload.Element) string {

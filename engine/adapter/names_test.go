@@ -36,3 +36,73 @@ func TestANameThatTwoHaveHad(t *testing.T) {
 		}
 	}
 }
+
+// TestANameGivenToAnotherWhilePlacesMoved: the place of an element tells nothing where one before it has gone, so all originals are kept.
+func TestANameGivenToAnotherWhilePlacesMoved(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"a","count":2},{"name":"b","count":5},{"name":"c","count":7}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"name":"b","count":1},{"name":"b","count":1}]`)
+	r := s.settle(t, a, workload.Plan{})
+	if got, want := s.value("/spec/nodeSets"), `[{"name":"b","count":1},{"name":"b","count":1}]`; !path.Equal(got, want) {
+		t.Errorf("given back %s, want %s", got, want)
+	}
+	if left := s.ledger(t, a); len(left) != 3 || r.Failure == "" {
+		t.Errorf("left %+v, failure %q; want three entries and a failure", left, r.Failure)
+	}
+}
+
+// TestANameGivenToAnotherThatWasSetDifferently: what it holds says that it is another's, although it has the name.
+func TestANameGivenToAnotherThatWasSetDifferently(t *testing.T) {
+	a := compiled(t, allocatedListsYAML, Keys{Amounts: true})
+	s := newServer(object(`{"nodeSets":[{"name":"a","count":"7"},{"name":"b","count":"9"}]}`))
+	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
+	for component, value := range map[string]int64{"a": 1, "b": 40} {
+		key := workload.Amount{Kind: workload.AmountRequest, Component: component, Resource: workload.Memory}
+		plan.Amounts[key] = workload.Claim[int64]{Since: monday, By: nights, Value: value}
+	}
+	s.settle(t, a, plan)
+	s.set("/spec/nodeSets", `[{"name":"a","count":"40"}]`)
+	r := s.settle(t, a, workload.Plan{})
+	if left := s.ledger(t, a); len(left) != 2 || r.Failure == "" {
+		t.Errorf("given back %s, left %+v, failure %q; want two entries and a failure", s.value("/spec/nodeSets"), left, r.Failure)
+	}
+}
+
+// TestANameThatOneIsLeftOf: what it holds says which of the two entries of the name is about it.
+func TestANameThatOneIsLeftOf(t *testing.T) {
+	a := compiled(t, allocatedListsYAML, Keys{Amounts: true})
+	first, second := entry("/spec/nodeSets/0/count", `"7"`, `"1"`), entry("/spec/nodeSets/1/count", `"9"`, `"40"`)
+	first.Element, second.Element = "a", "a"
+	s := newServer(withLedger(t, `{"nodeSets":[{"name":"a","count":"40"}]}`, first, second))
+	s.settle(t, a, workload.Plan{})
+	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"a","count":"9"}]`) || len(left) > 0 {
+		t.Errorf("given back %s, left %+v; want the second original", got, left)
+	}
+}
+
+// TestOneThatHasLostItsNameIsNotTakenForAnother: an element that was at the value by itself, and has got another name since, is nobody's.
+func TestOneThatHasLostItsNameIsNotTakenForAnother(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	for _, doc := range []string{`{"nodeSets":[{"name":"a","count":2},{"count":1}]}`, `{"nodeSets":[{"name":"a","count":2},{"name":"z","count":1}]}`} {
+		s := newServer(object(doc))
+		s.settle(t, a, sleep())
+		s.set("/spec/nodeSets", `[{"name":"y","count":1}]`)
+		r := s.settle(t, a, workload.Plan{})
+		if left := s.ledger(t, a); s.value("/spec/nodeSets/0/count") != "1" || len(left) != 1 || r.Failure == "" {
+			t.Errorf("%s: given back %s, left %+v, failure %q; want an entry and a failure", doc, s.value("/spec/nodeSets"), left, r.Failure)
+		}
+	}
+}
+
+// TestANamesakeThatWasThere: where the one that Flyball had set was changed, another one of its name, which had the value by itself, is not taken for it.
+func TestANamesakeThatWasThere(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	e := entry("/spec/nodeSets/0/count", "2", "1")
+	e.Element, e.Beside = "a", `["a"]`
+	s := newServer(withLedger(t, `{"nodeSets":[{"name":"a","count":4},{"name":"a","count":1}]}`, e))
+	r := s.settle(t, a, workload.Plan{})
+	if left := s.ledger(t, a); s.value("/spec/nodeSets/1/count") != "1" || len(left) != 1 || r.Failure == "" {
+		t.Errorf("given back %s, left %+v, failure %q; want an entry and a failure", s.value("/spec/nodeSets"), left, r.Failure)
+	}
+}

@@ -140,20 +140,26 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 }
 
 // hasParent says of an absent count whether its owner has the object that it is a field of. One that Flyball has made, for the count or for
-// whatever else, is not the owner's: else a count that is set in there would take its own parent away from under it.
+// whatever else, is not the owner's: else a count that is set in there would take its own parent away from under it. One in which he has set
+// a field himself is.
 func (v *view) hasParent(f workload.Field, pointer string) bool {
 	tokens := path.Pointer(pointer).Tokens()
 	parent := tokens[:len(tokens)-1]
-	return int(f.Depth) >= len(parent) && !slices.ContainsFunc(v.entries, func(l ledgerField) bool { return v.hasMade(&l, parent) })
+	hasOriginal := func(l ledgerField) bool {
+		return l.state == fieldSet && l.entry.Original() != "" && commonTokens(parent, path.Pointer(l.entry.Pointer).Tokens()) == len(parent)
+	}
+	return int(f.Depth) >= len(parent) && (slices.ContainsFunc(v.entries, hasOriginal) ||
+		!slices.ContainsFunc(v.entries, func(l ledgerField) bool { return v.hasMade(&l, parent) }))
 }
 
-// hasMade says whether a container came with the field of an entry. Where managed fields tell who has written what, one into which somebody
-// else has written is the owner's.
+// hasMade says whether a container came with the field of an entry. One beside the field did not. Where managed fields tell who has written
+// what, one into which somebody else has written is the owner's.
 func (v *view) hasMade(l *ledgerField, container []string) bool {
 	if len(v.obj.Notes().Authors) > 0 {
 		return l.state == fieldSet && l.isAround(container)
 	}
-	return l.entry.Made > 0 && commonTokens(container, path.Pointer(l.entry.Pointer).Tokens()) >= int(l.entry.Made)
+	common := commonTokens(container, path.Pointer(l.entry.Pointer).Tokens())
+	return l.entry.Made > 0 && common >= int(l.entry.Made) && common == len(container)
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.

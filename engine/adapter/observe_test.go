@@ -34,6 +34,11 @@ func TestObserve(t *testing.T) {
 			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 5}}, CanHold: true}},
 		{"no default in a part that is not there", nestedYAML, object(`{"pool":{}}`), workload.Observed{CanHold: true}},
 		{"no default in a part that Flyball made", nestedYAML, withLedger(t, `{"pool":{"size":{"count":0}}}`, madeEntry("/spec/pool/size/count", "0", 3)), workload.Observed{CanHold: true}},
+		{"the default in a part that its owner put beside what Flyball made", nestedYAML, withLedger(t, `{"pool":{"max":0,"size":{}}}`, madeEntry("/spec/pool/max", "0", 2)),
+			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2}}, CanHold: true}},
+		{"the default in a part that Flyball made and its owner has set a field of", nestedYAML,
+			withLedger(t, `{"pool":{"size":{"count":0}}}`, nullEntry("/spec/pool/size/count", "0", 3)),
+			workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2}}, CanHold: true}},
 		{"what 0 means", zeroYAML, object(`{"n":0}`), workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3, Minimum: 1}}}},
 		{"a count that is not 0", zeroYAML, object(`{"n":2}`), workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 2, Minimum: 1}}}},
 		{"no guess at a string", deploymentYAML, object(`{"replicas":"three"}`), workload.Observed{CanHold: true}},
@@ -277,6 +282,12 @@ const zeroYAML = `
 target: {group: example.com, kind: Zero, versions: [v1]}
 scale: [{name: main, replicas: .spec.n, default: 1, zeroMeans: 3, minimum: 1}]
 `
+
+func nullEntry(pointer, set string, made uint8) workload.Entry {
+	e := madeEntry(pointer, set, made)
+	e.WasNull = true
+	return e
+}
 
 func madeEntry(pointer, set string, made uint8) workload.Entry {
 	e := entry(pointer, "", set)

@@ -40,6 +40,9 @@ func (x *trial) editList() {
 		return
 	}
 	byPlace := slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return e.Position })
+	if x.isOneTooMany(op) {
+		return
+	}
 	x.fresh++
 	for _, s := range []*server{x.real, x.shadow} {
 		var doc map[string]any
@@ -73,6 +76,30 @@ func (x *trial) editList() {
 		s.doc = must(json.Marshal(doc))
 		s.stamp()
 	}
+}
+
+// isOneTooMany says of a change of the list that there was one before it, since Flyball wrote, and that names do not tell the elements apart. Two
+// such changes can leave the same list behind as an owner who has set a count.
+func (x *trial) isOneTooMany(op string) bool {
+	obj, names := x.object(x.real), map[string]bool{}
+	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
+		x.moved, x.vague = false, false
+		return false
+	}
+	if op == "count" {
+		return false
+	}
+	vague := x.vague || op == "repeat" || slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Position })
+	for k := range obj.Elements {
+		name := obj.Elements[k].Name
+		vague = vague || name == "" || names[name]
+		names[name] = true
+	}
+	if x.moved && vague {
+		return true
+	}
+	x.moved, x.vague = true, vague
+	return false
 }
 
 // isUnclear says whether the real object waits for a person to tell its list elements apart.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +150,8 @@ type trial struct {
 	plan   workload.Plan
 	fresh  int
 	edited bool
+	// moved and vague are those of isOneTooMany: the list was changed since Flyball wrote, and names did not tell its elements apart.
+	moved, vague bool
 }
 
 func newTrial(r *rapid.T, a *Adapter, w world) *trial {
@@ -260,14 +261,19 @@ func (x *trial) drawPlan() workload.Plan {
 
 func (x *trial) object(s *server) *workload.Object { return must(x.a.Project(s.doc)) }
 
-// settle carries out the plan and checks that it takes no more writes than it should.
+// settle carries out the plan and checks that it takes no more writes than it should. What a first write gives back may tell what else an
+// owner's edit was about, so that there is a second one.
 func (x *trial) settle() {
+	most := x.w.steps
+	if x.edited {
+		most++
+	}
 	for n := 0; ; n++ {
 		r := must(x.a.Render(x.object(x.real), x.plan))
 		if r.Patch == nil {
 			return
 		}
-		if n == x.w.steps {
+		if n == most {
 			x.Fatalf("after %d writes there is still something to write: %s", n, r.Patch.Body)
 		}
 		x.apply(r, r.Patch, r.Patch.Next)
@@ -303,10 +309,7 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 			} else {
 				x.shadow.set(l.entry.Pointer, l.entry.Was)
 			}
-			if parent := madeParent(l.entry); parent != "" && !slices.ContainsFunc(owners, func(p string) bool { return p != l.entry.Pointer && strings.HasPrefix(p, parent+"/") }) &&
-				(x.w.defaults != nil || isHollow(x.shadow.value(parent))) { // a server that keeps no managed fields does not know what else is the owner's
-				x.shadow.set(parent, "")
-			}
+			x.dropMade(l.entry, slices.DeleteFunc(slices.Clone(owners), func(p string) bool { return p == l.entry.Pointer }))
 		}
 	}
 }
@@ -321,16 +324,20 @@ func (x *trial) edit() {
 	pointer := rapid.SampledFrom(slices.Sorted(maps.Keys(x.w.fields))).Draw(x.T, "field")
 	value := rapid.SampledFrom(x.w.fields[pointer]).Draw(x.T, "value")
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
+	e := x.object(x.real).Ledger.Find(pointer)
+	if e != nil && e.Pending && same(e.Prior, value) {
+		return // it cannot be told from a write that did not come
+	}
 	if x.w.defaults != nil {
 		hasDefault := pointer == "/spec/power/level" || pointer == "/spec/power/fan/speed" // removed, it may come back as it was
 		if !same(now, value) && (value != "" || !hasDefault && x.shadow.value(pointer) != "") {
 			x.real.set(pointer, value)
 			x.shadow.set(pointer, value)
+			x.dropUndone(pointer, value)
 		}
 		return
 	}
-	e := x.object(x.real).Ledger.Find(pointer)
-	if same(now, value) || e != nil && (sameValue(e.Set, value, len(x.w.amounts) > 0) || e.Pending && same(e.Prior, value)) {
+	if same(now, value) || e != nil && sameValue(e.Set, value, len(x.w.amounts) > 0) {
 		return // no change, or one that cannot be told from Flyball's own
 	}
 	x.real.set(pointer, value)

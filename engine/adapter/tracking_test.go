@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
@@ -132,4 +133,30 @@ func (v *view) holds(e workload.Entry) bool {
 	return slices.ContainsFunc(v.entries, func(l ledgerField) bool {
 		return l.state == fieldSet && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.WasNull == e.WasNull && l.entry.Set == e.Set
 	})
+}
+
+// dropMade takes the container that Flyball made for an entry out of the shadow, unless it has fields of its owner, who has written those that are
+// given, or the ledger has one of his. A server that keeps no managed fields does not know what else is the owner's.
+func (x *trial) dropMade(e workload.Entry, owners []string) {
+	parent := madeParent(e)
+	if parent == "" || slices.ContainsFunc(owners, func(p string) bool { return strings.HasPrefix(p, parent+"/") }) ||
+		slices.ContainsFunc(x.object(x.real).Ledger, func(o workload.Entry) bool { return o.Original() != "" && strings.HasPrefix(o.Pointer, parent+"/") }) {
+		return
+	}
+	if x.w.defaults != nil || isHollow(x.shadow.value(parent)) {
+		x.shadow.set(parent, "")
+	}
+}
+
+// dropUndone takes a container that Flyball made out of the shadow where its owner has removed the last field that he had put there: nothing
+// tells that he ever did.
+func (x *trial) dropUndone(pointer, value string) {
+	if value != "" {
+		return
+	}
+	for _, e := range x.object(x.real).Ledger {
+		if strings.HasPrefix(pointer, madeParent(e)+"/") {
+			x.dropMade(e, slices.Collect(maps.Keys(x.real.tracked["owner"])))
+		}
+	}
 }

@@ -1,0 +1,70 @@
+package adapter
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// isBystander says whether an element is known to be none of those that entries are about.
+func (m *elementMatch) isBystander(k int) bool {
+	name := m.element(k).Name
+	return name != "" && m.bystanders[name] && len(m.withName[name]) == 1
+}
+
+// mayBeBystander says whether an element may be one that no entry is about, and that had the same value: it has no name as that one had none,
+// or that one's name is not in the list any more.
+func (m *elementMatch) mayBeBystander(k int) bool {
+	for name := range m.bystanders {
+		if name == "" && m.element(k).Name == "" || len(m.withName[name]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// bystanders is what helps to find an element again that is to hold a value (Entry.Beside).
+func (v *view) bystanders(element int, value string) string {
+	own := &v.obj.Elements[element]
+	var names []string
+	size := int64(0)
+	for k := range v.obj.Elements {
+		e := &v.obj.Elements[k]
+		if e.Outside {
+			continue // it is not projected before there is an entry: who stands beside does not change by that
+		}
+		if e.Component == own.Component {
+			size++
+		}
+		if e.Pointer != own.Pointer && sameValue(v.originalOf(k), value, isAmount(e)) {
+			names = append(names, e.Name)
+		}
+	}
+	if own.Name == "" {
+		return integer(size)
+	}
+	if names == nil {
+		return ""
+	}
+	slices.Sort(names)
+	text, _ := json.Marshal(slices.Compact(names)) // strings cannot fail to encode
+	return string(text)
+}
+
+// renewBystandersIn edits the decisions: entries of elements with a name remember who stands beside them now. Since an entry was written another
+// value may have been set, and elements may have come that hold it by themselves. While an entry cannot be told all stay as they are, since
+// what they remember may be what tells it.
+func (v *view) renewBystandersIn(decisions []decision) {
+	if slices.ContainsFunc(v.entries, func(l ledgerField) bool { return l.state == fieldUnclear }) {
+		return
+	}
+	for i := range decisions {
+		d := &decisions[i]
+		if d.after == nil || d.after.Element == "" || d.location.kind != inElement {
+			continue
+		}
+		if beside := v.bystanders(d.location.index, d.after.Set); beside != d.after.Beside && v.obj.Elements[d.location.index].Name != "" {
+			e := *d.after
+			e.Beside, d.after = beside, &e
+		}
+	}
+}
