@@ -3,6 +3,8 @@ package adapter
 import (
 	"encoding/json"
 	"slices"
+
+	"flyball.dev/flyball/engine/path"
 )
 
 // isBystander says whether an element is known to be none of those that entries are about.
@@ -14,17 +16,29 @@ func (m *elementMatch) isBystander(k int) bool {
 // mayBeBystander says whether an element may be one that no entry is about, and that had the same value: it has no name as that one had none,
 // or that one's name is not in the list any more.
 func (m *elementMatch) mayBeBystander(k int) bool {
-	for name := range m.bystanders {
-		if name == "" && m.element(k).Name == "" || len(m.withName[name]) == 0 {
-			return true
+	return m.bystanderGone || m.element(k).Name == "" && m.bystanders[""]
+}
+
+// listsOf are the components of the lists in which a pointer may be that of a value, whatever their filters say.
+func (a *Adapter) listsOf(tokens []string) map[uint8]bool {
+	lists := map[uint8]bool{}
+	for i := range a.projection.each {
+		if each := &a.projection.each[i]; each.mayHold(tokens) {
+			lists[uint8(each.component)] = true
 		}
 	}
-	return false
+	return lists
+}
+
+// sharesList says whether a pointer may be that of a value in one of the lists.
+func (a *Adapter) sharesList(lists map[uint8]bool, tokens []string) bool {
+	return slices.ContainsFunc(a.projection.each, func(e eachPaths) bool { return lists[uint8(e.component)] && e.mayHold(tokens) })
 }
 
 // bystanders is what helps to find an element again that is to hold a value (Entry.Beside).
 func (v *view) bystanders(element int, value string) string {
 	own := &v.obj.Elements[element]
+	lists := v.a.listsOf(path.Pointer(own.Pointer).Tokens())
 	var names []string
 	size := int64(0)
 	for k := range v.obj.Elements {
@@ -35,7 +49,7 @@ func (v *view) bystanders(element int, value string) string {
 		if e.Component == own.Component {
 			size++
 		}
-		if e.Pointer != own.Pointer && sameValue(v.originalOf(k), value, isAmount(e)) {
+		if e.Pointer != own.Pointer && lists[e.Component] && sameValue(v.originalOf(k), value, isAmount(e)) {
 			names = append(names, e.Name)
 		}
 	}

@@ -1,10 +1,13 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -21,7 +24,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 		}
 		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, bystanders: map[string]bool{}, sizes: map[int]int{}}
 		m.gather(a, i)
-		if len(m.entries)*len(m.elements) > maxMatches {
+		if len(m.entries)*max(len(m.entries), len(m.elements)) > maxMatches {
 			for _, e := range m.entries {
 				at[e] = location{kind: unclear}
 			}
@@ -32,7 +35,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 	}
 }
 
-// maxMatches bounds the comparisons of entries and elements of one list. Nobody needs as many; where somebody makes a list and a ledger
+// maxMatches bounds the comparisons of entries with elements of one list, and with each other. Nobody needs as many; where somebody makes a list and a ledger
 // of that size, its entries are unclear.
 const maxMatches = 1 << 20
 
@@ -48,6 +51,9 @@ type elementMatch struct {
 	taken     map[int]bool
 	// bystanders are the names of elements that no entry is about, as the entries remember (Entry.Beside); the empty name is that of those without one.
 	bystanders map[string]bool
+	// bystanderGone says that a name of theirs is not in the list any more. lost are entries whose name is not.
+	bystanderGone bool
+	lost          []int
 	// sizes are the numbers of elements that `each` yields, by component: several components may be read of one list.
 	sizes map[int]int
 }
@@ -55,15 +61,10 @@ type elementMatch struct {
 // gather collects the entries of the same list as one of them, and the elements of that list.
 func (m *elementMatch) gather(a *Adapter, one int) {
 	tokens := path.Pointer(m.obj.Ledger[one].Pointer).Tokens()
-	var lists []eachPaths
-	for _, each := range a.projection.each {
-		if each.mayHold(tokens) {
-			lists = append(lists, each)
-		}
-	}
+	lists := a.listsOf(tokens)
 	for i := one; i < len(m.obj.Ledger); i++ {
 		t := path.Pointer(m.obj.Ledger[i].Pointer).Tokens()
-		if m.at[i].kind == unmatched && slices.ContainsFunc(lists, func(e eachPaths) bool { return e.mayHold(t) }) {
+		if m.at[i].kind == unmatched && a.sharesList(lists, t) {
 			m.entries = append(m.entries, i)
 			var names []string
 			if json.Unmarshal([]byte(m.entry(i).Beside), &names) == nil {
@@ -75,7 +76,7 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 	}
 	for k := range m.obj.Elements {
 		e := m.element(k)
-		if !slices.ContainsFunc(lists, func(l eachPaths) bool { return l.component == int(e.Component) }) {
+		if !lists[e.Component] {
 			continue
 		}
 		if _, seen := m.atPointer[e.Pointer]; seen {
@@ -88,6 +89,10 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 			m.sizes[int(e.Component)]++
 		}
 	}
+	for name := range m.bystanders {
+		m.bystanderGone = m.bystanderGone || len(m.withName[name]) == 0
+	}
+	m.lost = pick(m.entries, func(i int) bool { return len(m.withName[m.entry(i).Element]) == 0 })
 }
 
 func (m *elementMatch) entry(i int) *workload.Entry     { return &m.obj.Ledger[i] }
@@ -123,6 +128,8 @@ func (m *elementMatch) byName() {
 		case len(named) == 0: // its place may tell
 		case shared[m.entry(i).Element] > 1 && len(holding) > 0:
 			m.at[i] = location{kind: unclear}
+		case len(named) == 1 && m.entry(i).Adopted:
+			m.found(i, named[0]) // its owner has changed it before: that it does not hold what was set says nothing
 		case len(named) == 1 && m.isOfNamesake(i, named[0]):
 			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
 			shared[m.entry(i).Element]--
@@ -158,18 +165,20 @@ func (m *elementMatch) byName() {
 	}
 }
 
-// byNameAndPlace matches entries of one name: two elements had it when they were written, and one of them may have got another name since. It
-// counts by name the entries that are left.
+// byNameAndPlace matches entries of one name: two elements had it when they were written. It counts by name the entries that are left.
 func (m *elementMatch) byNameAndPlace() map[string]int {
-	count := map[string]int{}
+	left, sharing := map[string]int{}, map[string][]int{}
 	for _, i := range m.entries {
-		count[m.entry(i).Element]++
+		if name := m.entry(i).Element; name != "" {
+			sharing[name] = append(sharing[name], i)
+			left[name]++
+		}
 	}
-	left := maps.Clone(count)
-	for _, i := range m.entries {
-		name := m.entry(i).Element
-		k, there := m.atPointer[m.entry(i).Pointer]
-		if name != "" && count[name] > 1 && there && m.element(k).Name == name && !m.isOfNamesake(i, k) {
+	for name, entries := range sharing {
+		if len(entries) == 1 {
+			continue
+		}
+		for i, k := range m.pairs(entries, m.withName[name]) {
 			m.found(i, k)
 			left[name]--
 		}
@@ -177,10 +186,52 @@ func (m *elementMatch) byNameAndPlace() map[string]int {
 	return left
 }
 
+// pairs tells entries of one name apart. With as many elements of the name as entries, their order does: it stays where others come and go.
+// Else places do, unless one is empty: then an element has gone, and the others have moved.
+func (m *elementMatch) pairs(entries, named []int) map[int]int {
+	pairs := map[int]int{}
+	if len(entries) == len(named) {
+		entries = slices.SortedFunc(slices.Values(entries), func(a, b int) int { return comparePlaces(m.entry(a).Pointer, m.entry(b).Pointer) })
+		named = slices.SortedFunc(slices.Values(named), func(a, b int) int { return comparePlaces(m.element(a).Pointer, m.element(b).Pointer) })
+		for n, i := range entries {
+			pairs[i] = named[n]
+		}
+		odd := pick(entries, func(i int) bool { return !m.entry(i).Adopted && !m.holds(i, pairs[i]) })
+		for _, i := range odd {
+			if slices.ContainsFunc(odd, func(o int) bool { return m.holds(o, pairs[i]) }) {
+				return nil // they have changed places
+			}
+		}
+		return pairs
+	}
+	for _, i := range entries {
+		k, there := m.atPointer[m.entry(i).Pointer]
+		if !there {
+			return nil
+		}
+		if m.element(k).Name == m.entry(i).Element && !m.isOfNamesake(i, k) {
+			pairs[i] = k
+		}
+	}
+	return pairs
+}
+
+// comparePlaces orders pointers as the places in a list are ordered.
+func comparePlaces(a, b string) int {
+	return slices.CompareFunc(path.Pointer(a).Tokens(), path.Pointer(b).Tokens(), func(a, b string) int {
+		x, errX := strconv.Atoi(a)
+		y, errY := strconv.Atoi(b)
+		if errX != nil || errY != nil {
+			return strings.Compare(a, b)
+		}
+		return cmp.Compare(x, y)
+	})
+}
+
 // isOfNamesake says of an entry and an element of its name that another entry of that name is about the element: it holds what that one has set,
 // and not what this one has.
 func (m *elementMatch) isOfNamesake(i, k int) bool {
-	return !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
+	return !m.entry(i).Adopted && !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
 		return o != i && m.at[o].kind == unmatched && m.entry(o).Element == m.entry(i).Element && m.holds(o, k)
 	})
 }
@@ -196,8 +247,8 @@ func (m *elementMatch) isRenamed(i, named int) bool {
 // mayBeAnothers says of elements that have the name of an entry whether one of them may be the renamed one of another entry: no element has that
 // one's name any more, and none in its place tells it.
 func (m *elementMatch) mayBeAnothers(named []int) bool {
-	return slices.ContainsFunc(m.entries, func(o int) bool {
-		return m.at[o].kind == unmatched && len(m.withName[m.entry(o).Element]) == 0 && !m.isPlaceTrusted(o) && !m.isPlaceKept(o) &&
+	return slices.ContainsFunc(m.lost, func(o int) bool {
+		return m.at[o].kind == unmatched && !m.isPlaceTrusted(o) && !m.isPlaceKept(o) &&
 			slices.ContainsFunc(named, func(k int) bool { return m.holds(o, k) })
 	})
 }
@@ -261,8 +312,11 @@ func (m *elementMatch) isPlaceTrusted(i int) bool {
 // isPlaceKept says of the entry of an element without a name whether its list has as many elements as when the entry was written: then
 // places are what they were. Which of the components of the list the entry is of does not matter.
 func (m *elementMatch) isPlaceKept(i int) bool {
+	if !m.entry(i).Position {
+		return false
+	}
 	n, ok := natural(m.entry(i).Beside)
-	return ok && m.entry(i).Position && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
+	return ok && slices.Contains(slices.Collect(maps.Values(m.sizes)), int(n))
 }
 
 // isAmount says whether an element is a request, a limit or a utilisation.

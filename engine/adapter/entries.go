@@ -99,6 +99,8 @@ type view struct {
 	entries []ledgerField
 	// originals are the JSON texts by slot with Flyball's changes undone; nil where there is no ledger.
 	originals []string
+	// elementOriginals are the same by element; nil where there is no ledger.
+	elementOriginals []string
 }
 
 func (a *Adapter) view(obj *workload.Object) *view {
@@ -133,7 +135,7 @@ func (a *Adapter) view(obj *workload.Object) *view {
 		l.state = l.stateOf()
 		v.entries[i] = l
 	}
-	v.originals = v.undoAll()
+	v.originals, v.elementOriginals = v.undoAll(), v.undoElements()
 	return v
 }
 
@@ -166,12 +168,24 @@ func (v *view) original(s *slot) string {
 
 // originalOf is the owner's value in a list element, as JSON text; empty if there is none.
 func (v *view) originalOf(element int) string {
+	if v.elementOriginals == nil {
+		return v.obj.Elements[element].Raw
+	}
+	return v.elementOriginals[element]
+}
+
+// undoElements gives the value of every list element as it would be without Flyball's changes.
+func (v *view) undoElements() []string {
+	originals := make([]string, len(v.obj.Elements))
+	for k := range originals {
+		originals[k] = v.obj.Elements[k].Raw
+	}
 	for i := range v.entries {
-		if l := &v.entries[i]; l.location == (location{inElement, element}) && l.state == fieldSet {
-			return l.entry.Was
+		if l := &v.entries[i]; l.location.kind == inElement && l.state == fieldSet {
+			originals[l.location.index] = l.entry.Was
 		}
 	}
-	return v.obj.Elements[element].Raw
+	return originals
 }
 
 // undoAll gives the value of every slot as it would be without Flyball's changes: those of the field itself, of a container

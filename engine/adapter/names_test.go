@@ -18,7 +18,7 @@ func TestANameThatTwoHaveHad(t *testing.T) {
 		{"under a third name", `[{"name":"a","count":1},{"name":"c","count":1}]`, `[{"name":"a","count":2},{"name":"c","count":5}]`, false},
 		{"the first under another name", `[{"name":"c","count":1},{"name":"a","count":1}]`, `[{"name":"c","count":2},{"name":"a","count":5}]`, false},
 		{"one sized", `[{"name":"a","count":4},{"name":"a","count":1}]`, `[{"name":"a","count":4},{"name":"a","count":5}]`, false},
-		{"one removed", `[{"name":"a","count":1}]`, `[{"name":"a","count":2}]`, false},
+		{"one removed", `[{"name":"a","count":1}]`, `[{"name":"a","count":1}]`, true},
 		{"both moved, and one removed", `[{"name":"x","count":9},{"name":"y","count":9},{"name":"a","count":1}]`,
 			`[{"name":"x","count":9},{"name":"y","count":9},{"name":"a","count":1}]`, true},
 	} {
@@ -104,5 +104,70 @@ func TestANamesakeThatWasThere(t *testing.T) {
 	r := s.settle(t, a, workload.Plan{})
 	if left := s.ledger(t, a); s.value("/spec/nodeSets/1/count") != "1" || len(left) != 1 || r.Failure == "" {
 		t.Errorf("given back %s, left %+v, failure %q; want an entry and a failure", s.value("/spec/nodeSets"), left, r.Failure)
+	}
+}
+
+// TestBystandersAreOfTheList: another field of an element, and an element of another list, stand beside nobody, so that a plain renaming is seen.
+func TestBystandersAreOfTheList(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: h, each: '.spec.hot[*]', nameFrom: .name, replicas: .n, minimum: 1}
+- {name: c, each: '.spec.cold[*]', nameFrom: .name, replicas: .n, minimum: 1}
+resources:
+- {each: '.spec.hot[*]', nameFrom: .name, requests: {cpu: {path: .cpu, default: 0}}}
+`
+	a := compiled(t, kind, Keys{Amounts: true})
+	s := newServer(object(`{"hot":[{"name":"a","n":3,"cpu":1}],"cold":[{"name":"z","n":1}]}`))
+	s.settle(t, a, sleep())
+	for _, e := range s.ledger(t, a) {
+		if e.Beside != "" {
+			t.Errorf("beside %s stands %s", e.Pointer, e.Beside)
+		}
+	}
+	s.set("/spec/hot/0/name", `"y"`)
+	if r := s.settle(t, a, workload.Plan{}); r.Failure != "" || s.value("/spec/hot/0/n") != "3" {
+		t.Errorf("given back %s, failure %q", s.spec(), r.Failure)
+	}
+}
+
+// TestAnAdoptedCountIsNoNamesakes: that an element does not hold what was set says nothing once its owner's value is known to be his.
+func TestAnAdoptedCountIsNoNamesakes(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: w, each: '.spec.pools[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n, minimum: 1}
+`
+	a := compiled(t, kind, Keys{})
+	s := newServer(object(`{"pools":[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":5}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/pools/0/n", "0")
+	s.settle(t, a, sleep())
+	s.set("/spec/pools", `[{"name":"a","role":"head","n":0}]`)
+	s.settle(t, a, sleep())
+	s.settle(t, a, workload.Plan{})
+	if left := s.ledger(t, a); s.value("/spec/pools/0/n") != "0" || len(left) > 0 {
+		t.Errorf("given back %s, left %+v; want its owner's 0", s.spec(), left)
+	}
+}
+
+// TestNamesThatTwoFiltersShare: the elements are told by their order, which stays where another one goes.
+func TestNamesThatTwoFiltersShare(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: w, each: '.spec.pools[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n}
+`
+	a := compiled(t, kind, Keys{})
+	s := newServer(object(`{"pools":[{"name":"x","role":"worker","n":9},{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/pools", `[{"name":"a","role":"worker","n":0},{"name":"a","role":"head","n":0}]`)
+	s.settle(t, a, sleep())
+	s.settle(t, a, workload.Plan{})
+	want := `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]`
+	if got, left := s.value("/spec/pools"), s.ledger(t, a); !path.Equal(got, want) || len(left) > 0 {
+		t.Errorf("given back %s, left %+v; want %s", got, left, want)
 	}
 }

@@ -152,14 +152,17 @@ func (v *view) hasParent(f workload.Field, pointer string) bool {
 		!slices.ContainsFunc(v.entries, func(l ledgerField) bool { return v.hasMade(&l, parent) }))
 }
 
-// hasMade says whether a container came with the field of an entry. One beside the field did not. Where managed fields tell who has written
-// what, one into which somebody else has written is the owner's.
+// hasMade says whether a container came with the field of an entry. Where managed fields tell who has written what, one into which somebody
+// else has written is the owner's.
 func (v *view) hasMade(l *ledgerField, container []string) bool {
 	if len(v.obj.Notes().Authors) > 0 {
 		return l.state == fieldSet && l.isAround(container)
 	}
+	if l.entry.Made == 0 {
+		return false
+	}
 	common := commonTokens(container, path.Pointer(l.entry.Pointer).Tokens())
-	return l.entry.Made > 0 && common >= int(l.entry.Made) && common == len(container)
+	return common >= int(l.entry.Made) && common == len(container) // what is beside the field did not come with it
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -304,5 +305,26 @@ func TestZeroMeansMore(t *testing.T) {
 	}
 	if r := s.settle(t, a, workload.Plan{}); s.spec() != `{"n":0}` || r.Message != "n 1 -> 0" {
 		t.Errorf("given back: %s, %q", s.spec(), r.Message)
+	}
+}
+
+// TestACountBesideWhatFlyballMadeSettles: its part is its owner's, who gets it back as it was.
+func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
+	a := compiled(t, nestedYAML, Keys{})
+	for _, part := range []string{`{"x":1}`, `{}`, `{"count":null}`} {
+		bounded := workload.Plan{Max: &workload.Claim[int64]{By: nights, Since: monday}}
+		s := newServer(object(`{"other":1}`))
+		s.settle(t, a, bounded)
+		s.set("/spec/pool/size", part)
+		plan := sleep()
+		plan.Max = bounded.Max
+		s.settle(t, a, plan)
+		if got := s.value("/spec/pool/size/count"); got != "0" {
+			t.Errorf("%s: asleep: %s", part, got)
+		}
+		s.settle(t, a, workload.Plan{})
+		if want := `{"other":1,"pool":{"size":` + part + `}}`; !path.Equal(s.spec(), want) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("given back: %s, want %s; left %+v", s.spec(), want, s.ledger(t, a))
+		}
 	}
 }

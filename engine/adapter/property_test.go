@@ -68,6 +68,7 @@ var worlds = map[string]world{
 	"Nested": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, fields: map[string][]string{
 		"/spec/mode":                          {"", `"switch"`, `"count"`},
 		"/spec/pool/size/count":               {"", "null", "0", "1", "4"},
+		"/spec/pool/size/x":                   {"", "1"},
 		"/spec/pool/min":                      {"", "0", "2", "5"},
 		"/spec/pool/max":                      {"", "3", "8", `"x"`},
 		"/spec/pool/notes/b":                  {"", `"q"`},
@@ -92,6 +93,7 @@ var worlds = map[string]world{
 	"NestedAndTracked": {adapter: nestedYAML, keys: Keys{Set: []string{"example.com/note", "b"}}, steps: 1, defaults: map[string]string{}, fields: map[string][]string{
 		"/spec/mode":            {"", `"switch"`, `"count"`},
 		"/spec/pool/size/count": {"", "null", "0", "1", "4"},
+		"/spec/pool/size/x":     {"", "1"},
 		"/spec/pool/min":        {"", "0", "2", "5"},
 		"/spec/pool/max":        {"", "3", "8", `"x"`},
 		"/spec/pool/notes/b":    {"", `"q"`},
