@@ -13,10 +13,39 @@ func (m *elementMatch) isBystander(k int) bool {
 	return name != "" && m.bystanders[name] && len(m.withName[name]) == 1
 }
 
-// mayBeBystander says whether an element may be one that no entry is about, and that had the same value: it has no name as that one had none,
-// or that one's name is not in the list any more.
-func (m *elementMatch) mayBeBystander(k int) bool {
-	return m.bystanderGone || m.element(k).Name == "" && m.bystanders[""]
+// mayBeBystander says whether an element in the place of an entry may be one that no entry is about, and that had the same value: it has no name as
+// that one had none, or that one's name has gone and there are too few elements for all.
+func (m *elementMatch) mayBeBystander(i, k int) bool {
+	return m.element(k).Name == "" && m.bystanders[""] || m.isShort(i)
+}
+
+// isBesideItself says of an entry that another element of its name had the value by itself.
+func (m *elementMatch) isBesideItself(i int) bool {
+	return slices.Contains(m.beside[i], m.entry(i).Element)
+}
+
+// isShort says of an entry whether fewer elements have got a new name than have lost theirs: its own and bystanders. So one of them has gone, and places
+// do not tell which.
+func (m *elementMatch) isShort(i int) bool {
+	short, ok := m.short[i]
+	if ok {
+		return short
+	}
+	isEntry := func(name string) bool {
+		return slices.ContainsFunc(m.lost, func(o int) bool { return m.entry(o).Element == name })
+	}
+	gone := 0
+	for _, name := range m.beside[i] {
+		if len(m.withName[name]) == 0 && !isEntry(name) {
+			gone++
+		}
+	}
+	if gone > 0 {
+		renamed := pick(m.elements, func(k int) bool { return !m.element(k).Outside && !m.known[m.element(k).Name] && m.holds(i, k) })
+		short = len(renamed) <= gone
+	}
+	m.short[i] = short
+	return short
 }
 
 // listsOf are the components of the lists in which a pointer may be that of a value, whatever their filters say.

@@ -301,18 +301,19 @@ func towards(from, to string) workload.Direction {
 }
 
 // outermostMade is the Made of a new entry: the number of tokens of the outermost parent that is missing; 0: none is. Parents that are
-// only there because an earlier entry made them count as missing, so that whoever goes last takes them away. One beside those may be the owner's;
-// where managed fields can tell, they do when it comes to removing it.
+// only there because an earlier entry made them count as missing, so that whoever goes last takes them away. One beside those is its owner's,
+// unless managed fields say that it came with them.
 func (v *view) outermostMade(pointer string, f workload.Field) uint8 {
 	tokens := path.Pointer(pointer).Tokens()
-	made, tracked := int(f.Depth)+1, len(v.obj.Notes().Authors) > 0
+	made := int(f.Depth) + 1
 	for i := range v.entries {
-		e := &v.entries[i].entry
-		if e.Made == 0 {
+		l := &v.entries[i]
+		if l.entry.Made == 0 {
 			continue
 		}
-		if common := commonTokens(tokens, path.Pointer(e.Pointer).Tokens()); common >= int(e.Made) && (tracked || common >= int(f.Depth)) {
-			made = min(made, int(e.Made))
+		common := commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens())
+		if common >= int(l.entry.Made) && (common >= int(f.Depth) || l.isAround(tokens)) {
+			made = min(made, int(l.entry.Made))
 		}
 	}
 	if made >= len(tokens) {

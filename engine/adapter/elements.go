@@ -1,13 +1,10 @@
 package adapter
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -22,7 +19,8 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 		if at[i].kind != unmatched {
 			continue
 		}
-		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, bystanders: map[string]bool{}, sizes: map[int]int{}}
+		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, bystanders: map[string]bool{},
+			beside: map[int][]string{}, known: map[string]bool{}, short: map[int]bool{}, sizes: map[int]int{}}
 		m.gather(a, i)
 		if len(m.entries)*max(len(m.entries), len(m.elements)) > maxMatches {
 			for _, e := range m.entries {
@@ -51,9 +49,13 @@ type elementMatch struct {
 	taken     map[int]bool
 	// bystanders are the names of elements that no entry is about, as the entries remember (Entry.Beside); the empty name is that of those without one.
 	bystanders map[string]bool
-	// bystanderGone says that a name of theirs is not in the list any more. lost are entries whose name is not.
-	bystanderGone bool
-	lost          []int
+	// beside are their names by entry, and known those of all of them and of the entries. short has the answers of isShort.
+	beside map[int][]string
+	known  map[string]bool
+	short  map[int]bool
+	// lost are entries whose name is not in the list any more. moved says that an element which its name alone tells is not in its place.
+	lost  []int
+	moved bool
 	// sizes are the numbers of elements that `each` yields, by component: several components may be read of one list.
 	sizes map[int]int
 }
@@ -68,8 +70,9 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 			m.entries = append(m.entries, i)
 			var names []string
 			if json.Unmarshal([]byte(m.entry(i).Beside), &names) == nil {
+				m.beside[i] = names
 				for _, name := range names {
-					m.bystanders[name] = true
+					m.bystanders[name], m.known[name] = true, true
 				}
 			}
 		}
@@ -89,10 +92,22 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 			m.sizes[int(e.Component)]++
 		}
 	}
-	for name := range m.bystanders {
-		m.bystanderGone = m.bystanderGone || len(m.withName[name]) == 0
+	entriesOf := map[string]int{}
+	for _, i := range m.entries {
+		entriesOf[m.entry(i).Element]++
 	}
-	m.lost = pick(m.entries, func(i int) bool { return len(m.withName[m.entry(i).Element]) == 0 })
+	for _, i := range m.entries {
+		name := m.entry(i).Element
+		switch named := m.named(name); {
+		case len(named) == 0:
+			m.lost = append(m.lost, i)
+		case len(named) == 1 && entriesOf[name] == 1 && name != "":
+			m.moved = m.moved || !m.isAt(i, named[0])
+		}
+		if name != "" {
+			m.known[name] = true
+		}
+	}
 }
 
 func (m *elementMatch) entry(i int) *workload.Entry     { return &m.obj.Ledger[i] }
@@ -121,23 +136,25 @@ func (m *elementMatch) byName() {
 		if m.entry(i).Element == "" || m.at[i].kind != unmatched {
 			continue
 		}
-		named := pick(m.withName[m.entry(i).Element], func(k int) bool { return !m.taken[k] })
+		named := pick(m.named(m.entry(i).Element), func(k int) bool { return !m.taken[k] })
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
 		case len(named) == 0: // its place may tell
 		case shared[m.entry(i).Element] > 1 && len(holding) > 0:
 			m.at[i] = location{kind: unclear}
-		case len(named) == 1 && m.entry(i).Adopted:
-			m.found(i, named[0]) // its owner has changed it before: that it does not hold what was set says nothing
+		case len(named) == 1 && m.isOfNamesake(i, named[0]) && m.entry(i).Adopted:
+			m.at[i] = location{kind: unclear} // its owner has changed it before: that it does not hold what was set says nothing
 		case len(named) == 1 && m.isOfNamesake(i, named[0]):
 			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
 			shared[m.entry(i).Element]--
+		case len(named) == 1 && m.entry(i).Adopted:
+			m.found(i, named[0])
 		case len(named) == 1 && (m.isRenamed(i, named[0]) || !m.holds(i, named[0]) && m.mayBeAnothers(named)):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
 			m.found(i, named[0])
-		case len(holding) == 1 && !m.isAt(i, holding[0]) && (m.bystanders[m.entry(i).Element] || m.mayBeBystander(holding[0])):
+		case len(holding) == 1 && !m.isAt(i, holding[0]) && (m.isBesideItself(i) || m.isShort(i)):
 			m.at[i] = location{kind: unclear} // it may have had the value by itself
 		case len(holding) == 1:
 			m.found(i, holding[0])
@@ -154,7 +171,7 @@ func (m *elementMatch) byName() {
 	for again := true; again; {
 		again = false
 		several = slices.DeleteFunc(several, func(i int) bool {
-			left := pick(m.withName[m.entry(i).Element], func(k int) bool { return !m.taken[k] && m.holds(i, k) })
+			left := pick(m.named(m.entry(i).Element), func(k int) bool { return !m.taken[k] && m.holds(i, k) })
 			if len(left) != 1 {
 				return false
 			}
@@ -163,77 +180,6 @@ func (m *elementMatch) byName() {
 			return true
 		})
 	}
-}
-
-// byNameAndPlace matches entries of one name: two elements had it when they were written. It counts by name the entries that are left.
-func (m *elementMatch) byNameAndPlace() map[string]int {
-	left, sharing := map[string]int{}, map[string][]int{}
-	for _, i := range m.entries {
-		if name := m.entry(i).Element; name != "" {
-			sharing[name] = append(sharing[name], i)
-			left[name]++
-		}
-	}
-	for name, entries := range sharing {
-		if len(entries) == 1 {
-			continue
-		}
-		for i, k := range m.pairs(entries, m.withName[name]) {
-			m.found(i, k)
-			left[name]--
-		}
-	}
-	return left
-}
-
-// pairs tells entries of one name apart. With as many elements of the name as entries, their order does: it stays where others come and go.
-// Else places do, unless one is empty: then an element has gone, and the others have moved.
-func (m *elementMatch) pairs(entries, named []int) map[int]int {
-	pairs := map[int]int{}
-	if len(entries) == len(named) {
-		entries = slices.SortedFunc(slices.Values(entries), func(a, b int) int { return comparePlaces(m.entry(a).Pointer, m.entry(b).Pointer) })
-		named = slices.SortedFunc(slices.Values(named), func(a, b int) int { return comparePlaces(m.element(a).Pointer, m.element(b).Pointer) })
-		for n, i := range entries {
-			pairs[i] = named[n]
-		}
-		odd := pick(entries, func(i int) bool { return !m.entry(i).Adopted && !m.holds(i, pairs[i]) })
-		for _, i := range odd {
-			if slices.ContainsFunc(odd, func(o int) bool { return m.holds(o, pairs[i]) }) {
-				return nil // they have changed places
-			}
-		}
-		return pairs
-	}
-	for _, i := range entries {
-		k, there := m.atPointer[m.entry(i).Pointer]
-		if !there {
-			return nil
-		}
-		if m.element(k).Name == m.entry(i).Element && !m.isOfNamesake(i, k) {
-			pairs[i] = k
-		}
-	}
-	return pairs
-}
-
-// comparePlaces orders pointers as the places in a list are ordered.
-func comparePlaces(a, b string) int {
-	return slices.CompareFunc(path.Pointer(a).Tokens(), path.Pointer(b).Tokens(), func(a, b string) int {
-		x, errX := strconv.Atoi(a)
-		y, errY := strconv.Atoi(b)
-		if errX != nil || errY != nil {
-			return strings.Compare(a, b)
-		}
-		return cmp.Compare(x, y)
-	})
-}
-
-// isOfNamesake says of an entry and an element of its name that another entry of that name is about the element: it holds what that one has set,
-// and not what this one has.
-func (m *elementMatch) isOfNamesake(i, k int) bool {
-	return !m.entry(i).Adopted && !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
-		return o != i && m.at[o].kind == unmatched && m.entry(o).Element == m.entry(i).Element && m.holds(o, k)
-	})
 }
 
 // isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
@@ -306,7 +252,7 @@ func (m *elementMatch) isDisplaced(i int) bool {
 // is no bystander, and the entry knew its element by name, so that a change of places would show.
 func (m *elementMatch) isPlaceTrusted(i int) bool {
 	k, there := m.atPointer[m.entry(i).Pointer]
-	return there && !m.entry(i).Position && !m.taken[k] && !m.element(k).Outside && !m.isBystander(k) && !m.mayBeBystander(k) && m.holds(i, k)
+	return there && !m.entry(i).Position && !m.taken[k] && !m.element(k).Outside && !m.isBystander(k) && !m.mayBeBystander(i, k) && m.holds(i, k)
 }
 
 // isPlaceKept says of the entry of an element without a name whether its list has as many elements as when the entry was written: then

@@ -131,8 +131,8 @@ resources:
 	}
 }
 
-// TestAnAdoptedCountIsNoNamesakes: that an element does not hold what was set says nothing once its owner's value is known to be his.
-func TestAnAdoptedCountIsNoNamesakes(t *testing.T) {
+// TestAnAdoptedCountAmongNamesakes: of two elements of a name, of which its owner has set one, the one that is left may be either.
+func TestAnAdoptedCountAmongNamesakes(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale:
@@ -143,12 +143,69 @@ scale:
 	s := newServer(object(`{"pools":[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":5}]}`))
 	s.settle(t, a, sleep())
 	s.set("/spec/pools/0/n", "0")
-	s.settle(t, a, sleep())
+	plan := sleep()
+	plan.Size.Enforce = false
+	s.settle(t, a, plan)
+	if r := rendered(t, a, s.doc, plan); r.Failure != "" || r.Patch != nil {
+		t.Errorf("set by its owner: %q, %v", r.Failure, r.Patch)
+	}
 	s.set("/spec/pools", `[{"name":"a","role":"head","n":0}]`)
-	s.settle(t, a, sleep())
-	s.settle(t, a, workload.Plan{})
-	if left := s.ledger(t, a); s.value("/spec/pools/0/n") != "0" || len(left) > 0 {
-		t.Errorf("given back %s, left %+v; want its owner's 0", s.spec(), left)
+	r := s.settle(t, a, workload.Plan{})
+	if left := s.ledger(t, a); s.value("/spec/pools/0/n") != "0" || len(left) != 2 || r.Failure == "" {
+		t.Errorf("given back %s, left %+v, failure %q; want two entries and a failure", s.spec(), left, r.Failure)
+	}
+}
+
+// TestRenamedAmongOthers: an element that has got another name is found in its place, whatever others were set to, and whoever has got another one too.
+func TestRenamedAmongOthers(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	for _, c := range []struct{ spec, edited, back string }{
+		{`[{"name":"a","count":4},{"name":"b","count":2}]`, `[{"name":"a","count":2},{"name":"c","count":1}]`, `[{"name":"a","count":4},{"name":"c","count":2}]`},
+		{`[{"name":"a","count":3},{"name":"z","count":1}]`, `[{"name":"x","count":2},{"name":"y","count":1}]`, `[{"name":"x","count":3},{"name":"y","count":1}]`},
+		{`[{"name":"a","count":2},{"name":"z","count":1}]`, `[{"name":"x","count":1},{"name":"y","count":1}]`, `[{"name":"x","count":2},{"name":"y","count":1}]`},
+	} {
+		s := newServer(object(`{"nodeSets":` + c.spec + `}`))
+		half := size(workload.SizePercent, 50)
+		s.settle(t, a, half)
+		s.set("/spec/nodeSets", c.edited)
+		if r := s.settle(t, a, half); r.Failure != "" {
+			t.Errorf("%s: asleep: %s", c.spec, r.Failure)
+		}
+		if s.settle(t, a, workload.Plan{}); !path.Equal(s.value("/spec/nodeSets"), c.back) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s: given back %s, want %s; left %+v", c.spec, s.value("/spec/nodeSets"), c.back, s.ledger(t, a))
+		}
+	}
+}
+
+// TestSidecars of a node set have its name, and `each` yields none of them: they are nobody's.
+func TestSidecars(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+resources:
+- {each: '.spec.nodeSets[*]', nameFrom: .name, requests: {memory: {path: '.containers[?(@.name=="db")].memory', default: 0}}}
+`
+	a := compiled(t, kind, Keys{Amounts: true})
+	key := workload.Amount{Kind: workload.AmountRequest, Component: "hot", Resource: workload.Memory}
+	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{key: {Since: monday, By: nights, Value: 1}}}
+	for _, c := range []struct{ name, sets, edited, back string }{
+		{"another set goes, which had the value by itself",
+			`[{"name":"master","containers":[{"name":"db","memory":1}]},{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":"1"}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2}]}]`},
+		{"a container goes, and one that has the value comes to the place",
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`,
+			`[{"name":"hot","containers":[{"name":"db","memory":"1"},{"name":"metrics","memory":1}]}]`,
+			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`},
+	} {
+		s := newServer(object(`{"nodeSets":` + c.sets + `}`))
+		s.settle(t, a, plan)
+		s.set("/spec/nodeSets", c.edited)
+		if r := s.settle(t, a, plan); r.Failure != "" {
+			t.Errorf("%s: set: %s", c.name, r.Failure)
+		}
+		if s.settle(t, a, workload.Plan{}); !path.Equal(s.value("/spec/nodeSets"), c.back) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s: given back %s, want %s; left %+v", c.name, s.value("/spec/nodeSets"), c.back, s.ledger(t, a))
+		}
 	}
 }
 
@@ -161,7 +218,13 @@ scale:
 - {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n}
 `
 	a := compiled(t, kind, Keys{})
-	s := newServer(object(`{"pools":[{"name":"x","role":"worker","n":9},{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`))
+	s := newServer(object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5},{"name":"x","role":"worker","n":9}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/pools", `[{"name":"a","role":"head","n":0},{"name":"x","role":"worker","n":0}]`)
+	if r := s.settle(t, a, workload.Plan{}); r.Failure == "" || s.value("/spec/pools/0/n") != "0" || len(s.ledger(t, a)) != 2 {
+		t.Errorf("one of the two has gone: given back %s, failure %q, left %+v", s.spec(), r.Failure, s.ledger(t, a))
+	}
+	s = newServer(object(`{"pools":[{"name":"x","role":"worker","n":9},{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`))
 	s.settle(t, a, sleep())
 	s.set("/spec/pools", `[{"name":"a","role":"worker","n":0},{"name":"a","role":"head","n":0}]`)
 	s.settle(t, a, sleep())

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,9 +127,7 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 	switch {
 	case f.Depth == blocked:
 		return all, cmp.Or(fault, name+" has no place for a count at "+pointer)
-	case c.original == "" && !v.hasParent(f, pointer):
-		return all, fault
-	case c.original == "" && !ok:
+	case c.original == "" && (!ok || !v.hasParent(f, pointer)):
 		return all, fault
 	case !ok:
 		return all, cmp.Or(fault, "the count of "+name+" is "+brief(c.original)+", which is no whole number of 0 or more")
@@ -143,26 +140,37 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 // whatever else, is not the owner's: else a count that is set in there would take its own parent away from under it. One in which he has set
 // a field himself is.
 func (v *view) hasParent(f workload.Field, pointer string) bool {
-	tokens := path.Pointer(pointer).Tokens()
-	parent := tokens[:len(tokens)-1]
-	hasOriginal := func(l ledgerField) bool {
-		return l.state == fieldSet && l.entry.Original() != "" && commonTokens(parent, path.Pointer(l.entry.Pointer).Tokens()) == len(parent)
+	parent := path.Pointer(pointer[:strings.LastIndexByte(pointer, '/')])
+	depth, made := len(parent.Tokens()), false
+	for i := range v.entries {
+		l := &v.entries[i]
+		if parent.IsPrefixOf(path.Pointer(l.entry.Pointer)) && l.isOwners() {
+			return int(f.Depth) >= depth
+		}
+		made = made || v.hasMade(l, parent, depth)
 	}
-	return int(f.Depth) >= len(parent) && (slices.ContainsFunc(v.entries, hasOriginal) ||
-		!slices.ContainsFunc(v.entries, func(l ledgerField) bool { return v.hasMade(&l, parent) }))
+	return int(f.Depth) >= depth && !made
 }
 
-// hasMade says whether a container came with the field of an entry. Where managed fields tell who has written what, one into which somebody
-// else has written is the owner's.
-func (v *view) hasMade(l *ledgerField, container []string) bool {
+// isOwners says whether the owner has a value in the field of an entry: what he had there, or what he has set since.
+func (l *ledgerField) isOwners() bool {
+	switch l.state {
+	case fieldSet:
+		return l.entry.Original() != ""
+	case fieldChanged, fieldAdopted:
+		return l.field.Text() != ""
+	}
+	return false
+}
+
+// hasMade says whether a container, whose pointer has depth tokens, came with the field of an entry. Where managed fields tell who has written
+// what, one into which somebody else has written is the owner's.
+func (v *view) hasMade(l *ledgerField, container path.Pointer, depth int) bool {
 	if len(v.obj.Notes().Authors) > 0 {
-		return l.state == fieldSet && l.isAround(container)
+		return l.state == fieldSet && l.author.Alone > 0 && l.isAround(container.Tokens())
 	}
-	if l.entry.Made == 0 {
-		return false
-	}
-	common := commonTokens(container, path.Pointer(l.entry.Pointer).Tokens())
-	return common >= int(l.entry.Made) && common == len(container) // what is beside the field did not come with it
+	// What is beside the field did not come with it.
+	return l.entry.Made > 0 && depth >= int(l.entry.Made) && container.IsPrefixOf(path.Pointer(l.entry.Pointer))
 }
 
 // entryAt is the ledger entry on the field at a location; nil if there is none.

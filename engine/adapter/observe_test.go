@@ -328,3 +328,29 @@ func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
 		}
 	}
 }
+
+// TestACountStaysAsleepWhenItsOwnerSetsAnother: his field in a part that Flyball made is his before and after he has set it.
+func TestACountStaysAsleepWhenItsOwnerSetsAnother(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale: [{name: main, replicas: .spec.pool.count, default: 2}]
+hold: [{set: [{path: .spec.pool.lock, value: true}]}]
+bounds: {max: {path: .spec.pool.max}}
+`
+	a := compiled(t, kind, Keys{})
+	s := newServer(object(`{"other":1}`))
+	s.settle(t, a, holding())
+	s.set("/spec/pool/max", "9")
+	plan := sleep()
+	plan.Hold, plan.Max = holding().Hold, &workload.Claim[int64]{By: nights, Since: monday, Value: 5}
+	s.settle(t, a, plan)
+	s.set("/spec/pool/max", "7")
+	s.settle(t, a, plan)
+	if got := s.value("/spec/pool/count"); got != "0" {
+		t.Errorf("asleep: %s, want 0", s.spec())
+	}
+	s.settle(t, a, workload.Plan{})
+	if want := `{"other":1,"pool":{"max":7}}`; !path.Equal(s.spec(), want) {
+		t.Errorf("given back: %s, want %s", s.spec(), want)
+	}
+}

@@ -1,0 +1,93 @@
+package adapter
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flyball.dev/flyball/engine/path"
+)
+
+// named are the elements of a name. One that `each` yields alone is meant, whatever else has the name: other containers of a node set have its name, too.
+func (m *elementMatch) named(name string) []int {
+	named := m.withName[name]
+	if inside := pick(named, func(k int) bool { return !m.element(k).Outside }); len(inside) == 1 {
+		return inside
+	}
+	return named
+}
+
+// byNameAndPlace matches entries of one name: two elements had it when they were written. It counts by name the entries that are left.
+func (m *elementMatch) byNameAndPlace() map[string]int {
+	left, sharing := map[string]int{}, map[string][]int{}
+	for _, i := range m.entries {
+		if name := m.entry(i).Element; name != "" {
+			sharing[name] = append(sharing[name], i)
+			left[name]++
+		}
+	}
+	for name, entries := range sharing {
+		if len(entries) == 1 {
+			continue
+		}
+		for i, k := range m.pairs(entries, m.named(name)) {
+			m.found(i, k)
+			left[name]--
+		}
+	}
+	return left
+}
+
+// pairs tells entries of one name apart. With as many elements of the name as entries, their order does: it stays where others come and go.
+// Else places do, unless one is empty, one has an element that can be none of them, or another element is not in its own: then they may have moved.
+func (m *elementMatch) pairs(entries, named []int) map[int]int {
+	if inside := pick(named, func(k int) bool { return !m.element(k).Outside }); len(inside) == len(entries) {
+		named = inside
+	}
+	pairs := map[int]int{}
+	if len(entries) == len(named) {
+		entries = slices.SortedFunc(slices.Values(entries), func(a, b int) int { return comparePlaces(m.entry(a).Pointer, m.entry(b).Pointer) })
+		named = slices.SortedFunc(slices.Values(named), func(a, b int) int { return comparePlaces(m.element(a).Pointer, m.element(b).Pointer) })
+		for n, i := range entries {
+			pairs[i] = named[n]
+		}
+		odd := pick(entries, func(i int) bool { return !m.entry(i).Adopted && !m.holds(i, pairs[i]) })
+		for _, i := range odd {
+			if slices.ContainsFunc(odd, func(o int) bool { return m.holds(o, pairs[i]) }) {
+				return nil // they have changed places
+			}
+		}
+		return pairs
+	}
+	for _, i := range entries {
+		k, there := m.atPointer[m.entry(i).Pointer]
+		if !there || m.moved || m.element(k).Name != m.entry(i).Element && !m.holds(i, k) {
+			return nil
+		}
+		if m.element(k).Name == m.entry(i).Element && !m.isOfNamesake(i, k) {
+			pairs[i] = k
+		}
+	}
+	return pairs
+}
+
+// comparePlaces orders pointers as the places in a list are ordered.
+func comparePlaces(a, b string) int {
+	return slices.CompareFunc(path.Pointer(a).Tokens(), path.Pointer(b).Tokens(), func(a, b string) int {
+		x, errX := strconv.Atoi(a)
+		y, errY := strconv.Atoi(b)
+		if errX != nil || errY != nil {
+			return strings.Compare(a, b)
+		}
+		return cmp.Compare(x, y)
+	})
+}
+
+// isOfNamesake says of an entry and an element of its name that another entry of that name is about the element: it holds what that one has set,
+// and not what this one has.
+func (m *elementMatch) isOfNamesake(i, k int) bool {
+	return !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
+		return o != i && m.at[o].kind == unmatched && m.entry(o).Element == m.entry(i).Element && m.holds(o, k)
+	})
+}
