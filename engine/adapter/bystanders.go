@@ -10,7 +10,7 @@ import (
 // isBystander says whether an element is known to be none of those that entries are about.
 func (m *elementMatch) isBystander(k int) bool {
 	name := m.element(k).Name
-	return name != "" && m.bystanders[name] && len(m.withName[name]) == 1
+	return name != "" && m.bystanders[name] && len(m.meant(name)) == 1
 }
 
 // mayBeBystander says whether an element in the place of an entry may be one that no entry is about, and that had the same value: it has no name as

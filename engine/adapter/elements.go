@@ -28,6 +28,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 			}
 			continue
 		}
+		m.survey()
 		m.byName()
 		m.byPlace()
 	}
@@ -92,20 +93,22 @@ func (m *elementMatch) gather(a *Adapter, one int) {
 			m.sizes[int(e.Component)]++
 		}
 	}
+}
+
+// survey looks at all entries of the list: whose name is known or lost, and whether others have moved.
+func (m *elementMatch) survey() {
 	entriesOf := map[string]int{}
 	for _, i := range m.entries {
 		entriesOf[m.entry(i).Element]++
 	}
 	for _, i := range m.entries {
 		name := m.entry(i).Element
-		switch named := m.named(name); {
+		m.known[name] = m.known[name] || name != ""
+		switch named := m.named(i); {
 		case len(named) == 0:
 			m.lost = append(m.lost, i)
 		case len(named) == 1 && entriesOf[name] == 1 && name != "":
 			m.moved = m.moved || !m.isAt(i, named[0])
-		}
-		if name != "" {
-			m.known[name] = true
 		}
 	}
 }
@@ -136,7 +139,7 @@ func (m *elementMatch) byName() {
 		if m.entry(i).Element == "" || m.at[i].kind != unmatched {
 			continue
 		}
-		named := pick(m.named(m.entry(i).Element), func(k int) bool { return !m.taken[k] })
+		named := pick(m.named(i), func(k int) bool { return !m.taken[k] })
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
@@ -148,7 +151,9 @@ func (m *elementMatch) byName() {
 		case len(named) == 1 && m.isOfNamesake(i, named[0]):
 			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
 			shared[m.entry(i).Element]--
-		case len(named) == 1 && m.entry(i).Adopted:
+		case len(named) == 1 && m.isBesideItself(i):
+			m.at[i] = location{kind: unclear} // one of its name had the value by itself, and one has gone
+		case len(named) == 1 && (m.entry(i).Adopted || m.isReset(i, named[0])):
 			m.found(i, named[0])
 		case len(named) == 1 && (m.isRenamed(i, named[0]) || !m.holds(i, named[0]) && m.mayBeAnothers(named)):
 			m.at[i] = location{kind: unclear}
@@ -171,7 +176,7 @@ func (m *elementMatch) byName() {
 	for again := true; again; {
 		again = false
 		several = slices.DeleteFunc(several, func(i int) bool {
-			left := pick(m.named(m.entry(i).Element), func(k int) bool { return !m.taken[k] && m.holds(i, k) })
+			left := pick(m.named(i), func(k int) bool { return !m.taken[k] && m.holds(i, k) })
 			if len(left) != 1 {
 				return false
 			}
@@ -180,6 +185,11 @@ func (m *elementMatch) byName() {
 			return true
 		})
 	}
+}
+
+// isReset says of an entry and an element that its owner has written his own value again, as whoever applies a manifest does.
+func (m *elementMatch) isReset(i, k int) bool {
+	return m.entry(i).Was != "" && sameValue(m.element(k).Raw, m.entry(i).Was, isAmount(m.element(k)))
 }
 
 // isRenamed says of an entry and the one element of its name whether another one is more likely the entry's: it is in the place, holds what
@@ -195,7 +205,7 @@ func (m *elementMatch) isRenamed(i, named int) bool {
 func (m *elementMatch) mayBeAnothers(named []int) bool {
 	return slices.ContainsFunc(m.lost, func(o int) bool {
 		return m.at[o].kind == unmatched && !m.isPlaceTrusted(o) && !m.isPlaceKept(o) &&
-			slices.ContainsFunc(named, func(k int) bool { return m.holds(o, k) })
+			slices.ContainsFunc(named, func(k int) bool { return m.holds(o, k) && !m.isBystander(k) })
 	})
 }
 

@@ -185,8 +185,11 @@ resources:
 - {each: '.spec.nodeSets[*]', nameFrom: .name, requests: {memory: {path: '.containers[?(@.name=="db")].memory', default: 0}}}
 `
 	a := compiled(t, kind, Keys{Amounts: true})
-	key := workload.Amount{Kind: workload.AmountRequest, Component: "hot", Resource: workload.Memory}
-	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{key: {Since: monday, By: nights, Value: 1}}}
+	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
+	for component, value := range map[string]int64{"hot": 1, "raised": 4} {
+		key := workload.Amount{Kind: workload.AmountRequest, Component: component, Resource: workload.Memory}
+		plan.Amounts[key] = workload.Claim[int64]{Since: monday, By: nights, Value: value}
+	}
 	for _, c := range []struct{ name, sets, edited, back string }{
 		{"another set goes, which had the value by itself",
 			`[{"name":"master","containers":[{"name":"db","memory":1}]},{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2}]}]`,
@@ -196,6 +199,18 @@ resources:
 			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`,
 			`[{"name":"hot","containers":[{"name":"db","memory":"1"},{"name":"metrics","memory":1}]}]`,
 			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`},
+		{"applied in another order",
+			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]},{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`},
+		{"the set goes",
+			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]},{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`},
+		{"applied without the set",
+			`[{"name":"raised","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`,
+			`[{"name":"raised","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
+			`[{"name":"raised","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`},
 	} {
 		s := newServer(object(`{"nodeSets":` + c.sets + `}`))
 		s.settle(t, a, plan)
@@ -232,5 +247,57 @@ scale:
 	want := `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]`
 	if got, left := s.value("/spec/pools"), s.ledger(t, a); !path.Equal(got, want) || len(left) > 0 {
 		t.Errorf("given back %s, left %+v; want %s", got, left, want)
+	}
+}
+
+// TestEditsOfNamesakes: two filters yield an element of one name each. Each row is one edit.
+func TestEditsOfNamesakes(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: w, each: '.spec.pools[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n, minimum: 1}
+`
+	a := compiled(t, kind, Keys{})
+	for _, c := range []struct {
+		name              string
+		plan              workload.Plan
+		spec, edited, end string
+		unclear           bool
+	}{
+		{"applied again", sleep(), `[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":1}]`,
+			`[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":1}]`, `[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":1}]`, false},
+		{"one leaves its filter", size(workload.SizeAtMost, 5), `[{"name":"a","role":"worker","n":9},{"name":"a","role":"head","n":3}]`,
+			`[{"name":"a","role":"none","n":5},{"name":"a","role":"head","n":3}]`, `[{"name":"a","role":"none","n":9},{"name":"a","role":"head","n":3}]`, false},
+		{"one leaves its filter, another one had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
+			`[{"name":"a","role":"none","n":0},{"name":"a","role":"head","n":0}]`, `[{"name":"a","role":"none","n":3},{"name":"a","role":"head","n":0}]`, false},
+		{"one goes, another one had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
+			`[{"name":"a","role":"head","n":0}]`, `[{"name":"a","role":"head","n":0}]`, true},
+	} {
+		s := newServer(object(`{"pools":` + c.spec + `}`))
+		s.settle(t, a, c.plan)
+		s.set("/spec/pools", c.edited)
+		if r := rendered(t, a, s.doc, c.plan); (r.Failure != "") != c.unclear {
+			t.Errorf("%s: failure %q", c.name, r.Failure)
+		}
+		s.settle(t, a, workload.Plan{})
+		if got, left := s.value("/spec/pools"), s.ledger(t, a); !path.Equal(got, c.end) || (len(left) > 0) != c.unclear {
+			t.Errorf("%s: given back %s, want %s; left %+v", c.name, got, c.end, left)
+		}
+	}
+}
+
+// TestAppliedAgain: who applies a manifest writes his own counts again, and whatever else is new has nothing to do with them.
+func TestAppliedAgain(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"name":"master","count":1},{"name":"hot","count":3}]`)
+	if r := rendered(t, a, s.doc, sleep()); r.Failure != "" {
+		t.Errorf("failure %q", r.Failure)
+	}
+	s.settle(t, a, workload.Plan{})
+	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"master","count":1},{"name":"hot","count":3}]`) || len(left) > 0 {
+		t.Errorf("given back %s, left %+v", got, left)
 	}
 }

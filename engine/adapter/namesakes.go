@@ -9,11 +9,22 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// named are the elements of a name. One that `each` yields alone is meant, whatever else has the name: other containers of a node set have its name, too.
-func (m *elementMatch) named(name string) []int {
-	named := m.withName[name]
-	if inside := pick(named, func(k int) bool { return !m.element(k).Outside }); len(inside) == 1 {
+// meant are the elements of a name. One that `each` yields alone is meant, whatever else has the name: other containers of a node set have its name, too.
+func (m *elementMatch) meant(name string) []int {
+	if inside := pick(m.withName[name], func(k int) bool { return !m.element(k).Outside }); len(inside) == 1 {
 		return inside
+	}
+	return m.withName[name]
+}
+
+// named are the elements of the name of an entry that it may be about. The one that `each` does not yield may be it where that is in the place and
+// holds what was set, and the other one does not, or had the value by itself.
+func (m *elementMatch) named(i int) []int {
+	all := m.withName[m.entry(i).Element]
+	named := m.meant(m.entry(i).Element)
+	k, there := m.atPointer[m.entry(i).Pointer]
+	if there && len(named) == 1 && k != named[0] && slices.Contains(all, k) && m.holds(i, k) && (!m.holds(i, named[0]) || m.isBesideItself(i)) {
+		return all
 	}
 	return named
 }
@@ -31,7 +42,7 @@ func (m *elementMatch) byNameAndPlace() map[string]int {
 		if len(entries) == 1 {
 			continue
 		}
-		for i, k := range m.pairs(entries, m.named(name)) {
+		for i, k := range m.pairs(entries, m.meant(name)) {
 			m.found(i, k)
 			left[name]--
 		}
@@ -53,10 +64,11 @@ func (m *elementMatch) pairs(entries, named []int) map[int]int {
 			pairs[i] = named[n]
 		}
 		odd := pick(entries, func(i int) bool { return !m.entry(i).Adopted && !m.holds(i, pairs[i]) })
-		for _, i := range odd {
-			if slices.ContainsFunc(odd, func(o int) bool { return m.holds(o, pairs[i]) }) {
-				return nil // they have changed places
-			}
+		isKept := func(i int) bool {
+			return !slices.ContainsFunc(odd, func(o int) bool { return m.holds(o, pairs[i]) })
+		}
+		if len(odd) > 0 && !slices.ContainsFunc(odd, isKept) {
+			return nil // they have changed places
 		}
 		return pairs
 	}

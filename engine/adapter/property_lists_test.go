@@ -44,6 +44,7 @@ func (x *trial) editList() {
 		return
 	}
 	x.fresh++
+	defer x.applyWhole(rapid.IntRange(0, 3).Draw(x.T, "whole") == 0)
 	for _, s := range []*server{x.real, x.shadow} {
 		var doc map[string]any
 		if err := json.Unmarshal(s.doc, &doc); err != nil {
@@ -76,6 +77,14 @@ func (x *trial) editList() {
 		s.doc = must(json.Marshal(doc))
 		s.stamp()
 	}
+}
+
+// applyWhole writes the whole list as its owner has it, as who applies a manifest does: his own counts come with it.
+func (x *trial) applyWhole(whole bool) {
+	if !whole {
+		return
+	}
+	x.real.set("/spec/nodeSets", x.shadow.value("/spec/nodeSets"))
 }
 
 // isOneTooMany says of a change of the list that there was one before it, since Flyball wrote, and that names do not tell the elements apart. Two
