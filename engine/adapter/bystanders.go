@@ -24,6 +24,11 @@ func (m *elementMatch) isBesideItself(i int) bool {
 	return slices.Contains(m.beside[i], m.entry(i).Element)
 }
 
+// missesBystander says of an entry that the name of a bystander is not in the list any more: it may have got another one.
+func (m *elementMatch) missesBystander(i int) bool {
+	return slices.ContainsFunc(m.beside[i], func(name string) bool { return len(m.withName[name]) == 0 })
+}
+
 // isShort says of an entry whether fewer elements have got a new name than have lost theirs: its own and bystanders. So one of them has gone, and places
 // do not tell which.
 func (m *elementMatch) isShort(i int) bool {
@@ -31,12 +36,9 @@ func (m *elementMatch) isShort(i int) bool {
 	if ok {
 		return short
 	}
-	isEntry := func(name string) bool {
-		return slices.ContainsFunc(m.lost, func(o int) bool { return m.entry(o).Element == name })
-	}
 	gone := 0
 	for _, name := range m.beside[i] {
-		if len(m.withName[name]) == 0 && !isEntry(name) {
+		if len(m.withName[name]) == 0 && !m.isLost[name] {
 			gone++
 		}
 	}

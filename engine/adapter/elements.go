@@ -20,7 +20,7 @@ func (a *Adapter) fillInElements(at []location, obj *workload.Object) {
 			continue
 		}
 		m := elementMatch{obj: obj, at: at, withName: map[string][]int{}, atPointer: map[string]int{}, taken: map[int]bool{}, bystanders: map[string]bool{},
-			beside: map[int][]string{}, known: map[string]bool{}, short: map[int]bool{}, sizes: map[int]int{}}
+			beside: map[int][]string{}, known: map[string]bool{}, short: map[int]bool{}, isLost: map[string]bool{}, meantBy: map[string][]int{}, sizes: map[int]int{}}
 		m.gather(a, i)
 		if len(m.entries)*max(len(m.entries), len(m.elements)) > maxMatches {
 			for _, e := range m.entries {
@@ -54,9 +54,12 @@ type elementMatch struct {
 	beside map[int][]string
 	known  map[string]bool
 	short  map[int]bool
-	// lost are entries whose name is not in the list any more. moved says that an element which its name alone tells is not in its place.
-	lost  []int
-	moved bool
+	// lost are entries whose name is not in the list any more, and isLost those names. moved says that an element which its name alone tells is not in its place.
+	lost   []int
+	isLost map[string]bool
+	moved  bool
+	// meantBy has the answers of meant.
+	meantBy map[string][]int
 	// sizes are the numbers of elements that `each` yields, by component: several components may be read of one list.
 	sizes map[int]int
 }
@@ -106,7 +109,7 @@ func (m *elementMatch) survey() {
 		m.known[name] = m.known[name] || name != ""
 		switch named := m.named(i); {
 		case len(named) == 0:
-			m.lost = append(m.lost, i)
+			m.lost, m.isLost[name] = append(m.lost, i), true
 		case len(named) == 1 && entriesOf[name] == 1 && name != "":
 			m.moved = m.moved || !m.isAt(i, named[0])
 		}
@@ -151,15 +154,13 @@ func (m *elementMatch) byName() {
 		case len(named) == 1 && m.isOfNamesake(i, named[0]):
 			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
 			shared[m.entry(i).Element]--
-		case len(named) == 1 && m.isBesideItself(i):
-			m.at[i] = location{kind: unclear} // one of its name had the value by itself, and one has gone
 		case len(named) == 1 && (m.entry(i).Adopted || m.isReset(i, named[0])):
 			m.found(i, named[0])
 		case len(named) == 1 && (m.isRenamed(i, named[0]) || !m.holds(i, named[0]) && m.mayBeAnothers(named)):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
 			m.found(i, named[0])
-		case len(holding) == 1 && !m.isAt(i, holding[0]) && (m.isBesideItself(i) || m.isShort(i)):
+		case len(holding) == 1 && !m.isAt(i, holding[0]) && (m.isBesideItself(i) || m.missesBystander(i)):
 			m.at[i] = location{kind: unclear} // it may have had the value by itself
 		case len(holding) == 1:
 			m.found(i, holding[0])

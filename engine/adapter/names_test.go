@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"strings"
 	"testing"
 
 	"flyball.dev/flyball/engine/path"
@@ -207,6 +208,10 @@ resources:
 			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]},{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
 			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
 			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`},
+		{"a container that has the value is applied before it",
+			`[{"name":"hot","containers":[{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":1},{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":1},{"name":"db","memory":2}]}]`},
 		{"applied without the set",
 			`[{"name":"raised","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`,
 			`[{"name":"raised","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
@@ -271,10 +276,13 @@ scale:
 			`[{"name":"a","role":"none","n":5},{"name":"a","role":"head","n":3}]`, `[{"name":"a","role":"none","n":9},{"name":"a","role":"head","n":3}]`, false},
 		{"one leaves its filter, another one had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
 			`[{"name":"a","role":"none","n":0},{"name":"a","role":"head","n":0}]`, `[{"name":"a","role":"none","n":3},{"name":"a","role":"head","n":0}]`, false},
-		{"one goes, another one had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
-			`[{"name":"a","role":"head","n":0}]`, `[{"name":"a","role":"head","n":0}]`, true},
+		{"another one, which had the value by itself, gets a name of its own", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":1}]`,
+			`[{"name":"a","role":"worker","n":0},{"name":"b","role":"head","n":1}]`, `[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":1}]`, false},
+		{"applied without the one that had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
+			`[{"name":"a","role":"worker","n":3}]`, `[{"name":"a","role":"worker","n":3}]`, false},
 	} {
 		s := newServer(object(`{"pools":` + c.spec + `}`))
+		s.settle(t, a, c.plan)
 		s.settle(t, a, c.plan)
 		s.set("/spec/pools", c.edited)
 		if r := rendered(t, a, s.doc, c.plan); (r.Failure != "") != c.unclear {
@@ -299,5 +307,18 @@ func TestAppliedAgain(t *testing.T) {
 	s.settle(t, a, workload.Plan{})
 	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"master","count":1},{"name":"hot","count":3}]`) || len(left) > 0 {
 		t.Errorf("given back %s, left %+v", got, left)
+	}
+}
+
+// TestALedgerThatNamesAnElementBesideItself was written by an earlier version, for another field of the element: it is given back as ever.
+func TestALedgerThatNamesAnElementBesideItself(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	e := entry("/spec/nodeSets/0/count", "3", "1")
+	e.Element, e.Beside = "hot", `["hot"]`
+	for _, edited := range []string{`[{"name":"hot","count":1}]`, `[{"name":"new","count":2},{"name":"hot","count":1}]`} {
+		s := newServer(withLedger(t, `{"nodeSets":`+edited+`}`, e))
+		if r := s.settle(t, a, workload.Plan{}); r.Failure != "" || !strings.Contains(s.spec(), `{"count":3,"name":"hot"}`) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s: given back %s, left %+v, failure %q", edited, s.spec(), s.ledger(t, a), r.Failure)
+		}
 	}
 }

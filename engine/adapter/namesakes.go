@@ -11,19 +11,25 @@ import (
 
 // meant are the elements of a name. One that `each` yields alone is meant, whatever else has the name: other containers of a node set have its name, too.
 func (m *elementMatch) meant(name string) []int {
-	if inside := pick(m.withName[name], func(k int) bool { return !m.element(k).Outside }); len(inside) == 1 {
-		return inside
+	meant, ok := m.meantBy[name]
+	if !ok {
+		meant = m.withName[name]
+		if inside := pick(meant, func(k int) bool { return !m.element(k).Outside }); len(inside) == 1 {
+			meant = inside
+		}
+		m.meantBy[name] = meant
 	}
-	return m.withName[name]
+	return meant
 }
 
 // named are the elements of the name of an entry that it may be about. The one that `each` does not yield may be it where that is in the place and
-// holds what was set, and the other one does not, or had the value by itself.
+// holds what was set, and the other one holds neither that nor the original, or had the value by itself.
 func (m *elementMatch) named(i int) []int {
 	all := m.withName[m.entry(i).Element]
 	named := m.meant(m.entry(i).Element)
 	k, there := m.atPointer[m.entry(i).Pointer]
-	if there && len(named) == 1 && k != named[0] && slices.Contains(all, k) && m.holds(i, k) && (!m.holds(i, named[0]) || m.isBesideItself(i)) {
+	if there && len(named) == 1 && k != named[0] && slices.Contains(all, k) && m.holds(i, k) && !m.isReset(i, named[0]) &&
+		(!m.holds(i, named[0]) || m.isBesideItself(i)) {
 		return all
 	}
 	return named
