@@ -95,9 +95,6 @@ func (x *trial) isOneTooMany(op string) bool {
 		x.moved, x.vague = false, false
 		return false
 	}
-	if op == "count" {
-		return false
-	}
 	vague := x.vague || op == "repeat" || slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Position })
 	for k := range obj.Elements {
 		name := obj.Elements[k].Name
