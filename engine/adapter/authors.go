@@ -16,10 +16,30 @@ import (
 // left; whoever writes another value takes the field from all others. So a field that somebody else owns was written by
 // somebody else after Flyball's own write of it, which the ledger proves.
 type writers struct {
-	// ours are the fields of Flyball; others those of managers whose word counts; unsure those of which it is not known who wrote
-	// them and when.
-	ours, others, unsure []gjson.Result
+	// places are those that were asked for, by pointer.
+	places map[string]*ownedPlace
 }
+
+// ownedPlace is what the document and managed fields have at one pointer.
+type ownedPlace struct {
+	value gjson.Result
+	// ours is what the fields of Flyball say; others those of managers whose word counts; unsure those of which it is not known who wrote
+	// them and when.
+	ours, others, unsure claims
+	// isAlone has the answer of writers.areAlone.
+	isAlone *bool
+}
+
+// claims are what the managed fields of some managers say of a place.
+type claims struct {
+	// nodes are the fields that name the place itself.
+	nodes []gjson.Result
+	// whole says that one of the managers has written all that is around it.
+	whole bool
+}
+
+// any says whether the managers have written anything in the place.
+func (c *claims) any() bool { return len(c.nodes) > 0 || c.whole }
 
 // maxAuthors is how many entries of one ledger managed fields are read for. Nobody needs as many; of a ledger that somebody has
 // filled with more, nothing is known.
@@ -41,18 +61,19 @@ func readWriters(raw []byte) (w writers, ok bool) {
 	if version == "" {
 		return w, false
 	}
+	root := ownedPlace{value: gjson.ParseBytes(raw)}
 	for _, m := range list {
 		name, fields := m.Get("manager").Str, m.Get("fieldsV1")
 		switch {
 		case strings.HasPrefix(name, workload.FieldManager) && m.Get("apiVersion").Str == version:
-			w.ours = append(w.ours, fields)
+			root.ours.nodes = append(root.ours.nodes, fields)
 		case unnamedManagers[name], m.Get("apiVersion").Str != version, ownsLedger(fields):
-			w.unsure = append(w.unsure, fields) // who applies the ledger, too, repeats what was there
+			root.unsure.nodes = append(root.unsure.nodes, fields) // who applies the ledger, too, repeats what was there
 		default:
-			w.others = append(w.others, fields)
+			root.others.nodes = append(root.others.nodes, fields)
 		}
 	}
-	return w, true
+	return writers{places: map[string]*ownedPlace{"": &root}}, true
 }
 
 func ownsLedger(fields gjson.Result) bool {
@@ -79,20 +100,19 @@ func memberOf(object gjson.Result, key string) (found gjson.Result) {
 }
 
 // author says what is known of the entry whose field is at a pointer of the document.
-func (w *writers) author(raw []byte, e *workload.Entry, pointer string) workload.Author {
+func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Author {
 	var a workload.Author
-	tokens := path.Pointer(pointer).Tokens()
-	doc := gjson.ParseBytes(raw)
 	if isScalar(e.Set) {
-		a.Other = anyOwns(w.others, doc, tokens, ownsLeaf)
-		a.Known = a.Other || anyOwns(w.ours, doc, tokens, ownsLeaf)
+		leaf := w.at(pointer)
+		a.Other = len(leaf.others.nodes) > 0
+		a.Known = a.Other || len(leaf.ours.nodes) > 0
 	}
 	if e.Made == 0 {
 		return a
 	}
+	tokens := pointer.Tokens()
 	for depth := int(e.Made); depth < len(tokens); depth++ {
-		in := tokens[:depth]
-		if w.ownAll(doc, in) && !anyOwns(w.others, doc, in, ownsIn) && !anyOwns(w.unsure, doc, in, ownsIn) {
+		if w.areAlone(path.Pointer(pointerOf(tokens[:depth]))) {
 			a.Alone = small(depth)
 			break
 		}
@@ -100,19 +120,62 @@ func (w *writers) author(raw []byte, e *workload.Entry, pointer string) workload
 	return a
 }
 
-// ownAll says whether Flyball owns everything in a container. What nobody owns is not known to have come with its write: somebody may have
-// removed managed fields.
-func (w *writers) ownAll(doc gjson.Result, tokens []string) bool {
-	at := doc
-	for _, token := range tokens {
-		at = memberOf(at, token)
+// at finds a place. What it has met on the way is kept: entries share most of theirs.
+func (w *writers) at(pointer path.Pointer) *ownedPlace {
+	if p, ok := w.places[string(pointer)]; ok {
+		return p
 	}
-	if !at.IsObject() || isEmpty(at) {
-		return anyOwns(w.ours, doc, tokens, ownsIn)
+	around, token := w.at(pointer.Parent()), pointer.Last()
+	isRoot := pointer.Parent() == ""
+	p := &ownedPlace{value: memberOf(around.value, token)}
+	element := -1
+	if around.value.IsArray() {
+		if index, err := strconv.Atoi(token); err == nil {
+			p.value, element = around.value.Get(strconv.Itoa(index)), index
+		}
+	}
+	for to, from := range map[*claims]*claims{&p.ours: &around.ours, &p.others: &around.others, &p.unsure: &around.unsure} {
+		to.whole = from.whole || !isRoot && slices.ContainsFunc(from.nodes, isEmpty)
+		for _, node := range from.nodes {
+			next := memberOf(node, "f:"+token)
+			if element >= 0 && p.value.Exists() {
+				next = elementOf(node, element, p.value)
+			}
+			if next.Exists() {
+				to.nodes = append(to.nodes, next)
+			}
+		}
+	}
+	w.places[string(pointer)] = p
+	return p
+}
+
+// areAlone says whether Flyball has written everything in a container, and nobody else anything.
+func (w *writers) areAlone(container path.Pointer) bool {
+	p := w.at(container)
+	if p.isAlone == nil {
+		alone := !p.others.any() && !p.unsure.any() && (p.ours.whole || ownEverything(p.ours.nodes, p.value))
+		p.isAlone = &alone
+	}
+	return *p.isAlone
+}
+
+// ownEverything says whether managed fields of one place name everything in it. What nobody owns is not known to have come with Flyball's
+// write: somebody may have removed managed fields.
+func ownEverything(nodes []gjson.Result, value gjson.Result) bool {
+	if len(nodes) == 0 || !value.IsObject() || slices.ContainsFunc(nodes, isEmpty) {
+		return len(nodes) > 0
+	}
+	inside := map[string][]gjson.Result{}
+	for _, node := range nodes {
+		node.ForEach(func(key, below gjson.Result) bool {
+			inside[key.Str] = append(inside[key.Str], below)
+			return true
+		})
 	}
 	all := true
-	at.ForEach(func(key, _ gjson.Result) bool {
-		all = w.ownAll(doc, append(slices.Clip(tokens), key.Str))
+	value.ForEach(func(key, below gjson.Result) bool {
+		all = ownEverything(inside["f:"+key.Str], below)
 		return all
 	})
 	return all
@@ -123,50 +186,10 @@ func isScalar(raw string) bool {
 	return raw != "" && raw[0] != '{' && raw[0] != '['
 }
 
-func anyOwns(managers []gjson.Result, doc gjson.Result, tokens []string, owns func(fields, doc gjson.Result, tokens []string) bool) bool {
-	for _, fields := range managers {
-		if owns(fields, doc, tokens) {
-			return true
-		}
-	}
-	return false
-}
-
-// ownsLeaf says whether the fields name the place itself, and not only something around it.
-func ownsLeaf(fields, doc gjson.Result, tokens []string) bool {
-	_, rest := follow(fields, doc, tokens)
-	return len(rest) == 0
-}
-
-// ownsIn says whether the fields name anything in the place, or all that is around it.
-func ownsIn(fields, doc gjson.Result, tokens []string) bool {
-	node, rest := follow(fields, doc, tokens)
-	return len(rest) == 0 || len(rest) < len(tokens) && isEmpty(node)
-}
-
 func isEmpty(object gjson.Result) bool {
 	empty := object.IsObject()
 	object.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
 	return empty
-}
-
-// follow goes down into managed fields as far as they name the way. The document tells which element an index is.
-func follow(fields, doc gjson.Result, tokens []string) (node gjson.Result, rest []string) {
-	for i, token := range tokens {
-		next := memberOf(fields, "f:"+token)
-		value := memberOf(doc, token)
-		if doc.IsArray() {
-			index, _ := strconv.Atoi(token)
-			if value = doc.Get(strconv.Itoa(index)); value.Exists() {
-				next = elementOf(fields, index, value)
-			}
-		}
-		if !next.Exists() {
-			return fields, tokens[i:]
-		}
-		fields, doc = next, value
-	}
-	return fields, nil
 }
 
 // elementOf is what managed fields say of one element of a list: it is named by its keys or by its place.

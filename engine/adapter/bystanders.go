@@ -104,10 +104,13 @@ func (v *view) renewBystandersIn(decisions []decision) {
 	}
 	for i := range decisions {
 		d := &decisions[i]
-		if d.after == nil || d.after.Element == "" || d.location.kind != inElement {
+		if d.after == nil || d.location.kind != inElement {
 			continue
 		}
-		if beside := v.bystanders(d.location.index, d.after.Set); beside != d.after.Beside && v.obj.Elements[d.location.index].Name != "" {
+		if _, isSize := natural(d.after.Beside); d.after.Element == "" && isSize {
+			continue // it tells whether places are still what they were
+		}
+		if beside := v.bystanders(d.location.index, d.after.Set); beside != d.after.Beside {
 			e := *d.after
 			e.Beside, d.after = beside, &e
 		}

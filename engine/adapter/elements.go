@@ -42,6 +42,8 @@ const maxMatches = 1 << 20
 type elementMatch struct {
 	obj *workload.Object
 	at  []location
+	// several says that more than one component is read of the list, so that two of its elements may have one name.
+	several bool
 	// entries are those of the list, as places in the ledger; elements are those that may be meant, as places in Object.Elements.
 	entries, elements []int
 	// withName and atPointer find elements; taken are those that an entry was matched with.
@@ -68,6 +70,7 @@ type elementMatch struct {
 func (m *elementMatch) gather(a *Adapter, one int) {
 	tokens := path.Pointer(m.obj.Ledger[one].Pointer).Tokens()
 	lists := a.listsOf(tokens)
+	m.several = len(lists) > 1
 	for i := one; i < len(m.obj.Ledger); i++ {
 		t := path.Pointer(m.obj.Ledger[i].Pointer).Tokens()
 		if m.at[i].kind == unmatched && a.sharesList(lists, t) {
@@ -134,10 +137,10 @@ func (m *elementMatch) holds(i, k int) bool {
 func (m *elementMatch) isAt(i, k int) bool { return m.element(k).Pointer == m.entry(i).Pointer }
 
 // byName matches entries whose name says enough: one element has it, or of several one alone holds the value, or, where
-// none does, one is in the place. What is left of several is told by those that others are about.
+// none does, one is in the place.
 func (m *elementMatch) byName() {
-	var several []int
 	shared := m.byNameAndPlace()
+	m.leaveToNamesakes(shared)
 	for _, i := range m.entries {
 		if m.entry(i).Element == "" || m.at[i].kind != unmatched {
 			continue
@@ -146,16 +149,13 @@ func (m *elementMatch) byName() {
 		holding := pick(named, func(k int) bool { return m.holds(i, k) })
 		placed := pick(named, func(k int) bool { return m.isAt(i, k) })
 		switch {
-		case len(named) == 0: // its place may tell
+		case len(named) == 0: // its place may tell, as of several that hold the value
 		case shared[m.entry(i).Element] > 1 && len(holding) > 0:
 			m.at[i] = location{kind: unclear}
-		case len(named) == 1 && m.isOfNamesake(i, named[0]) && m.entry(i).Adopted:
-			m.at[i] = location{kind: unclear} // its owner has changed it before: that it does not hold what was set says nothing
-		case len(named) == 1 && m.isOfNamesake(i, named[0]):
-			m.at[i] = location{kind: nowhere} // what is left of the name is another entry's
-			shared[m.entry(i).Element]--
 		case len(named) == 1 && (m.entry(i).Adopted || m.isReset(i, named[0])):
 			m.found(i, named[0])
+		case len(named) == 1 && m.several && m.isBesideItself(i):
+			m.at[i] = location{kind: unclear} // either may have gone; with one component nothing else has its name: what earlier versions noted says nothing
 		case len(named) == 1 && (m.isRenamed(i, named[0]) || !m.holds(i, named[0]) && m.mayBeAnothers(named)):
 			m.at[i] = location{kind: unclear}
 		case len(named) == 1:
@@ -170,21 +170,7 @@ func (m *elementMatch) byName() {
 			m.found(i, placed[0])
 		case len(holding) == 0:
 			m.at[i] = location{kind: nowhere} // whichever it was, somebody has changed it
-		default:
-			several = append(several, i)
 		}
-	}
-	for again := true; again; {
-		again = false
-		several = slices.DeleteFunc(several, func(i int) bool {
-			left := pick(m.named(i), func(k int) bool { return !m.taken[k] && m.holds(i, k) })
-			if len(left) != 1 {
-				return false
-			}
-			m.found(i, left[0])
-			again = true
-			return true
-		})
 	}
 }
 

@@ -80,10 +80,18 @@ func (r *reading) addElements(raw []byte) error {
 // addList adds the elements of one list to the object: those that `each` does not yield where outside is true, and only such as are not
 // there already.
 func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
+	met := map[string]bool{}
+	for i := range r.Object.Elements {
+		if outside {
+			met[r.Object.Elements[i].Pointer] = true
+		}
+	}
 	at := make([]int, len(l.names))
+	var absent []int
+	var pointers []path.Pointer
 	for _, value := range l.values {
-		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside}
-		if outside && slices.ContainsFunc(r.Object.Elements, func(o workload.Element) bool { return o.Pointer == e.Pointer }) {
+		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside, Field: value.Field}
+		if met[e.Pointer] {
 			continue
 		}
 		r.nameElement(&e, each, l, at)
@@ -91,15 +99,15 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 			e.Name = r.in.String(value.key)
 		}
 		if !value.Exists() {
-			var err error
-			if value.Field, err = fieldAt(raw, value.pointer); err != nil {
-				return err
-			}
+			absent, pointers = append(absent, len(r.Object.Elements)), append(pointers, path.Pointer(e.Pointer))
 		}
-		e.Field = value.Field
 		r.Object.Elements = append(r.Object.Elements, e)
 	}
-	return nil
+	fields, err := fieldsAt(raw, pointers)
+	for i, f := range fields {
+		r.Object.Elements[absent[i]].Field = f
+	}
+	return err
 }
 
 // nameElement puts the name of an element into it. at says how far the names are read, and is moved on: they are in the order of

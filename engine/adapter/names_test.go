@@ -275,6 +275,8 @@ func TestEditsOfNamesakes(t *testing.T) {
 			`[{"name":"a","role":"worker","n":0},{"name":"b","role":"head","n":1}]`, `[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":1}]`},
 		{"applied without the one that had the value by itself", sleep(), `[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`,
 			`[{"name":"a","role":"worker","n":3}]`, `[{"name":"a","role":"worker","n":3}]`},
+		{"the other one has gone", sleep(), `[{"name":"a","role":"worker","n":5},{"name":"a","role":"head","n":3}]`,
+			`[{"name":"a","role":"worker","n":0}]`, `[{"name":"a","role":"worker","n":5}]`},
 	} {
 		s := newServer(object(`{"pools":` + c.spec + `}`))
 		s.settle(t, a, c.plan)
@@ -287,6 +289,58 @@ func TestEditsOfNamesakes(t *testing.T) {
 		if got, left := s.value("/spec/pools"), s.ledger(t, a); !path.Equal(got, c.end) || len(left) > 0 {
 			t.Errorf("%s: given back %s, want %s; left %+v", c.name, got, c.end, left)
 		}
+	}
+}
+
+// TestNamesakesThatCannotBeTold: after one edit, the element that is left may be either of two. The originals are kept and nothing is given back.
+func TestNamesakesThatCannotBeTold(t *testing.T) {
+	alike := compiled(t, strings.ReplaceAll(namesakesYAML, "minimum: 1", "minimum: 0"), Keys{})
+	other := compiled(t, namesakesYAML, Keys{})
+	for _, c := range []struct {
+		name         string
+		adapter      *Adapter
+		spec, edited string
+		entries      int
+	}{
+		{"one has gone, and a third, which had the value by itself, is where the other one was", alike,
+			`[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5},{"name":"x","role":"worker","n":0}]`,
+			`[{"name":"a","role":"head","n":0},{"name":"x","role":"worker","n":0}]`, 2},
+		{"one has gone, and a third, which no filter fits, is where the other one was", alike,
+			`[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5},{"name":"x","role":"none","n":0}]`,
+			`[{"name":"a","role":"head","n":0},{"name":"x","role":"none","n":0}]`, 2},
+		{"the other one had the value by itself", alike,
+			`[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":0}]`, `[{"name":"a","role":"head","n":0}]`, 1},
+		{"applied without the second, whose value was that of the first", other,
+			`[{"name":"a","role":"worker","n":1},{"name":"a","role":"head","n":3}]`, `[{"name":"a","role":"worker","n":1}]`, 2},
+		{"applied without the first, whose value was that of the second", other,
+			`[{"name":"a","role":"head","n":3},{"name":"a","role":"worker","n":1}]`, `[{"name":"a","role":"worker","n":1}]`, 2},
+	} {
+		s := newServer(object(`{"pools":` + c.spec + `}`))
+		s.settle(t, c.adapter, sleep())
+		s.settle(t, c.adapter, sleep())
+		s.set("/spec/pools", c.edited)
+		s.settle(t, c.adapter, sleep())
+		r := s.settle(t, c.adapter, workload.Plan{})
+		if got, left := s.value("/spec/pools"), s.ledger(t, c.adapter); !path.Equal(got, c.edited) || len(left) != c.entries || r.Failure == "" {
+			t.Errorf("%s: given back %s, failure %q, left %+v; want %d entries", c.name, got, r.Failure, left, c.entries)
+		}
+	}
+}
+
+// TestANameThatIsTakenAway: the list is as long as it was, so that the element is in its place, this night and whenever it is looked at.
+func TestANameThatIsTakenAway(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3},{"name":"warm","count":4}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets/0", `{"count":1}`)
+	for range 3 {
+		if r := s.settle(t, a, sleep()); r.Failure != "" {
+			t.Errorf("failure %q", r.Failure)
+		}
+	}
+	s.settle(t, a, workload.Plan{})
+	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"count":3},{"name":"warm","count":4}]`) || len(left) > 0 {
+		t.Errorf("given back %s, left %+v", got, left)
 	}
 }
 

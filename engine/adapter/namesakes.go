@@ -80,7 +80,7 @@ func (m *elementMatch) pairs(entries, named []int) map[int]int {
 	}
 	for _, i := range entries {
 		k, there := m.atPointer[m.entry(i).Pointer]
-		if !there || m.moved || m.element(k).Name != m.entry(i).Element && !m.holds(i, k) {
+		if !there || m.moved || m.element(k).Name != m.entry(i).Element && (!m.holds(i, k) || m.element(k).Outside || m.known[m.element(k).Name]) {
 			return nil
 		}
 		if m.element(k).Name == m.entry(i).Element && !m.isOfNamesake(i, k) {
@@ -108,4 +108,21 @@ func (m *elementMatch) isOfNamesake(i, k int) bool {
 	return !m.holds(i, k) && slices.ContainsFunc(m.entries, func(o int) bool {
 		return o != i && m.at[o].kind == unmatched && m.entry(o).Element == m.entry(i).Element && m.holds(o, k)
 	})
+}
+
+// leaveToNamesakes leaves the one element that has a name to the entry that it fits: what others of that name are about has gone. One that its owner
+// has changed before, or that he may have reset, may be about it all the same. It counts by name the entries that are left.
+func (m *elementMatch) leaveToNamesakes(left map[string]int) {
+	for _, i := range m.entries {
+		e := m.entry(i)
+		named := pick(m.named(i), func(k int) bool { return !m.taken[k] })
+		switch {
+		case e.Element == "" || m.at[i].kind != unmatched || len(named) != 1 || !m.isOfNamesake(i, named[0]):
+		case e.Adopted || m.isReset(i, named[0]):
+			m.at[i] = location{kind: unclear}
+		default:
+			m.at[i] = location{kind: nowhere}
+			left[e.Element]--
+		}
+	}
 }

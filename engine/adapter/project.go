@@ -115,12 +115,18 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 		return nil, on, err
 	}
 	for i := range l {
+		if n := strings.Count(l[i].Pointer, "/"); n > maxTokens {
+			return nil, on, fmt.Errorf("read the ledger annotation: a pointer of %d tokens, where no adapter writes at more than %d", n, maxTokens)
+		}
 		if _, err := path.ParsePointer(l[i].Pointer); err != nil {
 			return nil, on, fmt.Errorf("read the ledger annotation: %w", err)
 		}
 	}
 	return l, on, nil
 }
+
+// maxTokens bounds the pointers of a ledger: in a list, the path of the elements and that of the value come together.
+const maxTokens = 2 * maxSteps
 
 // dropLedgerOfAnother drops a ledger that is another object's. An object of the same kind that has what Flyball had set on the other one is
 // a copy of that, and gets LedgerNotes.CopyOf. An object of another kind is none: controllers copy annotations to what they make.
@@ -135,11 +141,15 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	if !strings.HasPrefix(on.Of, kind+"/") {
 		return nil
 	}
+	pointers := make([]path.Pointer, len(ledger))
 	for i := range ledger {
-		f, err := fieldAt(raw, ledger[i].Pointer)
-		if err != nil {
-			return err
-		}
+		pointers[i] = path.Pointer(ledger[i].Pointer)
+	}
+	fields, err := fieldsAt(raw, pointers)
+	if err != nil {
+		return err
+	}
+	for i, f := range fields {
 		if ledger[i].Once == "" && sameNumber(f.Raw, ledger[i].Set) && !same(ledger[i].Was, ledger[i].Set) {
 			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: on.String()}
 		}
@@ -207,17 +217,15 @@ func (r *reading) setDepths() {
 // addUnwritten adds the fields that the ledger lists but the adapter no longer knows (it was edited meanwhile), so that
 // they too are given back. They come after the adapter's own fields, in the order of the ledger.
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
+	var pointers []path.Pointer
 	for i := range obj.Ledger {
-		if a.locateField(&obj.Ledger[i]).kind != inUnwritten {
-			continue
+		if a.locateField(&obj.Ledger[i]).kind == inUnwritten {
+			pointers = append(pointers, path.Pointer(obj.Ledger[i].Pointer))
 		}
-		f, err := fieldAt(raw, obj.Ledger[i].Pointer)
-		if err != nil {
-			return err
-		}
-		obj.Fields = append(obj.Fields, f)
 	}
-	return nil
+	fields, err := fieldsAt(raw, pointers)
+	obj.Fields = append(obj.Fields, fields...)
+	return err
 }
 
 // addMembers counts the members of the containers that were made for the ledger's entries: giving back removes those that it empties.
@@ -225,22 +233,33 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Made > 0 }) {
 		return nil
 	}
-	members := map[string]int{}
+	var pointers, containers []path.Pointer
 	for i, at := range a.locate(obj) {
 		pointer := obj.Ledger[i].Pointer
 		if at.kind == inElement {
 			pointer = obj.Elements[at.index].Pointer
 		}
-		tokens := path.Pointer(pointer).Tokens()
-		for depth := int(obj.Ledger[i].Made); depth > 0 && depth < len(tokens); depth++ {
-			container := pointerOf(tokens[:depth])
-			found, err := path.Probe(raw, path.Pointer(container))
-			if err != nil {
-				return err
-			}
-			if found.Value.Type() == path.Object {
-				members[container] = len(gjson.Parse(found.Value.Raw()).Map())
-			}
+		pointers = append(pointers, path.Pointer(pointer))
+	}
+	found, err := path.ProbeAll(raw, pointers...)
+	if err != nil {
+		return err
+	}
+	for i, p := range pointers {
+		made, tokens := int(obj.Ledger[i].Made), p.Tokens()
+		for depth := made; made > 0 && depth < len(tokens) && depth <= found[i].Depth; depth++ {
+			containers = append(containers, path.Pointer(pointerOf(tokens[:depth])))
+		}
+	}
+	slices.Sort(containers)
+	containers = slices.Compact(containers)
+	if found, err = path.ProbeAll(raw, containers...); err != nil {
+		return err
+	}
+	members := map[string]int{}
+	for i, container := range containers {
+		if value := found[i].Value; value.Type() == path.Object {
+			members[string(container)] = len(gjson.Parse(value.Raw()).Map())
 		}
 	}
 	obj.LedgerNotes.Members = members
@@ -264,44 +283,30 @@ func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
 		if at.kind == inElement {
 			pointer = obj.Elements[at.index].Pointer
 		}
-		authors[i] = w.author(raw, &obj.Ledger[i], pointer)
+		authors[i] = w.author(&obj.Ledger[i], path.Pointer(pointer))
 	}
 }
 
-// fieldAt reads one field by its pointer, and finds out whether it could be written.
-func fieldAt(raw []byte, pointer string) (workload.Field, error) {
-	found, err := path.Probe(raw, path.Pointer(pointer))
-	if err != nil {
-		return workload.Field{}, err
+// fieldsAt reads fields by their pointers, and finds out whether they could be written.
+func fieldsAt(raw []byte, pointers []path.Pointer) ([]workload.Field, error) {
+	found, err := path.ProbeAll(raw, pointers...)
+	fields := make([]workload.Field, len(found))
+	for i := range found {
+		fields[i] = fieldOf(&found[i])
 	}
-	if found.Value.Exists() && found.Value.Type() != path.Null {
-		if isElement, err := inList(raw, path.Pointer(pointer)); isElement || err != nil {
-			return workload.Field{Raw: found.Value.Raw(), Depth: blocked}, err // an element cannot be put back by its position
-		}
-		return workload.Field{Raw: found.Value.Raw(), Depth: small(found.Depth)}, nil
-	}
-	tokens := path.Pointer(pointer).Tokens()
-	depth := found.Depth
-	for ; depth > 0; depth-- {
-		above, err := path.Probe(raw, path.Pointer(pointerOf(tokens[:depth])))
-		if err != nil {
-			return workload.Field{}, err
-		}
-		if above.Value.Type() == path.Object {
-			break
-		}
-		if above.Value.Type() != path.Null {
-			return workload.Field{Depth: blocked}, nil
-		}
-	}
-	return workload.Field{Depth: small(depth), IsNull: found.Value.Exists()}, nil
+	return fields, err
 }
 
-// inList says whether a pointer leads to an element of a list itself.
-func inList(raw []byte, pointer path.Pointer) (bool, error) {
-	if _, numeric := natural(pointer.Last()); !numeric {
-		return false, nil
+func fieldOf(p *path.Presence) workload.Field {
+	isNull := p.Value.Type() == path.Null
+	switch {
+	case p.Value.Exists() && !isNull && p.Around == path.Array:
+		return workload.Field{Raw: p.Value.Raw(), Depth: blocked} // an element cannot be put back by its position
+	case p.Value.Exists() && !isNull, p.Deepest == path.Object:
+		return workload.Field{Raw: p.Value.Raw(), Depth: small(p.Depth)}
+	case p.Deepest == path.Null && p.Around == path.Object:
+		return workload.Field{Depth: small(p.Depth - 1), IsNull: isNull}
+	default:
+		return workload.Field{Depth: blocked}
 	}
-	above, err := path.Probe(raw, pointer.Parent())
-	return above.Value.Type() == path.Array, err
 }

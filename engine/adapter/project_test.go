@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -177,7 +178,7 @@ func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
 }
 
 // TestFieldAt says what a field holds, how deep the containers on the way to it are there, and whether they could hold it.
-func TestFieldAt(t *testing.T) {
+func TestFieldsAt(t *testing.T) {
 	raw := []byte(`{"spec":{"a":{"x":1,"n":null},"t":"text","z":null,"l":[{"x":1},null]}}`)
 	for pointer, want := range map[string]workload.Field{
 		"/spec/a/x":   {Raw: "1", Depth: 3},
@@ -192,7 +193,7 @@ func TestFieldAt(t *testing.T) {
 		"/spec/l/0/x": {Raw: "1", Depth: 4},
 		"/spec/l/0/y": {Depth: 3},
 	} {
-		if got, err := fieldAt(raw, pointer); err != nil || got != want {
+		if got, err := fieldsAt(raw, []path.Pointer{path.Pointer(pointer)}); err != nil || got[0] != want {
 			t.Errorf("%s is %+v, %v, want %+v", pointer, got, err, want)
 		}
 	}

@@ -341,11 +341,13 @@ func brief(raw string) string {
 func (v *view) ledgerText(decisions []decision) (*string, error) {
 	var after workload.Ledger
 	for i := range decisions {
-		if e := decisions[i].after; e != nil && after.Find(e.Pointer) == nil {
+		if e := decisions[i].after; e != nil {
 			after = append(after, *e)
-			slices.SortFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
 		}
 	}
+	// Of two with one pointer the first counts.
+	slices.SortStableFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	after = slices.CompactFunc(after, func(a, b workload.Entry) bool { return a.Pointer == b.Pointer })
 	same := func(a, b workload.Entry) bool {
 		equal := a.Since.Equal(b.Since)
 		a.Since = b.Since

@@ -41,26 +41,48 @@ type Presence struct {
 	Value Value
 	// Depth is the number of leading tokens of the pointer that exist in the document.
 	Depth int
+	// Deepest is the type of the value at the first Depth tokens, and Around that of the container which it is in: Absent for the whole document.
+	Deepest, Around Type
 }
 
 // Probe reads the document at the pointer. A numeric token is an index where the document has an array and a key where
 // it has an object. A document that is not JSON is an error that wraps *SyntaxError.
 func Probe(raw []byte, pointer Pointer) (Presence, error) {
-	root := &node{}
-	end := root
-	for _, token := range pointer.Tokens() {
-		e := edge{name: token, keyed: true, to: &node{}}
-		e.index, e.array = arrayIndex(token)
-		end.edges = append(end.edges, e)
-		end = e.to
+	all, err := ProbeAll(raw, pointer)
+	if err != nil {
+		return Presence{}, fmt.Errorf("read %s: %w", pointer, err)
 	}
-	end.leaves = []int{0}
+	return all[0], nil
+}
+
+// ProbeAll is Probe for many pointers in one walk. The results are in the order of the pointers.
+func ProbeAll(raw []byte, pointers ...Pointer) ([]Presence, error) {
+	if len(pointers) == 0 {
+		return nil, nil
+	}
+	root := &node{}
+	for i, pointer := range pointers {
+		end := root
+		for _, token := range pointer.Tokens() {
+			e := edge{name: token, keyed: true}
+			e.index, e.array = arrayIndex(token)
+			end = end.edge(e)
+		}
+		end.leaves = append(end.leaves, i)
+	}
 	root.seal()
 
 	w := &walk{set: &Set{root: root}}
 	if err := w.run(raw); err != nil {
-		return Presence{}, fmt.Errorf("read %s: %w", pointer, err)
+		return nil, err
 	}
-	m := w.match(w.found[0])
-	return Presence{Value: Value{raw: string(m.Raw), at: string(pointer)}, Depth: m.Depth}, nil
+	all := make([]Presence, len(pointers))
+	for _, f := range w.found {
+		m, around := w.match(f), Absent
+		if f.place > 0 {
+			around = typeOf(w.opening(w.places[f.place].parent))
+		}
+		all[f.path] = Presence{Value: Value{raw: string(m.Raw), at: string(pointers[f.path])}, Depth: m.Depth, Deepest: typeOf(w.opening(f.place)), Around: around}
+	}
+	return all, nil
 }

@@ -2,6 +2,7 @@ package path
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,4 +146,61 @@ func TestProbeAgreesWithExtract(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Many pointers are read in one walk as each of them is by itself; so are many paths. A node of the trie that many of them go through finds its edges in another way.
+func TestManyAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		token := func(label string) string { return strconv.Itoa(rapid.IntRange(0, 3*fewEdges).Draw(t, label)) }
+		var items, members []string
+		for i := range rapid.IntRange(0, 2*fewEdges).Draw(t, "items") {
+			items = append(items, rapid.SampledFrom([]string{`{"k":1}`, "null", "[4,5]", `"text"`}).Draw(t, "item"))
+			members = append(members, strconv.Quote(token("key"))+":"+items[i])
+		}
+		doc := []byte(`{"list":[` + strings.Join(items, ",") + `],"map":{` + strings.Join(members, ",") + `}}`)
+
+		var pointers []Pointer
+		var paths []Path
+		for range rapid.IntRange(1, 4*fewEdges).Draw(t, "pointers") {
+			p := Pointer("/" + rapid.SampledFrom([]string{"list", "map", "none"}).Draw(t, "in")).Append(token("token"))
+			pointers = append(pointers, p+Pointer(rapid.SampledFrom([]string{"", "/k", "/0"}).Draw(t, "rest")))
+			paths = append(paths, p.Path())
+		}
+		all, err := ProbeAll(doc, pointers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, pointer := range pointers {
+			one, err := Probe(doc, pointer)
+			if err != nil || one != all[i] {
+				t.Fatalf("%s: alone %+v, %v, among many %+v", pointer, one, err, all[i])
+			}
+		}
+		err = NewSet(paths...).Extract(doc, func(i int, m Match) {
+			if v, err := paths[i].Get(doc); err != nil || v.Raw() != string(m.Raw) {
+				t.Fatalf("%s: alone %s, %v, among many %s", paths[i], v, err, m.Raw)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestWhatIsAround: a probe tells the types on the way, whether the value is there or not.
+func TestWhatIsAround(t *testing.T) {
+	const doc = `{"map":{"n":null,"t":"x"},"list":[{"k":1}]}`
+	for pointer, want := range map[Pointer][2]Type{
+		"":          {Object, Absent},
+		"/none":     {Object, Absent},
+		"/map/t":    {String, Object},
+		"/map/n/k":  {Null, Object},
+		"/list/0":   {Object, Array},
+		"/list/0/k": {Number, Object},
+		"/list/1/k": {Array, Object},
+	} {
+		if p, err := Probe([]byte(doc), pointer); err != nil || p.Deepest != want[0] || p.Around != want[1] {
+			t.Errorf("%q: %v in %v, %v; want %v in %v", pointer, p.Deepest, p.Around, err, want[0], want[1])
+		}
+	}
 }

@@ -6,6 +6,10 @@ type node struct {
 	wild    *node
 	filters []filterEdge
 
+	// byName and byIndex find an edge by its key and by its index where there are more than fewEdges.
+	byName  map[string]int
+	byIndex map[int]int
+
 	// leaves are the paths that end here.
 	leaves []int
 	// absent are the paths that end here or below and reach their end by edges only: those that are reported as absent
@@ -20,14 +24,6 @@ type edge struct {
 	keyed bool // name is a key of objects
 	array bool // index is an index of arrays
 	to    *node
-}
-
-// leadsTo reports whether the edge is the key or the index of the current item.
-func (e *edge) leadsTo(it *items) bool {
-	if it.inObject() {
-		return e.keyed && e.name == string(it.key)
-	}
-	return e.array && e.index == it.index
 }
 
 // filterEdge leads to the elements of an array for which a filter holds.
@@ -69,15 +65,81 @@ func (n *node) child(s Step) *node {
 	return f.to
 }
 
+// edge returns the node behind an edge, which it makes if it is new.
 func (n *node) edge(want edge) *node {
-	for _, e := range n.edges {
-		if want.to = e.to; e == want {
-			return e.to
-		}
+	at := n.atIndex(want.index)
+	if want.keyed {
+		at = n.named([]byte(want.name))
+	}
+	if at >= 0 {
+		return n.edges[at].to
 	}
 	want.to = &node{}
 	n.edges = append(n.edges, want)
+	if len(n.edges) > fewEdges {
+		n.findEdges()
+	}
 	return want.to
+}
+
+// fewEdges is how many edges of a node are compared one after the other.
+const fewEdges = 8
+
+// findEdges fills byName and byIndex, or adds the last edge to them.
+func (n *node) findEdges() {
+	fresh := n.edges[len(n.edges)-1:]
+	if n.byName == nil {
+		n.byName, n.byIndex, fresh = map[string]int{}, map[int]int{}, n.edges
+	}
+	for i, e := range fresh {
+		at := len(n.edges) - len(fresh) + i
+		if e.keyed {
+			n.byName[e.name] = at
+		}
+		if e.array {
+			n.byIndex[e.index] = at
+		}
+	}
+}
+
+// leading returns the place of the edge that is the key or the index of the current item; -1 if there is none.
+func (n *node) leading(it *items) int {
+	if it.inObject() {
+		return n.named(it.key)
+	}
+	return n.atIndex(it.index)
+}
+
+// named returns the place of the edge with a key; -1 if there is none.
+func (n *node) named(key []byte) int {
+	if n.byName != nil {
+		if at, ok := n.byName[string(key)]; ok {
+			return at
+		}
+		return -1
+	}
+	for i := range n.edges {
+		if e := &n.edges[i]; e.keyed && e.name == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// atIndex returns the place of the edge with an index; -1 if there is none.
+func (n *node) atIndex(index int) int {
+	if n.byIndex != nil {
+		if at, ok := n.byIndex[index]; ok {
+			return at
+		}
+		return -1
+	}
+	for i := range n.edges {
+		if e := &n.edges[i]; e.array && e.index == index {
+			return i
+		}
+	}
+	return -1
 }
 
 // seal computes absent for n and everything below it.

@@ -176,14 +176,12 @@ func (w *walk) activateItem(a *asked, it *items) error {
 	}
 	mark := a.used
 	for _, n := range w.active[a.lo:a.hi] {
-		for i := range n.edges {
-			if e := &n.edges[i]; e.leadsTo(it) && !w.used[mark] {
-				w.used[mark] = true
-				a.edges--
-				w.active = append(w.active, e.to)
-			}
-			mark++
+		if i := n.leading(it); i >= 0 && !w.used[mark+i] {
+			w.used[mark+i] = true
+			a.edges--
+			w.active = append(w.active, n.edges[i].to)
 		}
+		mark += len(n.edges)
 		if n.wild != nil && !repeated {
 			w.active = append(w.active, n.wild)
 		}

@@ -88,6 +88,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
+		{[]string{"ledger_hostile_ratio"}, (*bench).filledLedgers},
 		{[]string{"cost_plan_ms_2000"}, (*bench).costPlans},
 		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, (*bench).usageHeap},
 		{tuningFigures, (*bench).tuning},
