@@ -17,7 +17,7 @@ import (
 // somebody else after Flyball's own write of it, which the ledger proves.
 type writers struct {
 	// places are those that were asked for, by pointer.
-	places map[string]*ownedPlace
+	places map[path.Pointer]*ownedPlace
 }
 
 // ownedPlace is what the document and managed fields have at one pointer.
@@ -26,14 +26,19 @@ type ownedPlace struct {
 	// ours is what the fields of Flyball say; others those of managers whose word counts; unsure those of which it is not known who wrote
 	// them and when.
 	ours, others, unsure claims
+	// members are those of an object by key, elements those of a list. They are read when a place inside is asked for.
+	members  map[string]gjson.Result
+	elements []gjson.Result
+	isRead   bool
 	// isAlone has the answer of writers.areAlone.
 	isAlone *bool
 }
 
 // claims are what the managed fields of some managers say of a place.
 type claims struct {
-	// nodes are the fields that name the place itself.
-	nodes []gjson.Result
+	// nodes are the fields that name the place itself, and inside what they have in them, by key.
+	nodes  []gjson.Result
+	inside []map[string]gjson.Result
 	// whole says that one of the managers has written all that is around it.
 	whole bool
 }
@@ -73,7 +78,7 @@ func readWriters(raw []byte) (w writers, ok bool) {
 			root.others.nodes = append(root.others.nodes, fields)
 		}
 	}
-	return writers{places: map[string]*ownedPlace{"": &root}}, true
+	return writers{places: map[path.Pointer]*ownedPlace{"": &root}}, true
 }
 
 func ownsLedger(fields gjson.Result) bool {
@@ -110,61 +115,103 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	if e.Made == 0 {
 		return a
 	}
-	tokens := pointer.Tokens()
-	for depth := int(e.Made); depth < len(tokens); depth++ {
-		if w.areAlone(path.Pointer(pointerOf(tokens[:depth]))) {
-			a.Alone = small(depth)
+	// Whoever has not written all of a container has not written all of what is around it.
+	in, known := pointer, ""
+	for depth := len(pointer.Tokens()) - 1; depth >= int(e.Made); depth-- {
+		if in, known = in.Parent(), in.Last(); !w.areAlone(in, known, depth < len(pointer.Tokens())-1) {
 			break
 		}
+		a.Alone = small(depth)
 	}
 	return a
 }
 
 // at finds a place. What it has met on the way is kept: entries share most of theirs.
 func (w *writers) at(pointer path.Pointer) *ownedPlace {
-	if p, ok := w.places[string(pointer)]; ok {
+	if p, ok := w.places[pointer]; ok {
 		return p
 	}
 	around, token := w.at(pointer.Parent()), pointer.Last()
+	around.read()
 	isRoot := pointer.Parent() == ""
-	p := &ownedPlace{value: memberOf(around.value, token)}
-	element := -1
-	if around.value.IsArray() {
-		if index, err := strconv.Atoi(token); err == nil {
-			p.value, element = around.value.Get(strconv.Itoa(index)), index
-		}
+	p := &ownedPlace{value: around.members[token]}
+	index, err := strconv.Atoi(token)
+	isElement := err == nil && index >= 0 && index < len(around.elements)
+	if isElement {
+		p.value = around.elements[index]
 	}
 	for to, from := range map[*claims]*claims{&p.ours: &around.ours, &p.others: &around.others, &p.unsure: &around.unsure} {
+		from.read()
 		to.whole = from.whole || !isRoot && slices.ContainsFunc(from.nodes, isEmpty)
-		for _, node := range from.nodes {
-			next := memberOf(node, "f:"+token)
-			if element >= 0 && p.value.Exists() {
-				next = elementOf(node, element, p.value)
+		for i, node := range from.nodes {
+			next := from.inside[i]["f:"+token]
+			if isElement {
+				next = elementOf(node, index, p)
 			}
 			if next.Exists() {
 				to.nodes = append(to.nodes, next)
 			}
 		}
 	}
-	w.places[string(pointer)] = p
+	w.places[pointer] = p
 	return p
 }
 
-// areAlone says whether Flyball has written everything in a container, and nobody else anything.
-func (w *writers) areAlone(container path.Pointer) bool {
+// read reads what is in a place of the document.
+func (p *ownedPlace) read() {
+	switch {
+	case p.isRead:
+	case p.value.IsArray():
+		p.elements = p.value.Array()
+	default:
+		p.members = byKey(p.value)
+	}
+	p.isRead = true
+}
+
+// read reads what the managers have in the place.
+func (c *claims) read() {
+	for i := len(c.inside); i < len(c.nodes); i++ {
+		c.inside = append(c.inside, byKey(c.nodes[i]))
+	}
+}
+
+// byKey is an object's members under their keys; of repeated keys the first counts.
+func byKey(object gjson.Result) map[string]gjson.Result {
+	all := map[string]gjson.Result{}
+	if object.IsObject() {
+		object.ForEach(func(key, value gjson.Result) bool {
+			if _, again := all[key.Str]; !again {
+				all[key.Str] = value
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// areAlone says whether Flyball has written everything in a container, and nobody else anything. Of the member named by known that is known already
+// if isKnown is true.
+func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) bool {
 	p := w.at(container)
 	if p.isAlone == nil {
-		alone := !p.others.any() && !p.unsure.any() && (p.ours.whole || ownEverything(p.ours.nodes, p.value))
+		alone := !p.others.any() && !p.unsure.any() && (p.ours.whole || ownEverything(p.ours.nodes, p.value, known, isKnown, maxOwnedDepth))
 		p.isAlone = &alone
 	}
 	return *p.isAlone
 }
 
-// ownEverything says whether managed fields of one place name everything in it. What nobody owns is not known to have come with Flyball's
-// write: somebody may have removed managed fields.
-func ownEverything(nodes []gjson.Result, value gjson.Result) bool {
+// maxOwnedDepth is how deep containers are looked into. Nobody nests as deep.
+const maxOwnedDepth = 64
+
+// ownEverything says whether managed fields of one place name everything in it, down to a depth. What nobody owns is not known to have come with
+// Flyball's write: somebody may have removed managed fields. One member is left out if it is known.
+func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKnown bool, depth int) bool {
 	if len(nodes) == 0 || !value.IsObject() || slices.ContainsFunc(nodes, isEmpty) {
 		return len(nodes) > 0
+	}
+	if depth == 0 {
+		return false
 	}
 	inside := map[string][]gjson.Result{}
 	for _, node := range nodes {
@@ -175,7 +222,7 @@ func ownEverything(nodes []gjson.Result, value gjson.Result) bool {
 	}
 	all := true
 	value.ForEach(func(key, below gjson.Result) bool {
-		all = ownEverything(inside["f:"+key.Str], below)
+		all = isKnown && key.Str == known || ownEverything(inside["f:"+key.Str], below, "", false, depth-1)
 		return all
 	})
 	return all
@@ -193,7 +240,8 @@ func isEmpty(object gjson.Result) bool {
 }
 
 // elementOf is what managed fields say of one element of a list: it is named by its keys or by its place.
-func elementOf(fields gjson.Result, index int, element gjson.Result) (found gjson.Result) {
+func elementOf(fields gjson.Result, index int, element *ownedPlace) (found gjson.Result) {
+	element.read()
 	fields.ForEach(func(k, v gjson.Result) bool {
 		switch {
 		case k.Str == "i:"+strconv.Itoa(index):
@@ -201,7 +249,7 @@ func elementOf(fields gjson.Result, index int, element gjson.Result) (found gjso
 		case strings.HasPrefix(k.Str, "k:"):
 			fits := true
 			gjson.Parse(k.Str[2:]).ForEach(func(key, want gjson.Result) bool {
-				fits = fits && same(memberOf(element, key.Str).Raw, want.Raw)
+				fits = fits && same(element.members[key.Str].Raw, want.Raw)
 				return fits
 			})
 			if fits {

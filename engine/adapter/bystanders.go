@@ -80,7 +80,7 @@ func (v *view) bystanders(element int, value string) string {
 		if e.Component == own.Component {
 			size++
 		}
-		if e.Pointer != own.Pointer && lists[e.Component] && sameValue(v.originalOf(k), value, isAmount(e)) {
+		if e.Pointer != own.Pointer && lists[e.Component] && sameCount(v.originalOf(k), value, isAmount(e)) {
 			names = append(names, e.Name)
 		}
 	}
@@ -99,7 +99,7 @@ func (v *view) bystanders(element int, value string) string {
 // value may have been set, and elements may have come that hold it by themselves. While an entry cannot be told all stay as they are, since
 // what they remember may be what tells it.
 func (v *view) renewBystandersIn(decisions []decision) {
-	if slices.ContainsFunc(v.entries, func(l ledgerField) bool { return l.state == fieldUnclear }) {
+	if v.isUnclear() {
 		return
 	}
 	for i := range decisions {

@@ -42,14 +42,20 @@ func isWithdrawn(before, after string, rules []*rule) bool {
 	if kindOf(before) != "[" || kindOf(after) != "[" {
 		return false
 	}
-	old := gjson.Parse(before).Array()
-	for _, left := range gjson.Parse(after).Array() {
+	old, rest := gjson.Parse(before).Array(), gjson.Parse(after).Array()
+	if len(rest) >= len(old) || len(old) > maxRequests {
+		return false
+	}
+	for _, left := range rest {
 		if !slices.ContainsFunc(old, func(o gjson.Result) bool { return same(o.Raw, left.Raw) }) {
 			return false
 		}
 	}
-	return len(gjson.Parse(after).Array()) < len(old)
+	return true
 }
+
+// maxRequests bounds the requests of a list that are compared with each other. No controller has as many at once.
+const maxRequests = 256
 
 func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
 	for i, text := range paths {

@@ -1,8 +1,6 @@
 package adapter
 
 import (
-	"slices"
-
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -84,7 +82,7 @@ func decisionAbout(w *want, l *ledgerField) decision {
 func (v *view) keep(l *ledgerField) decision {
 	d := decisionAbout(nil, l)
 	d.after = &l.entry
-	if l.entry.IsInList() && slices.ContainsFunc(v.entries, func(o ledgerField) bool { return o.state == fieldUnclear }) {
+	if l.entry.IsInList() && v.isUnclear() {
 		d.after = l.stored
 	}
 	return d
@@ -250,6 +248,12 @@ func (w *want) onceClaim() workload.Once {
 // disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
 // although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
 func (v *view) disclaimContainersIn(decisions []decision) {
+	kept := make([][]string, len(decisions)) // the tokens of the entries that stay
+	for i := range decisions {
+		if e := decisions[i].after; e != nil && e.Made > 0 {
+			kept[i] = path.Pointer(e.Pointer).Tokens()
+		}
+	}
 	for i := range decisions {
 		d := &decisions[i]
 		if d.after != nil || d.result() == "" || v.entryAt(d.location) == nil {
@@ -261,7 +265,7 @@ func (v *view) disclaimContainersIn(decisions []decision) {
 			if e == nil || e.Made == 0 {
 				continue
 			}
-			others := path.Pointer(e.Pointer).Tokens()
+			others := kept[k]
 			common := commonTokens(tokens, others)
 			if common < int(e.Made) {
 				continue

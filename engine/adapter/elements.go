@@ -130,7 +130,7 @@ func (m *elementMatch) found(i, k int) {
 // holds says whether an element holds what an entry has set, and can be meant by it: one that `each` does not yield can only by its
 // pointer or its name.
 func (m *elementMatch) holds(i, k int) bool {
-	return sameValue(m.element(k).Raw, m.entry(i).Set, isAmount(m.element(k))) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
+	return sameCount(m.element(k).Raw, m.entry(i).Set, isAmount(m.element(k))) && (!m.element(k).Outside || m.isAt(i, k) || m.element(k).Name == m.entry(i).Element)
 }
 
 // isAt says whether an element is where an entry has found its own.
@@ -287,6 +287,18 @@ func elementLabel(e *workload.Element) string {
 		return e.Name
 	}
 	return fmt.Sprintf("[%d]", e.Index)
+}
+
+// maxElements bounds the elements of all lists of an object that are handled: each is compared with all others, and its original has to have room in
+// the annotation.
+const maxElements = 1024
+
+// crowdFault says that an object has more elements than are handled; empty if it has not.
+func (v *view) crowdFault() string {
+	if n := len(v.obj.Elements); n > maxElements {
+		return fmt.Sprintf("its lists have %d elements that count, and at most %d are handled", n, maxElements)
+	}
+	return ""
 }
 
 // nameCounts counts the names of the elements of each component.

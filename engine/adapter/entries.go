@@ -139,6 +139,16 @@ func (a *Adapter) view(obj *workload.Object) *view {
 	return v
 }
 
+// isUnclear says whether there is an entry of which it cannot be told what it is about.
+func (v *view) isUnclear() bool {
+	for i := range v.entries {
+		if v.entries[i].state == fieldUnclear {
+			return true
+		}
+	}
+	return false
+}
+
 // complete says whether the object was made by the adapter's own projection.
 func (v *view) complete() bool {
 	n := len(v.a.projection.slots)
@@ -280,6 +290,11 @@ func sameValue(a, b string, amount bool) bool {
 	x, okX := quantity(a)
 	y, okY := quantity(b)
 	return okX && okY && x.Cmp(y) == 0
+}
+
+// sameCount is sameValue for what may be a count. An object or a list is none, and may be large.
+func sameCount(a, b string, amount bool) bool {
+	return a == b || isScalar(a) && isScalar(b) && sameValue(a, b, amount)
 }
 
 // same compares two JSON texts, of which either may be empty for an absent value.

@@ -95,6 +95,9 @@ type count struct {
 // counts are the replica counts of the object. fault names the first one that cannot be read or told from others, with the
 // reason: a size is a matter of all counts or of none.
 func (v *view) counts() (all []count, fault string) {
+	if fault = v.crowdFault(); fault != "" {
+		return nil, fault
+	}
 	names := v.nameCounts()
 	for i := range v.a.components {
 		part := &v.a.components[i]

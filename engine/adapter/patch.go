@@ -82,10 +82,11 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 // nobody else has written to, and in which nothing of Flyball's stays. What else is in there came with Flyball's write: defaults of the
 // schema, or what a webhook adds.
 func widenRemovalsIn(edits []edit, decisions []decision) {
+	stays := staying(edits, decisions)
 	for i := range edits {
 		e := &edits[i]
 		for depth := e.alone; e.value == "" && depth > 0 && depth < len(e.tokens); depth++ {
-			if !staysIn(e.tokens[:depth], edits, decisions) {
+			if !stays[path.Pointer(pointerOf(e.tokens[:depth]))] {
 				e.widenTo(depth)
 				break
 			}
@@ -98,22 +99,49 @@ func (e *edit) widenTo(depth int) {
 	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
-// staysIn says whether a value is written into a container, or one stays there that Flyball has set, or that a policy leaves to the owner.
-func staysIn(container []string, edits []edit, decisions []decision) bool {
-	return slices.ContainsFunc(edits, func(e edit) bool { return e.value != "" && startsWith(e.tokens, container) }) ||
-		slices.ContainsFunc(decisions, func(d decision) bool {
-			return (d.after != nil || d.result() != "") && startsWith(path.Pointer(d.pointer).Tokens(), container)
-		})
+// staying are the containers into which a value is written, or in which one stays that Flyball has set, or that a policy leaves to the owner.
+func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
+	stays := map[path.Pointer]bool{}
+	for i := range edits {
+		if e := &edits[i]; e.value != "" {
+			addContainers(stays, e.pointer())
+		}
+	}
+	for i := range decisions {
+		if d := &decisions[i]; d.after != nil || d.result() != "" {
+			addContainers(stays, path.Pointer(d.pointer))
+		}
+	}
+	return stays
 }
+
+// addContainers adds the containers that a place is in.
+func addContainers(all map[path.Pointer]bool, p path.Pointer) {
+	for p = p.Parent(); p != "" && !all[p]; p = p.Parent() {
+		all[p] = true
+	}
+}
+
+// pointer is that of the place.
+func (e *edit) pointer() path.Pointer { return path.Pointer(pointerOf(e.tokens)) }
 
 // outermost leaves out the edits inside other ones, and all but the first of one place.
 func outermost(edits []edit) []edit {
+	places := map[path.Pointer]bool{}
+	for i := range edits {
+		places[edits[i].pointer()] = true
+	}
 	var left []edit
-	for i, e := range edits {
-		around := func(o edit) bool { return startsWith(e.tokens, o.tokens) }
-		again := func(o edit) bool { return slices.Equal(e.tokens, o.tokens) }
-		if !slices.ContainsFunc(edits, around) && !slices.ContainsFunc(edits[:i], again) {
+	for _, e := range edits {
+		p := e.pointer()
+		isFirst := places[p]
+		for in := p.Parent(); in != "" && isFirst; in = in.Parent() {
+			_, around := places[in]
+			isFirst = !around
+		}
+		if isFirst {
 			left = append(left, e)
+			places[p] = false // the place is still one, but the next of it is not the first
 		}
 	}
 	return left
@@ -122,39 +150,30 @@ func outermost(edits []edit) []edit {
 // removeEmptied replaces the removals of all members of a container that Flyball made by the removal of the container, from the inside
 // outwards. It gives the edits that are left.
 func (v *view) removeEmptied(edits []edit) []edit {
-	for {
+	for widened := true; widened; {
 		edits = outermost(edits)
-		i := slices.IndexFunc(edits, func(e edit) bool { return v.empties(&e, edits) })
-		if i < 0 {
-			return edits
+		// removed counts the members of a container that are removed as a whole; touched are the containers in which something else is written.
+		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{}
+		for i := range edits {
+			p := edits[i].pointer()
+			if edits[i].value == "" {
+				removed[p.Parent()]++
+				p = p.Parent()
+			}
+			addContainers(touched, p)
 		}
-		edits[i].widenTo(len(edits[i].tokens) - 1)
-	}
-}
-
-// empties says whether Flyball made the container that an edit's field is in, and the edits remove all members of it.
-func (v *view) empties(e *edit, edits []edit) bool {
-	depth := len(e.tokens) - 1
-	if e.value != "" || e.made == 0 || depth < int(e.made) {
-		return false
-	}
-	container, removed := e.tokens[:depth], 0
-	for i := range edits {
-		if !startsWith(edits[i].tokens, container) {
-			continue
+		widened = false
+		for i := range edits {
+			e := &edits[i]
+			container := e.pointer().Parent()
+			n, known := v.obj.Notes().Members[string(container)]
+			if depth := len(e.tokens) - 1; e.value == "" && e.made > 0 && depth >= int(e.made) && known && n == removed[container] && !touched[container] {
+				e.widenTo(depth)
+				widened = true
+			}
 		}
-		if edits[i].value != "" || len(edits[i].tokens) != len(e.tokens) {
-			return false
-		}
-		removed++
 	}
-	n, known := v.obj.Notes().Members[pointerOf(container)]
-	return known && n == removed
-}
-
-// startsWith says whether the tokens lead into the container at prefix.
-func startsWith(tokens, prefix []string) bool {
-	return len(tokens) > len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
+	return edits
 }
 
 // objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, or gives back what a merge patch cannot write, else

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -114,6 +112,9 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 	if l, on, err = workload.ParseLedger(string(value)); err != nil {
 		return nil, on, err
 	}
+	if len(l) > maxEntries {
+		return nil, on, fmt.Errorf("read the ledger annotation: it has %d entries, where Flyball writes at most %d", len(l), maxEntries)
+	}
 	for i := range l {
 		if n := strings.Count(l[i].Pointer, "/"); n > maxTokens {
 			return nil, on, fmt.Errorf("read the ledger annotation: a pointer of %d tokens, where no adapter writes at more than %d", n, maxTokens)
@@ -124,6 +125,9 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 	}
 	return l, on, nil
 }
+
+// maxEntries bounds a ledger: there is an entry for each list element, and one for each other field that policies set.
+const maxEntries = 2 * maxElements
 
 // maxTokens bounds the pointers of a ledger: in a list, the path of the elements and that of the value come together.
 const maxTokens = 2 * maxSteps
@@ -145,12 +149,13 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	for i := range ledger {
 		pointers[i] = path.Pointer(ledger[i].Pointer)
 	}
-	fields, err := fieldsAt(raw, pointers)
+	found, err := path.ProbeAll(raw, pointers...)
 	if err != nil {
 		return err
 	}
-	for i, f := range fields {
-		if ledger[i].Once == "" && sameNumber(f.Raw, ledger[i].Set) && !same(ledger[i].Was, ledger[i].Set) {
+	for i := range found {
+		e := &ledger[i]
+		if text := found[i].Raw; e.Once == "" && mayEqual(text, e.Set) && sameNumber(string(text), e.Set) && !same(e.Was, e.Set) {
 			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: on.String()}
 		}
 	}
@@ -223,9 +228,23 @@ func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 			pointers = append(pointers, path.Pointer(obj.Ledger[i].Pointer))
 		}
 	}
-	fields, err := fieldsAt(raw, pointers)
-	obj.Fields = append(obj.Fields, fields...)
-	return err
+	found, err := path.ProbeAll(raw, pointers...)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for i := range found {
+		size += len(found[i].Raw)
+	}
+	if size > 2*len(raw) {
+		obj.Ledger, obj.LedgerNotes = nil, nil
+		obj.LedgerError = "read the ledger annotation: its entries are about places inside each other, which are larger together than the object"
+		return nil
+	}
+	for i := range found {
+		obj.Fields = append(obj.Fields, fieldOf(&found[i]))
+	}
+	return nil
 }
 
 // addMembers counts the members of the containers that were made for the ledger's entries: giving back removes those that it empties.
@@ -258,8 +277,8 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	}
 	members := map[string]int{}
 	for i, container := range containers {
-		if value := found[i].Value; value.Type() == path.Object {
-			members[string(container)] = len(gjson.Parse(value.Raw()).Map())
+		if f := &found[i]; f.Type() == path.Object {
+			members[string(container)] = f.Members()
 		}
 	}
 	obj.LedgerNotes.Members = members
@@ -297,16 +316,19 @@ func fieldsAt(raw []byte, pointers []path.Pointer) ([]workload.Field, error) {
 	return fields, err
 }
 
-func fieldOf(p *path.Presence) workload.Field {
-	isNull := p.Value.Type() == path.Null
+func fieldOf(f *path.Found) workload.Field {
+	kind := f.Type()
 	switch {
-	case p.Value.Exists() && !isNull && p.Around == path.Array:
-		return workload.Field{Raw: p.Value.Raw(), Depth: blocked} // an element cannot be put back by its position
-	case p.Value.Exists() && !isNull, p.Deepest == path.Object:
-		return workload.Field{Raw: p.Value.Raw(), Depth: small(p.Depth)}
-	case p.Deepest == path.Null && p.Around == path.Object:
-		return workload.Field{Depth: small(p.Depth - 1), IsNull: isNull}
+	case kind != path.Absent && kind != path.Null && f.Around == path.Array:
+		return workload.Field{Raw: string(f.Raw), Depth: blocked} // an element cannot be put back by its position
+	case kind != path.Absent && kind != path.Null, f.Deepest == path.Object:
+		return workload.Field{Raw: string(f.Raw), Depth: small(f.Depth)}
+	case f.Deepest == path.Null && f.Around == path.Object:
+		return workload.Field{Depth: small(f.Depth - 1), IsNull: kind == path.Null}
 	default:
 		return workload.Field{Depth: blocked}
 	}
 }
+
+// mayEqual says whether a JSON text is short enough to be the same value as another one, whichever of its characters are escaped.
+func mayEqual(text []byte, other string) bool { return len(text) <= 6*len(other)+64 }

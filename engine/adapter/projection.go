@@ -221,13 +221,7 @@ func commonTokens(a, b []string) int {
 	return n
 }
 
-func pointerOf(tokens []string) string {
-	var p path.Pointer
-	for _, t := range tokens {
-		p = p.Append(t)
-	}
-	return string(p)
-}
+func pointerOf(tokens []string) string { return string(path.Pointer("").Append(tokens...)) }
 
 // prefixPath is the path made of the steps.
 func prefixPath(steps []path.Step) path.Path {

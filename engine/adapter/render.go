@@ -358,6 +358,8 @@ func (v *view) ledgerText(decisions []decision) (*string, error) {
 		return nil, nil
 	case len(after) == 0:
 		return new(string), nil
+	case len(after) > maxEntries:
+		return nil, fmt.Errorf("%d fields would have to be remembered, where a ledger has at most %d entries", len(after), maxEntries)
 	}
 	text, err := after.Encode(v.origin())
 	return &text, err

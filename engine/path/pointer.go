@@ -48,8 +48,14 @@ func (p Pointer) Last() string {
 	return unescapeToken(string(p[strings.LastIndexByte(string(p), '/')+1:]))
 }
 
-// Append returns the pointer of the member or element named by the token, which is given without escapes.
-func (p Pointer) Append(token string) Pointer { return Pointer(appendToken([]byte(p), token)) }
+// Append returns the pointer of the member or element that the tokens lead to, which are given without escapes.
+func (p Pointer) Append(tokens ...string) Pointer {
+	pointer := []byte(p)
+	for _, t := range tokens {
+		pointer = appendToken(pointer, t)
+	}
+	return Pointer(pointer)
+}
 
 // IsPrefixOf reports whether p's value is q's value or contains it.
 func (p Pointer) IsPrefixOf(q Pointer) bool {

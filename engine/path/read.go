@@ -41,8 +41,6 @@ type Presence struct {
 	Value Value
 	// Depth is the number of leading tokens of the pointer that exist in the document.
 	Depth int
-	// Deepest is the type of the value at the first Depth tokens, and Around that of the container which it is in: Absent for the whole document.
-	Deepest, Around Type
 }
 
 // Probe reads the document at the pointer. A numeric token is an index where the document has an array and a key where
@@ -52,11 +50,40 @@ func Probe(raw []byte, pointer Pointer) (Presence, error) {
 	if err != nil {
 		return Presence{}, fmt.Errorf("read %s: %w", pointer, err)
 	}
-	return all[0], nil
+	return Presence{Value: Value{raw: string(all[0].Raw), at: string(pointer)}, Depth: all[0].Depth}, nil
+}
+
+// Found is what a document holds at one of many pointers, without a copy.
+type Found struct {
+	// Raw is the JSON text of the value; nil if the value is absent. It aliases the document.
+	Raw []byte
+	// Depth is the number of leading tokens of the pointer that exist in the document.
+	Depth int
+	// Deepest is the type of the value at the first Depth tokens, and Around that of the container which it is in: Absent for the whole document.
+	Deepest, Around Type
+}
+
+// Type is that of the value.
+func (f *Found) Type() Type {
+	if f.Raw == nil {
+		return Absent
+	}
+	return typeOf(f.Raw[0])
+}
+
+// Members is the number of members of an object or of elements of an array; 0 for any other value.
+func (f *Found) Members() int {
+	n := 0
+	if t := f.Type(); t == Object || t == Array {
+		for it := itemsOf(f.Raw, 0); it.next(); n++ {
+			it.end, it.err = skipValue(it.doc, it.value)
+		}
+	}
+	return n
 }
 
 // ProbeAll is Probe for many pointers in one walk. The results are in the order of the pointers.
-func ProbeAll(raw []byte, pointers ...Pointer) ([]Presence, error) {
+func ProbeAll(raw []byte, pointers ...Pointer) ([]Found, error) {
 	if len(pointers) == 0 {
 		return nil, nil
 	}
@@ -76,13 +103,13 @@ func ProbeAll(raw []byte, pointers ...Pointer) ([]Presence, error) {
 	if err := w.run(raw); err != nil {
 		return nil, err
 	}
-	all := make([]Presence, len(pointers))
+	all := make([]Found, len(pointers))
 	for _, f := range w.found {
 		m, around := w.match(f), Absent
 		if f.place > 0 {
 			around = typeOf(w.opening(w.places[f.place].parent))
 		}
-		all[f.path] = Presence{Value: Value{raw: string(m.Raw), at: string(pointers[f.path])}, Depth: m.Depth, Deepest: typeOf(w.opening(f.place)), Around: around}
+		all[f.path] = Found{Raw: m.Raw, Depth: m.Depth, Deepest: typeOf(w.opening(f.place)), Around: around}
 	}
 	return all, nil
 }

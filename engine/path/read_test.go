@@ -171,8 +171,8 @@ func TestManyAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, pointer := range pointers {
-			one, err := Probe(doc, pointer)
-			if err != nil || one != all[i] {
+			one, err := ProbeAll(doc, pointer)
+			if diff := cmp.Diff(one, all[i:i+1]); err != nil || diff != "" {
 				t.Fatalf("%s: alone %+v, %v, among many %+v", pointer, one, err, all[i])
 			}
 		}
@@ -199,8 +199,17 @@ func TestWhatIsAround(t *testing.T) {
 		"/list/0/k": {Number, Object},
 		"/list/1/k": {Array, Object},
 	} {
-		if p, err := Probe([]byte(doc), pointer); err != nil || p.Deepest != want[0] || p.Around != want[1] {
-			t.Errorf("%q: %v in %v, %v; want %v in %v", pointer, p.Deepest, p.Around, err, want[0], want[1])
+		if p, err := ProbeAll([]byte(doc), pointer); err != nil || p[0].Deepest != want[0] || p[0].Around != want[1] {
+			t.Errorf("%q: %+v, %v; want %v in %v", pointer, p, err, want[0], want[1])
+		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	const doc = `{"map":{"a":{"b":[1,2]}, "c":null ,"d":"}"},"empty":{},"list":[[1,2],3],"text":"x"}`
+	for pointer, want := range map[Pointer]int{"": 4, "/map": 3, "/empty": 0, "/list": 2, "/text": 0, "/none": 0, "/map/c": 0} {
+		if p, err := ProbeAll([]byte(doc), pointer); err != nil || p[0].Members() != want {
+			t.Errorf("%q has %d members, %v; want %d", pointer, p[0].Members(), err, want)
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 // annotationsSize is what an API server allows the annotations of an object, in bytes; objectSize is a large object.
 const annotationsSize, objectSize = 256 << 10, 1 << 20
 
+// ledgerEntries is how many entries of a ledger Flyball reads; one with more is not read at all.
+const ledgerEntries = 2048
+
 // filledLedgers measures what it takes to read objects whose ledger somebody has filled, and to say what is to be done, against the same
 // with an annotation of that size that is no ledger.
 func (b *bench) filledLedgers(ctx context.Context) error {
@@ -37,7 +40,7 @@ func (b *bench) filledLedgers(ctx context.Context) error {
 	}
 	ledgers := map[string]func(i int) workload.Entry{
 		"fields": func(i int) workload.Entry {
-			return workload.Entry{Pointer: fmt.Sprintf("/spec/x%d", i), Was: "1", Set: "0", By: "x"}
+			return workload.Entry{Pointer: fmt.Sprintf("/spec/%080d", i), Was: "1", Set: "0", By: "x"}
 		},
 		"deep fields": func(i int) workload.Entry {
 			return workload.Entry{Pointer: fmt.Sprintf("/spec/x%d%s", i, strings.Repeat("/a", 60)), Was: "1", Set: "0", By: "x", Made: 1}
@@ -70,7 +73,7 @@ func (b *bench) filledLedgers(ctx context.Context) error {
 	return nil
 }
 
-// filledLedger is a ledger of as many entries as annotations have room for.
+// filledLedger is a ledger that leaves little room to other annotations.
 func filledLedger(entry func(i int) workload.Entry) (string, error) {
 	var ledger workload.Ledger
 	for size := 0; size < annotationsSize*9/10; {
@@ -80,6 +83,9 @@ func filledLedger(entry func(i int) workload.Entry) (string, error) {
 			return "", fmt.Errorf("encode an entry: %w", err)
 		}
 		ledger, size = append(ledger, e), size+len(one)
+	}
+	if len(ledger) > ledgerEntries {
+		return "", fmt.Errorf("a ledger of %d entries is not read", len(ledger))
 	}
 	text, err := ledger.Encode(workload.Origin{Of: workload.LedgerOf("Deployment", "web"), Namespace: "shop", UID: "u"})
 	if err != nil {
