@@ -27,7 +27,7 @@ type amountField struct {
 // amounts are the requests, limits and utilisations of the object. fault names the first that cannot be read or told from others: they
 // are a matter of all or of none.
 func (v *view) amounts() (all []amountField, fault string) {
-	if fault = v.crowdFault(); fault != "" {
+	if fault = v.crowdFault(isAmount); fault != "" {
 		return nil, fault
 	}
 	names := v.nameCounts()

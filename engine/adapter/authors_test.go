@@ -307,6 +307,17 @@ func TestACopyIsNotWoken(t *testing.T) {
 	}
 }
 
+// TestACopyOfWhatWasTakenAway is one, too: the field is absent, or a null.
+func TestACopyOfWhatWasTakenAway(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{})
+	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}))
+	for spec, want := range map[string]string{`{}`: "Deployment shop/api", `{"other":null}`: "Deployment shop/api", `{"other":{}}`: ""} {
+		if got := projected(t, a, object(spec, v1alpha1.AnnotationLedger, text)).Notes().CopyOf; got != want {
+			t.Errorf("%s is a copy of %q, want %q", spec, got, want)
+		}
+	}
+}
+
 // TestTheLedgerGoesOnSayingWhereItWasBegun, or a restored object would pass for one that Flyball has written itself.
 func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})

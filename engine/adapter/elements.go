@@ -267,6 +267,12 @@ func isAmount(e *workload.Element) bool {
 	return e.Component >= amountElements && e.Component < lowEnds
 }
 
+// isCount says whether an element is a count.
+func isCount(e *workload.Element) bool { return e.Component < amountElements }
+
+// isEnd says whether an element is an end of a range.
+func isEnd(e *workload.Element) bool { return e.Component >= lowEnds }
+
 // pick gives those that fit.
 func pick(from []int, fits func(int) bool) []int {
 	var all []int
@@ -289,13 +295,19 @@ func elementLabel(e *workload.Element) string {
 	return fmt.Sprintf("[%d]", e.Index)
 }
 
-// maxElements bounds the elements of all lists of an object that are handled: each is compared with all others, and its original has to have room in
-// the annotation.
+// maxElements bounds the counts that are handled in all lists of an object, the amounts, and the bounds: each is compared with all others, and its
+// original has to have room in the annotation.
 const maxElements = 1024
 
-// crowdFault says that an object has more elements than are handled; empty if it has not.
-func (v *view) crowdFault() string {
-	if n := len(v.obj.Elements); n > maxElements {
+// crowdFault says that an object has more elements of one kind than are handled; empty if it has not. Those that filters leave out do not count.
+func (v *view) crowdFault(isOfKind func(*workload.Element) bool) string {
+	n := 0
+	for k := range v.obj.Elements {
+		if e := &v.obj.Elements[k]; !e.Outside && isOfKind(e) {
+			n++
+		}
+	}
+	if n > maxElements {
 		return fmt.Sprintf("its lists have %d elements that count, and at most %d are handled", n, maxElements)
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -107,6 +108,32 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 		if _, err := a.Render(obj, workload.Plan{}); !errors.Is(err, ErrLedger) {
 			t.Errorf("rendered all the same: %v", err)
 		}
+	}
+}
+
+// TestElementsThatAFilterLeavesOut are projected while an object sleeps, and do not make it one with too many.
+func TestElementsThatAFilterLeavesOut(t *testing.T) {
+	a := compiled(t, namesakesYAML, Keys{})
+	list := func(n int) string {
+		var all []string
+		for i := range maxElements + 100 {
+			role := "none"
+			if i < 600 {
+				role = "worker"
+			}
+			all = append(all, fmt.Sprintf(`{"name":"n%d","role":%q,"n":%d}`, i, role, n))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	s := newServer(object(`{"pools":` + list(3) + `}`))
+	for range 2 {
+		if r := s.settle(t, a, sleep()); r.State != workload.StateAsleep || r.Failure != "" {
+			t.Fatalf("%s: %s", r.State, brief(r.Message))
+		}
+	}
+	s.settle(t, a, workload.Plan{})
+	if !path.Equal(s.value("/spec/pools"), list(3)) || len(s.ledger(t, a)) > 0 {
+		t.Error("something was not given back")
 	}
 }
 

@@ -95,7 +95,7 @@ type count struct {
 // counts are the replica counts of the object. fault names the first one that cannot be read or told from others, with the
 // reason: a size is a matter of all counts or of none.
 func (v *view) counts() (all []count, fault string) {
-	if fault = v.crowdFault(); fault != "" {
+	if fault = v.crowdFault(isCount); fault != "" {
 		return nil, fault
 	}
 	names := v.nameCounts()

@@ -154,8 +154,11 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 		return err
 	}
 	for i := range found {
-		e := &ledger[i]
-		if text := found[i].Raw; e.Once == "" && mayEqual(text, e.Set) && sameNumber(string(text), e.Set) && !same(e.Was, e.Set) {
+		e, text := &ledger[i], found[i].Raw
+		if found[i].Type() == path.Null {
+			text = nil
+		}
+		if e.Once == "" && mayEqual(text, e.Set) && sameNumber(string(text), e.Set) && !same(e.Was, e.Set) {
 			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: on.String()}
 		}
 	}

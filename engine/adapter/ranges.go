@@ -76,7 +76,7 @@ type ends struct{ low, high int }
 // ranges are the ranges of the object's list elements. fault names the first that cannot be read or told from others: bounds are a
 // matter of all ranges or of none.
 func (v *view) ranges() (all []ends, fault string) {
-	if fault = v.crowdFault(); fault != "" {
+	if fault = v.crowdFault(isEnd); fault != "" {
 		return nil, fault
 	}
 	byElement, names := map[string]int{}, v.nameCounts()
