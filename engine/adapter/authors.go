@@ -116,12 +116,13 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 		return a
 	}
 	// Whoever has not written all of a container has not written all of what is around it.
-	in, known := pointer, ""
+	in, isKnown := pointer, false
 	for depth := len(pointer.Tokens()) - 1; depth >= int(e.Made); depth-- {
-		if in, known = in.Parent(), in.Last(); !w.areAlone(in, known, depth < len(pointer.Tokens())-1) {
+		member := in.Last()
+		if in = in.Parent(); !w.areAlone(in, member, isKnown) {
 			break
 		}
-		a.Alone = small(depth)
+		a.Alone, isKnown = small(depth), true
 	}
 	return a
 }
@@ -190,8 +191,8 @@ func byKey(object gjson.Result) map[string]gjson.Result {
 	return all
 }
 
-// areAlone says whether Flyball has written everything in a container, and nobody else anything. Of the member named by known that is known already
-// if isKnown is true.
+// areAlone says whether Flyball has written everything in a container, and nobody else anything. If isKnown is true, that is known of the member
+// named known already.
 func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) bool {
 	p := w.at(container)
 	if p.isAlone == nil {

@@ -1,11 +1,14 @@
 package adapter
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -58,4 +61,189 @@ func TestVeryManyMembers(t *testing.T) {
 			t.Errorf("from %s to %s: %v", test.before, test.after, got.Names())
 		}
 	}
+}
+
+// TestFilledObjects: whoever may write an object may fill it, and its ledger. To read it, and to say what is to be done, takes a time that grows with
+// its size, and not with how many entries there are times how large it is: that would not end for some of these, and the other
+// objects of the kind wait meanwhile.
+func TestFilledObjects(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	text := strings.Repeat("x", 1<<20)
+	made := func(made uint8, format string) func(i int) workload.Entry {
+		return func(i int) workload.Entry {
+			e := entry(fmt.Sprintf(format, i), "", "1")
+			e.Made = made
+			return e
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		entries int
+		entry   func(i int) workload.Entry
+		spec    string
+		check   func(obj *workload.Object, awake, asleep Result) bool
+	}{
+		{"fields that no adapter writes", maxEntries, made(0, "/spec/x%d"), filled(20_000, `"x%d":7`), func(obj *workload.Object, awake, _ Result) bool {
+			return obj.Fields[len(obj.Fields)-1].Raw == "7" && awake.Patch != nil
+		}},
+		{"deep fields in containers that were made", 900, made(2, "/spec/x%d"+strings.Repeat("/a", maxTokens-3)),
+			filled(900, `"x%d":`+nested(50, "1")), func(obj *workload.Object, _, _ Result) bool {
+				return len(obj.LedgerNotes.Members) == 900*50 && obj.LedgerNotes.Members["/spec/x5/a"] == 1
+			}},
+		{"containers that become empty", maxEntries, made(2, "/spec/x%d/b"), filled(maxEntries, `"x%d":{"b":1}`), func(_ *workload.Object, awake, _ Result) bool {
+			return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+maxEntries
+		}},
+		{"containers inside each other that become empty", 900, made(2, "/spec/x%d"+strings.Repeat("/a", 50)), filled(900, `"x%d":`+nested(50, "1")),
+			func(_ *workload.Object, awake, _ Result) bool {
+				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+900
+			}},
+		{"a container of which Flyball has written all", maxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`), func(obj *workload.Object, _, _ Result) bool {
+			return len(obj.LedgerNotes.Authors) == maxAuthors && obj.LedgerNotes.Authors[1].Alone == 1
+		}},
+		{"a large text deep inside", 1, made(1, "/spec/x%d"+strings.Repeat("/a", maxTokens-2)), `{"x0":` + nested(1000, `"`+text+`"`) + `}`,
+			func(obj *workload.Object, _, _ Result) bool { return obj.LedgerNotes.Authors[0].Alone == 0 }},
+		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(20_000, `{"name":"n%d"}`), func(obj *workload.Object, _, _ Result) bool {
+			return len(obj.Elements) == 20_000 && obj.Elements[19_999].Depth == 3
+		}},
+		{"elements", 0, nil, sets(50_000, `{"name":"","count":%d}`), func(_ *workload.Object, awake, asleep Result) bool {
+			return awake.Patch == nil && asleep.Patch == nil && strings.Contains(asleep.Message, "at most 1024 are handled")
+		}},
+		{"elements whose counts are objects", 1000, func(i int) workload.Entry {
+			e := entry(fmt.Sprintf("/spec/nodeSets/%d/count", i), "3", `{"a":"`+strings.Repeat("y", 100)+`"}`)
+			e.Element = "n"
+			return e
+		}, sets(1000, `{"name":"n","count":{"b%d":"`+strings.Repeat("z", 900)+`"}}`), func(obj *workload.Object, _, _ Result) bool { return len(obj.Elements) == 1000 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var ledger workload.Ledger
+			for i := range c.entries {
+				ledger = append(ledger, c.entry(i))
+			}
+			raw := writtenByFlyball(t, c.spec, ledger)
+			obj := projected(t, a, raw)
+			a.Observe(obj)
+			a.Savings(obj)
+			awake, asleep := rendered(t, a, raw, workload.Plan{}), rendered(t, a, raw, sleep())
+			if len(obj.Ledger) != c.entries || obj.LedgerError != "" || !c.check(obj, awake, asleep) {
+				t.Errorf("%d entries of %d, %s, or something else is not right: awake %s, asleep %s", len(obj.Ledger), c.entries, obj.LedgerError,
+					brief(awake.Message), brief(asleep.Message))
+			}
+		})
+	}
+}
+
+// TestLedgersOfWhichNothingIsRead name what they have too much of. Nothing of the object is kept that is larger than the object.
+func TestLedgersOfWhichNothingIsRead(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	for _, c := range []struct {
+		spec    string
+		entries int
+		pointer func(i int) string
+		want    string
+	}{
+		{`{}`, 1, func(int) string { return strings.Repeat("/a", 50_000) }, "a pointer of 50000 tokens"},
+		{`{}`, maxEntries + 1, func(i int) string { return fmt.Sprintf("/spec/x%d", i) }, "it has 2049 entries, where Flyball writes at most 2048"},
+		{nested(100, `"`+strings.Repeat("x", 1000)+`"`), 100, func(i int) string { return "/spec" + strings.Repeat("/a", i) }, "about places inside each other"},
+	} {
+		var ledger workload.Ledger
+		for i := range c.entries {
+			e := entry(c.pointer(i), "1", "0")
+			e.Made = 1
+			ledger = append(ledger, e)
+		}
+		raw := writtenByFlyball(t, c.spec, ledger)
+		obj := projected(t, a, raw)
+		if !strings.Contains(obj.LedgerError, c.want) || len(obj.Ledger) > 0 {
+			t.Errorf("error %q, want %q; %d entries", obj.LedgerError, c.want, len(obj.Ledger))
+		}
+		if _, err := a.Render(obj, workload.Plan{}); !errors.Is(err, ErrLedger) {
+			t.Errorf("rendered all the same: %v", err)
+		}
+	}
+}
+
+// TestElementsThatAFilterLeavesOut are projected while an object sleeps, and do not make it one with too many.
+func TestElementsThatAFilterLeavesOut(t *testing.T) {
+	a := compiled(t, namesakesYAML, Keys{})
+	list := func(n int) string {
+		var all []string
+		for i := range maxElements + 100 {
+			role := "none"
+			if i < 600 {
+				role = "worker"
+			}
+			all = append(all, fmt.Sprintf(`{"name":"n%d","role":%q,"n":%d}`, i, role, n))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	s := newServer(object(`{"pools":` + list(3) + `}`))
+	for range 2 {
+		if r := s.settle(t, a, sleep()); r.State != workload.StateAsleep || r.Failure != "" {
+			t.Fatalf("%s: %s", r.State, brief(r.Message))
+		}
+	}
+	s.settle(t, a, workload.Plan{})
+	if !path.Equal(s.value("/spec/pools"), list(3)) || len(s.ledger(t, a)) > 0 {
+		t.Error("something was not given back")
+	}
+}
+
+// nested is a value inside so many objects.
+func nested(depth int, value string) string {
+	return strings.Repeat(`{"a":`, depth) + value + strings.Repeat("}", depth)
+}
+
+// sets are node sets, which are numbered.
+func sets(n int, format string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i)
+	}
+	return `{"nodeSets":[` + strings.Join(all, ",") + `]}`
+}
+
+// filled is an object with so many members, which are numbered.
+func filled(members int, format string) string {
+	all := make([]string, members)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i)
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// writtenByFlyball is an object with a ledger, of which managed fields say that Flyball has written everything.
+func writtenByFlyball(t *testing.T, spec string, ledger workload.Ledger) []byte {
+	t.Helper()
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(spec), &tree); err != nil {
+		t.Fatal(err)
+	}
+	var fields func(v any) map[string]any
+	fields = func(v any) map[string]any {
+		all := map[string]any{}
+		if members, ok := v.(map[string]any); ok {
+			for key, member := range members {
+				all["f:"+key] = fields(member)
+			}
+		}
+		return all
+	}
+	text, err := ledger.Encode(workload.Origin{UID: "u", Namespace: "shop", Of: workload.LedgerOf("Elasticsearch", "web")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(object(spec, v1alpha1.AnnotationLedger, text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	metadata := doc["metadata"].(map[string]any)
+	metadata["uid"] = "u"
+	metadata["managedFields"] = []any{map[string]any{"manager": workload.FieldManager, "apiVersion": "v1", "fieldsV1": map[string]any{
+		"f:spec": fields(tree), "f:metadata": map[string]any{"f:annotations": map[string]any{"f:flyball.dev/ledger": map[string]any{}}},
+	}}}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
