@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -105,6 +106,9 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 	It("does not wake what it had taken to zero itself before the night", func() {
 		queue.set(0)
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
+		// It scales from zero only if it knows from its own status that it was the one who scaled to zero. It writes that after the count, and
+		// not at all if somebody else, such as Flyball, writes the autoscaler in between.
+		Eventually(conditions("queue")).Should(HaveKeyWithValue(autoscalingv2.ScaledToZero, corev1.ConditionTrue))
 		clock.SetTime(monday.Add(32 * time.Hour))
 		Eventually(autoscaler("queue")).Should(HaveField("Behavior", Not(BeNil())))
 		queue.set(60)

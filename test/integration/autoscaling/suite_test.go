@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/test/harness"
@@ -86,5 +87,18 @@ func autoscaler(namespace string) func(Gomega) autoscalingv2.HorizontalPodAutosc
 		var h autoscalingv2.HorizontalPodAutoscaler
 		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
 		return h.Spec
+	}
+}
+
+// conditions reads the statuses of the autoscaler's conditions.
+func conditions(namespace string) func(Gomega) map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus {
+	return func(g Gomega) map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		out := map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus{}
+		for _, c := range h.Status.Conditions {
+			out[c.Type] = c.Status
+		}
+		return out
 	}
 }
