@@ -118,14 +118,18 @@ func (s *scene) play() {
 		s.deletions++
 		return s.env.Client.Delete(s.Context(), api)
 	})
-	eventually(s.T, func() error { // once the exception is known too
-		// The API server has a patch judged again when somebody else, such as the Deployment's controller, writes in between. An update fails then.
+	// The API server has a patch judged again when somebody else, such as the Deployment's controller, writes in between. An update fails then.
+	rollOut := func(opts ...client.UpdateOption) error {
 		if err := s.env.Client.Get(s.Context(), client.ObjectKeyFromObject(api), api); err != nil {
 			return err
 		}
 		api.Spec.Template.Annotations = map[string]string{"fix": "1"}
+		return s.env.Client.Update(s.Context(), api, opts...)
+	}
+	eventually(s.T, func() error { return rollOut(client.DryRunAll) }) // once the exception is known too
+	eventually(s.T, func() error {
 		s.rollOuts++
-		return s.env.Client.Update(s.Context(), api)
+		return rollOut()
 	})
 	// An edge is one only for who has seen what was before.
 	s.prometheus.is(s.T, `flyball_targets{policy="shop/nights",state="awake"}`, 1)
@@ -209,7 +213,7 @@ func (s *scene) savings(t *testing.T) {
 		t.Helper()
 		is(fmt.Sprintf("(%s >= bool 1) * (%s <= bool %d)", of, of, times), 1)
 	}
-	tried(`flyball_freeze_denials_total{policy="depot/sale",action="Delete",enforcement="Deny"}`, s.deletions) // the dry run does not count
+	tried(`flyball_freeze_denials_total{policy="depot/sale",action="Delete",enforcement="Deny"}`, s.deletions) // dry runs do not count
 	tried(`flyball_freeze_exceptions_total{policy="depot/sale",action="RollOut"}`, s.rollOuts)
 	is(`flyball_adapter_kind_installed{adapter="rollouts.argoproj.io"}`, 0)
 }
