@@ -177,8 +177,7 @@ func replica(t *testing.T, service *harness.Service, given server.Options) (addr
 		t.Fatal(err)
 	}
 	server.HandleHTTP(registration.JudgePath, judge(t, freezes(t, defaultFreeze), nil))
-	serve(t, server)
-	t.Cleanup(func() { removeConfigurations(t, opts) })
+	serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if err := server.Ready(req); err != nil {

@@ -41,8 +41,7 @@ func judging(t *testing.T, lifetimes func(*server.Options)) {
 	}
 	j := judge(t, freezes(t, defaultFreeze), nil)
 	server.HandleHTTP(registration.JudgePath, j)
-	serve(t, server)
-	t.Cleanup(func() { removeConfigurations(t, opts) })
+	serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
 	wrote, err := registration.FreezeHook{Client: configurations()}.Keep(t.Context(), registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)

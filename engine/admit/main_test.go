@@ -208,13 +208,15 @@ func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := serve(t, server)
-	t.Cleanup(func() { removeConfigurations(t, opts) }) // before the server stops, or the next test finds a dead webhook
+	stop := serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	return server, stop
 }
 
-func serve(t *testing.T, server *server.Server) (stop func()) {
+// serve runs a server with these options until the end of the test, or until the function it gives is called. Its configurations
+// are removed before it stops, so that no request of the next test meets a dead webhook, and once more after that: while it
+// runs, it puts back what is deleted.
+func serve(t *testing.T, server *server.Server, opts server.Options) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Start(ctx) }()
@@ -229,7 +231,11 @@ func serve(t *testing.T, server *server.Server) (stop func()) {
 			t.Errorf("Start: %v", err)
 		}
 	}
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		removeConfigurations(t, opts)
+		stop()
+		removeConfigurations(t, opts)
+	})
 	return stop
 }
 

@@ -31,10 +31,9 @@ func TestRotationUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		serve(t, server)
+		serve(t, server, opts)
 		servers = append(servers, server)
 	}
-	t.Cleanup(func() { removeConfigurations(t, first) })
 	for _, server := range servers {
 		eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	}

@@ -290,8 +290,7 @@ func TestHandle(t *testing.T) {
 	if err := server.Ready(&http.Request{}); err == nil {
 		t.Error("ready before it is started")
 	}
-	serve(t, server)
-	t.Cleanup(func() { removeConfigurations(t, opts) })
+	serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(server.CABundle())
