@@ -69,7 +69,8 @@ const (
 	ConditionActive = "Active"
 	// ConditionContested (negative): another writer keeps resetting a field that the policy sets.
 	ConditionContested = "Contested"
-	// ConditionConflicting (negative): a policy of higher priority or asking for more capacity overrules this one on some target.
+	// ConditionConflicting (negative): another policy asks for something else on some target, and no priority decides which of them wins. Where one
+	// decides, the condition is false, with the reason Overruled.
 	ConditionConflicting = "Conflicting"
 	// ConditionSelecting is false where a policy selects nothing, with the term of its target that matches nothing.
 	ConditionSelecting = "Selecting"

@@ -13,8 +13,13 @@ type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is what they disagree on: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.
 	Facet string
-	// Reason is why the winner won: mandatory, awake-until, priority, capacity or, of annotations, value.
+	// Reason is why the winner won: mandatory, awake-until, priority, capacity or, of annotations, value, and of deletion costs, name.
 	Reason string
+}
+
+// Decided reports whether somebody has decided who wins: by a priority, by awake-until or with a freeze. All other reasons only break a tie.
+func (c Conflict) Decided() bool {
+	return c.Reason == "mandatory" || c.Reason == "awake-until" || c.Reason == "priority"
 }
 
 // facets lists what an intent asks for.
@@ -92,7 +97,7 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 			lose(in, "max", plan.Max.By, a.whyMax(in, plan))
 		}
 		if in.DeletionCosts != "" && in.DeletionCosts != plan.DeletionCosts.Value {
-			lose(in, "deletion costs", plan.DeletionCosts.By, "priority or name")
+			lose(in, "deletion costs", plan.DeletionCosts.By, whyText(a.deletionCosts, in, "name"))
 		}
 		for key, value := range in.Amounts {
 			if plan.Amounts[key].Value != value {
@@ -101,7 +106,7 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 		}
 		for _, key := range slices.Sorted(maps.Keys(in.Annotations)) {
 			if won := plan.Annotations[key]; won.Value != in.Annotations[key] {
-				lose(in, key, won.By, whyAnnotation(a.annotation(key), in))
+				lose(in, key, won.By, whyText(a.annotation(key), in, "value"))
 			}
 		}
 	}
@@ -132,12 +137,12 @@ func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
 	return "capacity"
 }
 
-// whyAnnotation says why a value of an annotation lost. Values have no capacity: the one that sorts last wins.
-func whyAnnotation(winner, loser *workload.Intent) string {
+// whyText says why a text lost. Texts have no capacity: between equals they are sorted, by themselves or by the names of their policies.
+func whyText(winner, loser *workload.Intent, sortedBy string) string {
 	if reason := why(winner, loser); reason != "capacity" {
 		return reason
 	}
-	return "value"
+	return sortedBy
 }
 
 func sameSize(a, b workload.Size) bool {

@@ -61,7 +61,8 @@ func TestTwoThatAskForOneFacet(t *testing.T) {
 		"the annotation that sorts last":  {note("a", 0, "1"), note("b", 0, "2"), lost("b", "a", "x", "value")},
 		"an annotation of high priority":  {note("a", 1, "1"), note("b", 0, "2"), lost("a", "b", "x", "priority")},
 		"the same annotation":             {note("a", 0, "1"), note("b", 1, "1"), nil},
-		"deletion costs of high priority": {costs("a", 0, "s"), costs("b", 1, "t"), lost("b", "a", "deletion costs", "priority or name")},
+		"deletion costs of high priority": {costs("a", 0, "s"), costs("b", 1, "t"), lost("b", "a", "deletion costs", "priority")},
+		"deletion costs of one priority":  {costs("a", 0, "s"), costs("b", 0, "t"), lost("a", "b", "deletion costs", "name")},
 		"the same deletion costs":         {costs("a", 0, "s"), costs("b", 1, "s"), nil},
 	}
 	for name, tc := range tests {

@@ -110,9 +110,15 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		set(v1alpha1.ConditionAsleep, v.state.Asleep, v.state.Name, v.state.Message)
 	}
 	v.fillSelecting(st)
-	contested, conflicting := len(v.tally.contested) > 0, len(v.tally.conflicts) > 0
+	contested := len(v.tally.contested) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"), list(v.tally.contested, "no other writer resets what this policy sets"))
-	set(v1alpha1.ConditionConflicting, conflicting, choose(conflicting, "OtherPolicy", "None"), list(v.tally.conflicts, "no other policy asks for something else"))
+	switch {
+	case len(v.tally.conflicts) > 0:
+		set(v1alpha1.ConditionConflicting, true, "OtherPolicy", list(v.tally.conflicts, ""))
+	default:
+		reason := choose(len(v.tally.overruled) > 0, "Overruled", "None")
+		set(v1alpha1.ConditionConflicting, false, reason, list(v.tally.overruled, "no other policy asks for something else"))
+	}
 }
 
 // stateMessage says what the policy is in, and no more than what is true of it.

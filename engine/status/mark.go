@@ -69,21 +69,28 @@ func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
 	return m
 }
 
-// noteConflicts takes down what a policy has won and lost. A loss is what counts.
+// noteConflicts takes down what a policy has won and lost, and apart from each other what somebody has decided and what only broke a tie.
+// A loss is what counts.
 func (m *Mark) noteConflicts(v *decide.Verdict) {
-	var won, lost []string
+	var lost []string
+	said := map[bool][]string{}
 	for _, c := range v.Conflicts {
+		text := ""
 		switch m.Policy {
 		case c.Loser:
-			lost = append(lost, fmt.Sprintf("overruled by %s on %s (%s)", c.Winner, c.Facet, c.Reason))
+			text = fmt.Sprintf("overruled by %s on %s (%s)", c.Winner, c.Facet, c.Reason)
+			lost = append(lost, text)
 		case c.Winner:
-			won = append(won, fmt.Sprintf("overrules %s on %s (%s)", c.Loser, c.Facet, c.Reason))
+			text = fmt.Sprintf("overrules %s on %s (%s)", c.Loser, c.Facet, c.Reason)
+		default:
+			continue
 		}
+		said[c.Decided()] = append(said[c.Decided()], text)
 	}
 	if len(lost) > 0 {
 		m.State, m.Override = Overridden, strings.Join(lost, ", ")
 	}
-	m.Conflict = strings.Join(append(lost, won...), ", ")
+	m.Conflict, m.Overruled = strings.Join(said[false], ", "), strings.Join(said[true], ", ")
 }
 
 // settled is the state of a target once its verdict is carried out.

@@ -32,7 +32,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		state:    gauge("flyball_policy_state", "1 for the state that a policy is in.", "state"),
 		ready:    gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
 		next:     gauge("flyball_next_transition_timestamp_seconds", "When a policy's state changes next, in seconds since 1970; absent when it never does."),
-		conflict: gauge("flyball_conflicts", "Targets on which another policy asks for something else."),
+		conflict: gauge("flyball_conflicts", "Targets on which another policy asks for something else, and no priority decides."),
 		took:     gauge("flyball_last_transition_duration_seconds", "Time from a policy's last transition to the last write that followed from it."),
 		trigger:  gauge("flyball_active_trigger", "1 for the trigger of a policy that is in force.", "trigger"),
 		enforced: gauge("flyball_freeze_enforced", "1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),

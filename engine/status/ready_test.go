@@ -3,8 +3,13 @@ package status
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -27,6 +32,45 @@ func TestWhatIsNotMeasuredIsToldBeforeWhatFailsForIt(t *testing.T) {
 		v := &view{policy: p, tally: test.tally, unmeasured: test.unmeasured, unmeasuredReason: "NoSource"}
 		if ok, reason, message := v.ready(); ok != (test.reason == "AsExpected") || reason != test.reason || message != test.message {
 			t.Errorf("%t, %s: %s; want %s: %s", ok, reason, message, test.reason, test.message)
+		}
+	}
+}
+
+// TestPrioritiesAreNoConflict: overlaps that a priority decides are told, and they neither are a conflict nor count as one.
+func TestPrioritiesAreNoConflict(t *testing.T) {
+	other := policyID
+	other.Name = "team"
+	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
+	for _, test := range []struct {
+		reasons         []string
+		status          string
+		reason, message string
+		counted         int
+	}{
+		{nil, "False", "None", "no other policy asks for something else", 0},
+		{[]string{"priority"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (priority)", 0},
+		{[]string{"awake-until"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (awake-until)", 0},
+		{[]string{"mandatory"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (mandatory)", 0},
+		{[]string{"capacity"}, "True", "OtherPolicy", "/shop/web: overruled by Schedule/shop/team on size (capacity)", 1},
+		{[]string{"value"}, "True", "OtherPolicy", "/shop/web: overruled by Schedule/shop/team on size (value)", 1},
+		{[]string{"priority", "capacity"}, "True", "OtherPolicy", "/shop/web: overruled by Schedule/shop/team on size (capacity)", 1},
+	} {
+		verdict := &decide.Verdict{Opinions: []decide.Opinion{{Policy: &p.Policy}}}
+		for _, reason := range test.reasons {
+			verdict.Conflicts = append(verdict.Conflicts, pipeline.Conflict{Winner: other, Loser: policyID, Facet: "size", Reason: reason})
+		}
+		b := NewBook(func(workload.Policy) {})
+		b.Count(object("web"), Marks(verdict, Outcome{}))
+		v := &view{policy: p}
+		b.read(policyID, func(t *tally) { v.tally = t.copy() })
+		var st v1alpha1.PolicyStatus
+		v.fill(&st)
+		c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionConflicting)
+		if string(c.Status) != test.status || c.Reason != test.reason || c.Message != test.message || len(v.tally.conflicts) != test.counted {
+			t.Errorf("%v: %s, %s: %s, %d counted", test.reasons, c.Status, c.Reason, c.Message, len(v.tally.conflicts))
+		}
+		if !meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady) {
+			t.Errorf("%v: not Ready", test.reasons)
 		}
 	}
 }

@@ -37,9 +37,9 @@ type Mark struct {
 	Policy workload.Policy
 	State  State
 	// Failure says what went wrong, Waiting what the target waits for, Contested which other writer resets it, Conflict which other
-	// policy asks for something else, Unable what cannot be done on it, Override why the policy does not have its way. Of Failure, Waiting, Unable
-	// and Override a Book takes the one that goes with State.
-	Failure, Waiting, Contested, Conflict, Unable, Override string
+	// policy asks for something else with the same right, Overruled the same where a priority decides, Unable what cannot be done on it, Override why
+	// the policy does not have its way. Of Failure, Waiting, Unable and Override a Book takes the one that goes with State.
+	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override string
 	// Applied are the values in place.
 	Applied Applied
 }
@@ -183,9 +183,9 @@ func recordUnder(records []record, id workload.Policy) record {
 type tally struct {
 	counts [stateCount]int32
 	// unseen is how many of the pending ones were not looked at.
-	unseen                                                      int32
-	failures, waiting, contested, conflicts, unable, overridden map[workload.Ref]string
-	applied                                                     map[workload.Ref]Applied
+	unseen                                                                 int32
+	failures, waiting, contested, conflicts, overruled, unable, overridden map[workload.Ref]string
+	applied                                                                map[workload.Ref]Applied
 	// delayed says why the policy, which is being deleted, is not gone yet.
 	delayed string
 }
@@ -193,7 +193,7 @@ type tally struct {
 func newTally() *tally {
 	return &tally{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
-		conflicts: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, overridden: map[workload.Ref]string{},
+		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, overridden: map[workload.Ref]string{},
 		applied: map[workload.Ref]Applied{},
 	}
 }
@@ -202,7 +202,7 @@ func newTally() *tally {
 func (t *tally) copy() tally {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
-	c.conflicts, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.unable), maps.Clone(t.overridden)
+	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable), maps.Clone(t.overridden)
 	c.applied = nil
 	return c
 }
@@ -247,6 +247,7 @@ func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
 	changed = put(t.contested, ref, m.Contested) || changed
 	changed = put(t.unable, ref, m.Unable) || changed
 	changed = put(t.overridden, ref, m.Override) || changed
+	changed = put(t.overruled, ref, m.Overruled) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
 	return put(t.conflicts, ref, m.Conflict) || changed
 }

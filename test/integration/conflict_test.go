@@ -24,16 +24,23 @@ var _ = Describe("Two schedules on one target", func() {
 	says := func(text string) types.GomegaMatcher {
 		return And(beCondition(metav1.ConditionTrue, "OtherPolicy"), HaveField("Message", ContainSubstring(text)))
 	}
+	decided := func(text string) types.GomegaMatcher {
+		return And(beCondition(metav1.ConditionFalse, "Overruled"), HaveField("Message", ContainSubstring(text)))
+	}
 
-	It("follow the one of higher priority, and both say so", func() {
+	It("follow the one of higher priority, and both say so without a complaint", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
 		nightly(ns, "asleep", always, priority(10))
 		nightly(ns, "awake", never)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
-		Eventually(conflicting(ns, "awake")).Should(says("overruled by Schedule/" + ns + "/asleep on size (priority)"))
-		Eventually(conflicting(ns, "asleep")).Should(says("overrules Schedule/" + ns + "/awake on size (priority)"))
+		Eventually(conflicting(ns, "awake")).Should(decided("overruled by Schedule/" + ns + "/asleep on size (priority)"))
+		Eventually(conflicting(ns, "asleep")).Should(decided("overrules Schedule/" + ns + "/awake on size (priority)"))
+		for _, name := range []string{"asleep", "awake"} {
+			Eventually(conditionOf(ns, name, v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+			Expect(reasons(ns, name)(Default)).NotTo(HaveKey("Conflicting"))
+		}
 		Eventually(targetsOf(ns, "awake")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		Eventually(targetsOf(ns, "asleep")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 	})
@@ -111,9 +118,10 @@ var _ = Describe("Two schedules on one target", func() {
 		}
 		for ns, order := range orders {
 			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(2), "created in the order %v", order)
-			for _, name := range order {
+			for _, name := range []string{"asleep", "awake"} { // a tie
 				Eventually(conflicting(ns, name)).Should(beCondition(metav1.ConditionTrue, "OtherPolicy"), "%s, created in the order %v", name, order)
 			}
+			Eventually(conflicting(ns, "some")).Should(beCondition(metav1.ConditionFalse, "Overruled"), "created in the order %v", order)
 		}
 	})
 })

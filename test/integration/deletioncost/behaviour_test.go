@@ -227,7 +227,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 			g.Expect(st.Pods).To(BeZero())
 			g.Expect(st.Targets.Overridden).To(BeEquivalentTo(1))
 			c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionConflicting)
-			g.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+			g.Expect(c.Reason).To(Equal("Overruled"))
 			g.Expect(c.Message).To(ContainSubstring("age"))
 		}).Should(Succeed())
 		suite.Remove(ctx, env, other)

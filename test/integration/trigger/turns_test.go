@@ -41,7 +41,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		low, high := trigger(ns, deployments, daily("low", 1, "09:00", "18:00", size(6))), trigger(ns, deployments, daily("high", 5, "08:00", "18:00", size(12)))
 		high.Name = "high"
 		create(low, high)
-		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("True", "OtherPolicy", ContainSubstring("overruled by Trigger")))
+		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled", ContainSubstring("overruled by Trigger")))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(12))
 		scale(ns, 15)
 		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
@@ -50,7 +50,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(7))
 		scale(ns, 15)
 		edit(low, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Priority = 1 })
-		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("True", "OtherPolicy", ContainSubstring("overruled by Trigger")))
+		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled", ContainSubstring("overruled by Trigger")))
 		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
 	})
 
