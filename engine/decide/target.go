@@ -270,6 +270,9 @@ func (d decider) opinionsOfThoseThatLeft(k *Kind, obj *workload.Object, have []O
 // changedBy lists the policies that have something to give back on an object. Of a ledger that cannot be read, they are
 // those that it was known to be of.
 func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
+	if obj.Deleting {
+		return nil
+	}
 	var ids []workload.Policy
 	for i := range obj.Ledger {
 		if obj.Ledger[i].Once == "" { // nothing is given back there

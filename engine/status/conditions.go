@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +26,8 @@ type view struct {
 	state      policy.State
 	now        time.Time
 	generation int64
-	// remaining is how many objects carry a ledger on behalf of the policy.
-	remaining int
+	// held says that something keeps the deletion of the policy from going on by itself.
+	held bool
 	// unready says why objects that the policy selects are left as they are because of an adapter; empty: none is.
 	unready string
 	// listing names the kinds whose objects are being listed for the first time; empty: none are.
@@ -43,7 +44,7 @@ type view struct {
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
-	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation, remaining: snapshot.LedgersOf(p.ID)}
+	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
 	v.unready, v.listing = s.Health.unready(snapshot, p)
 	s.Book.read(p.ID, func(t *tally) { v.tally = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
@@ -54,7 +55,10 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	}
 	if p.Deleting {
 		// No edge that the spec speaks of comes any more.
-		v.state = policy.State{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time, Message: v.restoring()}
+		v.state = policy.State{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time}
+		var remaining []workload.Ref
+		snapshot.EachLedgerOf(p.ID, func(ref workload.Ref) { remaining = append(remaining, ref) })
+		v.restore(remaining)
 	}
 	return v
 }
@@ -210,16 +214,19 @@ func (v *view) summary() string {
 	return message
 }
 
-// restoring says how far the deletion of the policy has come.
-func (v *view) restoring() string {
-	message := fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(v.remaining, "target"), choose(v.remaining == 1, "has", "have"))
-	if v.remaining == 0 && v.tally.delayed != "" {
-		message = "being deleted: " + v.tally.delayed
+// restore says how far the deletion of the policy has come, and for what it waits: for objects that have still to be given back, or else.
+func (v *view) restore(remaining []workload.Ref) {
+	t, n := &v.tally, len(remaining)
+	if n == 0 {
+		v.state.Message, v.held = "being deleted: "+cmp.Or(t.delayed, "everything is given back"), t.delayed != ""
+		return
 	}
-	if len(v.tally.failures) > 0 {
-		message += ": " + list(v.tally.failures, "")
+	why := make(map[workload.Ref]string, n)
+	for _, ref := range remaining {
+		why[ref] = cmp.Or(t.failures[ref], t.waiting[ref], "under way")
 	}
-	return message
+	v.state.Message = fmt.Sprintf("being deleted: %s %s still to be given back: %s", workload.Count(n, "target"), choose(n == 1, "has", "have"), list(why, ""))
+	v.held = len(t.failures)+len(t.waiting) > 0
 }
 
 // join puts what is to be said side by side.

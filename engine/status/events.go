@@ -103,7 +103,7 @@ func (v *view) looked() bool {
 }
 
 // announce sends an event where something has happened, and only then.
-func (s *Writer) announce(obj policy.Object, old, cur *v1alpha1.PolicyStatus) {
+func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyStatus) {
 	if s.recorder == nil {
 		return
 	}
@@ -115,7 +115,13 @@ func (s *Writer) announce(obj policy.Object, old, cur *v1alpha1.PolicyStatus) {
 	}
 	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(cur.Conditions, v1alpha1.ConditionReady)
-	if is.Status == metav1.ConditionFalse && is.Reason != "Restoring" && (was == nil || was.Reason != is.Reason) {
+	switch {
+	case is.Status != metav1.ConditionFalse:
+	case v.policy.Deleting:
+		if v.held && (was == nil || was.Message != is.Message) {
+			s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, "DeletionWaits", "Delete", "%s", is.Message)
+		}
+	case was == nil || was.Reason != is.Reason:
 		s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", is.Message)
 	}
 }

@@ -230,7 +230,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.wrote[id] = obj
 	s.mu.Unlock()
 	s.announceTransition(obj, v, v.transition(old, cur, activeBefore))
-	s.announce(obj, old, cur)
+	s.announce(obj, v, old, cur)
 	return nil
 }
 

@@ -113,6 +113,13 @@ func (l *Live) Ledgers() int {
 	return len(l.ledgers.by)
 }
 
+// WithLedgers lists the objects that carry a ledger, in order.
+func (l *Live) WithLedgers() []workload.Ref {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(l.ledgers.by), workload.Ref.Compare)
+}
+
 func (l *Live) ledgersOf(id workload.Policy) int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -175,12 +182,13 @@ func newLedgerIndex() ledgerIndex {
 	return ledgerIndex{by: map[workload.Ref][]string{}, byPolicy: map[string]int{}}
 }
 
-// update takes over the ledger of an object; nil is one that is gone. A ledger that cannot be read goes on to count for the
-// policies that it was known to be of.
+// update takes over the ledger of an object; nil is one that is gone. An object that is being deleted needs no giving back, so its ledger
+// does not count, however long a finalizer keeps the object. A ledger that cannot be read goes on to count for the policies that it was known
+// to be of.
 func (x *ledgerIndex) update(ref workload.Ref, obj *workload.Object) (emptied []workload.Policy, firstOrLast bool) {
 	before := len(x.by)
 	switch {
-	case obj == nil:
+	case obj == nil || obj.Deleting:
 		emptied = x.set(ref, nil)
 	case obj.LedgerError == "":
 		emptied = x.set(ref, namesIn(obj.Ledger))

@@ -56,6 +56,24 @@ func TestLedgersAreIdempotentAndSayWhatEmptied(t *testing.T) {
 	}
 }
 
+// TestWhatIsBeingDeletedNeedsNoGivingBack: a finalizer of its owner may keep it for ever, with a ledger that can be read or cannot.
+func TestWhatIsBeingDeletedNeedsNoGivingBack(t *testing.T) {
+	for _, fault := range []string{"", "not JSON"} {
+		use, live := useKind(t, worldtest.Deployments, "")
+		w := world.New(target.Scope{})
+		update(w, use)
+		put(live, slept("web", byNights))
+		going := slept("web", byNights)
+		going.Deleting, going.LedgerError = true, fault
+		if e := put(live, going); !slices.Equal(e.Emptied, []workload.Policy{byNights}) || !e.FirstOrLast {
+			t.Errorf("emptied %v, %t", e.Emptied, e.FirstOrLast)
+		}
+		if n := w.Snapshot().LedgersOf(byNights); n != 0 || live.Ledgers() != 0 || len(live.WithLedgers()) != 0 {
+			t.Errorf("%d ledgers of the policy and %d of the kind are left", n, live.Ledgers())
+		}
+	}
+}
+
 // TestALedgerThatCannotBeReadGoesOnToCount for the policies that it was known to be of, also under the next watch.
 func TestALedgerThatCannotBeReadGoesOnToCount(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")

@@ -259,10 +259,17 @@ func (s *Snapshot) LedgersOf(id workload.Policy) int {
 	return n
 }
 
+// EachLedgerOf yields the objects that carry a ledger on behalf of a policy.
+func (s *Snapshot) EachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
+	for _, k := range s.kinds {
+		k.Live.eachLedgerOf(id, yield)
+	}
+}
+
 // EachTarget yields the objects that a policy selects or has changed. An object may come twice.
 func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
+	s.EachLedgerOf(p.ID, yield)
 	for _, k := range s.kinds {
-		k.Live.eachLedgerOf(p.ID, yield)
 		s.EachSelected(p, k, yield)
 	}
 }

@@ -151,6 +151,27 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		restored(ns, 3)
 	})
 
+	It("but not from a target that is being deleted and that a finalizer of its owner keeps", func() {
+		managerAtNight()
+		ns := newNamespace()
+		kept := deployment(ns, "kept", 3)
+		kept.Finalizers = []string{"example.com/backup"}
+		create(kept)
+		create(deployment(ns, "web", 3))
+		DeferCleanup(func() {
+			Expect(env.Patch(ctx, deployment(ns, "kept", 0), `{"metadata":{"finalizers":null}}`)).To(Succeed())
+		})
+		s := nightly(ns, "nights")
+		Eventually(replicas(ns, "kept")).Should(BeEquivalentTo(0))
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Expect(env.Client.Delete(ctx, kept)).To(Succeed())
+		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+		Expect(env.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(vanished(s)).Should(Succeed())
+		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(3))
+		Expect(finalizers(deployment(ns, "kept", 0))(Default)).To(ContainElement("example.com/backup"))
+	})
+
 	It("unless its deletion policy is Orphan: then it stays as it is and is forgotten", func() {
 		managerAtNight()
 		ns := newNamespace()

@@ -95,7 +95,7 @@ var _ = Describe("One tally", func() {
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
 		Eventually(statusOf(ns, "nights")).Should(And(HaveField("State", "Restoring"), HaveField("NextTransitionTime", BeNil())))
 		Expect(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(And(beCondition(metav1.ConditionFalse, "Restoring"),
-			HaveField("Message", "being deleted: 1 target has still to be given back")))
+			HaveField("Message", "being deleted: 1 target has still to be given back: Deployment.apps/"+ns+"/web: under way")))
 		Expect(conditionOf(ns, "nights", v1alpha1.ConditionAsleep)(Default)).To(And(beCondition(metav1.ConditionFalse, "Restoring"),
 			HaveField("Message", Not(ContainSubstring("until")))))
 		Eventually(notes(ns, "nights", "Restoring")).Should(ConsistOf(Not(ContainSubstring("until"))))

@@ -90,7 +90,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	adapters, err := adaptercontroller.New(m.adapter, adaptercontroller.Options{
 		Reader: mgr.GetAPIReader(),
 		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock, Log: log,
-		PolicyEmptied: policies.Request, PolicyDirty: statuses.Dirty, Forget: m.target.ForgetAdapter,
+		PolicyEmptied: policies.Request, PolicyDirty: statuses.Dirty, Forget: m.target.ForgetAdapter, Recorder: recorder,
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -65,8 +66,10 @@ type Options struct {
 	PolicyDirty func(id workload.Policy)
 	// Forget is called with the name of an adapter that is gone.
 	Forget func(name string)
-	Clock  clock.PassiveClock
-	Log    logr.Logger
+	// Recorder takes events; nil: nobody reads them.
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Log      logr.Logger
 }
 
 // Controller reconciles adapters.

@@ -1,8 +1,11 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,12 +111,12 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	if now := c.World.Snapshot().InUse(gk); now != nil {
 		left = c.changed(now)
 		if left > 0 {
-			message = c.lookAtRights(ctx, a, now, f)
+			message = releasing(left, now.Live.WithLedgers()) + c.lookAtRights(ctx, a, now, f)
 		}
 	}
 	// The first look is never the last: a write that was under way before it has to show in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
-		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, releasing(left)+message)
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
 	}
 	return c.letGo(ctx, a)
 }
@@ -159,7 +162,8 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 		if apierrors.IsConflict(err) {
 			return controller.StaleRetry, nil
 		}
-		return 0, fmt.Errorf("take the finalizer off the adapter %s: %w", a.Name, err)
+		err = fmt.Errorf("take the finalizer off the adapter %s: %w", a.Name, err)
+		return 0, errors.Join(err, c.writeReleasing(ctx, a, &finding{status: a.Status}, "being deleted: "+err.Error()))
 	}
 	return 0, nil
 }
@@ -203,11 +207,23 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	return 0
 }
 
-// releasing says how many objects of an adapter that is being deleted have still to be given back.
-func releasing(left int) string {
+// releasing says how many objects of an adapter that is being deleted have still to be given back, and names some. Of others the pods have.
+func releasing(left int, refs []workload.Ref) string {
+	const few = 3
 	verb := "have"
 	if left == 1 {
 		verb = "has"
 	}
-	return fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(left, "object"), verb)
+	message := fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(left, "object"), verb)
+	var names []string
+	for _, ref := range refs[:min(few, len(refs))] {
+		names = append(names, ref.String())
+	}
+	if more := left - len(names); more > 0 && len(names) > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	if len(names) > 0 {
+		message += ": " + strings.Join(names, ", ")
+	}
+	return message
 }

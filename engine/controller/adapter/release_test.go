@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -68,7 +69,8 @@ func TestAnAdapterThatIsBeingDeletedSaysWhichRightsAreMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Controller{Options: Options{World: w, Client: store, Clock: clock.RealClock{}, Health: status.NewWriter(w, store, nil, nil, status.Options{}).Health},
+	told := events.NewFakeRecorder(10)
+	c := &Controller{Options: Options{World: w, Client: store, Clock: clock.RealClock{}, Recorder: told, Health: status.NewWriter(w, store, nil, nil, status.Options{}).Health},
 		Metrics: m, inspector: inspector, targets: started{}, suspected: map[string]time.Time{}, checked: map[string]*checks{}, hidden: map[string]bool{}}
 	look := func() (ready, authorized *metav1.Condition, rules string) {
 		t.Helper()
@@ -84,16 +86,22 @@ func TestAnAdapterThatIsBeingDeletedSaysWhichRightsAreMissing(t *testing.T) {
 		}
 		return meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionAuthorized), now.Status.MissingRules
 	}
-	if ready, authorized, rules := look(); ready.Message != "being deleted: 1 object has still to be given back" || authorized.Status != metav1.ConditionTrue || rules != "" {
+	if ready, authorized, rules := look(); ready.Message != "being deleted: 1 object has still to be given back: Deployment.apps/shop/web" || authorized.Status != metav1.ConditionTrue || rules != "" {
 		t.Errorf("at first: %v, %v, %s", ready, authorized, rules)
 	}
+	if len(told.Events) != 0 {
+		t.Errorf("told at the first look: %s", <-told.Events)
+	}
 	c.Forbidden(k)
-	if ready, authorized, rules := look(); !strings.Contains(ready.Message, "1 object has still to be given back: add to a ClusterRole") || authorized.Status != metav1.ConditionFalse || !strings.Contains(rules, "patch") {
+	if ready, authorized, rules := look(); !strings.Contains(ready.Message, "1 object has still to be given back: Deployment.apps/shop/web: add to a ClusterRole") || authorized.Status != metav1.ConditionFalse || !strings.Contains(rules, "patch") {
 		t.Errorf("once a write was forbidden: %v, %v, %s", ready, authorized, rules)
+	}
+	if event := <-told.Events; !strings.Contains(event, "Warning DeletionWaits") || !strings.Contains(event, "Deployment.apps/shop/web: add to a ClusterRole") {
+		t.Errorf("the event is %s", event)
 	}
 	mayPatch = true
 	delete(c.suspected, a.Name)
-	if ready, authorized, rules := look(); ready.Message != "being deleted: 1 object has still to be given back" || authorized.Status != metav1.ConditionTrue || rules != "" {
+	if ready, authorized, rules := look(); ready.Message != "being deleted: 1 object has still to be given back: Deployment.apps/shop/web" || authorized.Status != metav1.ConditionTrue || rules != "" {
 		t.Errorf("once the right is back: %v, %v, %s", ready, authorized, rules)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,9 +97,12 @@ func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	}
 }
 
-// writeReleasing says how far the deletion of an adapter has come.
+// writeReleasing says how far the deletion of an adapter has come, and for what it waits. From the second look on an event says so too.
 func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f *finding, message string) error {
 	st := *f.status.DeepCopy()
+	if was := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); c.Recorder != nil && was != nil && was.Reason == "Restoring" {
+		c.Recorder.Eventf(a, nil, corev1.EventTypeWarning, "DeletionWaits", "Delete", "%s", message)
+	}
 	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Restoring",
 		Message: status.Truncate(message, 2048), ObservedGeneration: a.Generation, LastTransitionTime: metav1.NewTime(c.Clock.Now())})
 	return c.writeStatus(ctx, a, st)

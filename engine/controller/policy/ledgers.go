@@ -18,8 +18,8 @@ import (
 const ledgersPage = 500
 
 // usedBy looks on the API server for objects of an adapter's kind that carry a ledger of a policy, where no watch shows them. It
-// names one of them; empty: there is none. Only metadata is read. A policy that is being deleted gets no new ledgers, so that
-// what is not there does not come.
+// names one of them; empty: there is none. An object that is being deleted does not count: it needs no giving back. Only metadata is read.
+// A policy that is being deleted gets no new ledgers, so that what is not there does not come.
 func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
 	gk := a.Spec.Target.GroupKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
@@ -40,7 +40,7 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 			return "", fmt.Errorf("look for what sleeps by the adapter %s: %w", a.Name, err)
 		}
 		for i := range found.Items {
-			if o := &found.Items[i]; strings.Contains(o.Annotations[v1alpha1.AnnotationLedger], quoted) {
+			if o := &found.Items[i]; o.DeletionTimestamp.IsZero() && strings.Contains(o.Annotations[v1alpha1.AnnotationLedger], quoted) {
 				return workload.Ref{GroupKind: gk, Namespace: o.Namespace, Name: o.Name}.String(), nil
 			}
 		}

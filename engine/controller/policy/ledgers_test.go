@@ -2,6 +2,7 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +37,10 @@ func TestAPolicyOfANamespaceIsNotHeldByWhatLivesOutside(t *testing.T) {
 	}
 	pool := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}, ObjectMeta: metav1.ObjectMeta{
 		Name: "spot", Annotations: map[string]string{v1alpha1.AnnotationLedger: `{"/spec/limits":{"set":0,"by":"ClusterSchedule/nights"}}`}}}
-	objects := fake.NewSimpleMetadataClient(scheme, pool)
+	going := pool.DeepCopy()
+	going.Name, going.DeletionTimestamp = "going", &metav1.Time{Time: time.Unix(2e9, 0)}
+	going.Annotations[v1alpha1.AnnotationLedger] = `{"/spec/limits":{"set":0,"by":"ClusterSchedule/weekends"}}`
+	objects := fake.NewSimpleMetadataClient(scheme, pool, going)
 	objects.PrependReactor("list", "nodepools", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetNamespace() != "" {
 			return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: pools.Group, Resource: "nodepools"}, "")
@@ -53,6 +57,7 @@ func TestAPolicyOfANamespaceIsNotHeldByWhatLivesOutside(t *testing.T) {
 		{workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, ""},
 		{workload.Policy{Kind: "ClusterSchedule", Name: "nights"}, "NodePool.karpenter.sh/spot"},
 		{workload.Policy{Kind: "ClusterSchedule", Name: "days"}, ""},
+		{workload.Policy{Kind: "ClusterSchedule", Name: "weekends"}, ""}, // the object is being deleted
 	} {
 		if got, err := c.usedBy(t.Context(), a, test.id); got != test.want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", test.id, got, err, test.want)

@@ -158,36 +158,40 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world is about to hear of the deletion
 	}
 	why, again, err := r.heldBack(ctx, id, p, obj)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if why == "" && p != nil {
-		why, again = r.Leftover(p), time.Second
-	}
-	if why != "" {
-		r.Delay(id, why)
-		return reconcile.Result{RequeueAfter: again}, nil
-	}
-	if p != nil {
-		if err := r.Remover.RemoveAll(ctx, p); err != nil {
-			return reconcile.Result{}, err
+	if again == 0 && err == nil && p != nil {
+		if why = r.Leftover(p); why != "" {
+			again = time.Second
+		} else {
+			err = r.Remover.RemoveAll(ctx, p)
 		}
 	}
-	return controller.RetryIfStale(controller.RemoveFinalizer(ctx, r.Client, obj))
+	if again == 0 && err == nil {
+		err = controller.RemoveFinalizer(ctx, r.Client, obj)
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		again, err = controller.StaleRetry, nil
+	case err != nil:
+		r.Delay(id, err.Error())
+	case again > 0:
+		r.Delay(id, why)
+	}
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // unseenRecheck is how often objects that no watch shows are looked at on the API server while a policy waits for them.
 const unseenRecheck = 10 * time.Second
 
-// heldBack says why something may still have to be given back for a policy, and when to look again: an object in a watch says
-// so, or one that is not in any watch because the adapter of its kind is not ready. It is empty if the policy may go.
+// heldBack says when to look again because something may still have to be given back for a policy, and why: an object in a watch says
+// so, or one that is not in any watch because the adapter of its kind is not ready. Of objects in a watch why says nothing, since the status
+// names them. again is zero if the policy may go.
 func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration, err error) {
 	if !r.Started() {
 		return "Flyball has just started", time.Second, nil
 	}
 	snapshot := r.World.Snapshot()
 	if snapshot.LedgersOf(id) > 0 {
-		return "targets have still to be given back", time.Second, nil
+		return "", time.Second, nil
 	}
 	var list v1alpha1.AdapterList
 	if err := r.Client.List(ctx, &list); err != nil {
