@@ -44,7 +44,8 @@ func AddToScheme(s *runtime.Scheme) error {
 const (
 	// AnnotationLedger holds, on a target, what each changed field was before (see package workload).
 	AnnotationLedger = "flyball.dev/ledger"
-	// AnnotationAwakeUntil keeps a target, a namespace's targets or a policy's targets awake until an RFC 3339 instant.
+	// AnnotationAwakeUntil keeps a target, a namespace's targets or a policy's targets awake until an RFC 3339 instant, a date and time in the
+	// zone of the policy, or the end of a date.
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
 	// AnnotationTunedBy names, on a pod that was created with other requests than its template has, the policy by which.
 	AnnotationTunedBy = "flyball.dev/tuned-by"
@@ -72,6 +73,8 @@ const (
 	// ConditionConflicting (negative): another policy asks for something else on some target, and no priority decides which of them wins. Where one
 	// decides, the condition is false, with the reason Overruled.
 	ConditionConflicting = "Conflicting"
+	// ConditionAnnotationIgnored (negative): annotations that the policy reads cannot be read, and are left out. It is there only while that is so.
+	ConditionAnnotationIgnored = "AnnotationIgnored"
 	// ConditionSelecting is false where a policy selects nothing, with the term of its target that matches nothing.
 	ConditionSelecting = "Selecting"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"flyball.dev/flyball/engine/pipeline"
@@ -136,7 +137,7 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 		if in.Now.IsZero() {
 			in = d.input(k, obj, ns)
 		}
-		a.askPolicy(p, in, ns.Err, story)
+		a.askPolicy(p, in, story)
 	})
 	return a
 }
@@ -183,14 +184,12 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	return in
 }
 
-// askPolicy runs the pipeline of one policy and adds its answer. failed says why it cannot be asked; nil: it can.
-func (a *answers) askPolicy(p *Policy, in pipeline.Input, failed error, story *Story) {
-	o := Opinion{Policy: p, Class: workload.ClassKeep, Err: failed}
+// askPolicy runs the pipeline of one policy and adds its answer.
+func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
+	o := Opinion{Policy: p, Class: workload.ClassKeep}
 	trace := story.newTrace()
-	var d pipeline.Decision
-	if o.Err == nil {
-		d, o.Err = p.Pipeline.Run(in, trace)
-	}
+	d, err := p.Pipeline.Run(in, trace)
+	o.Err, o.Ignored = err, strings.Join(d.Ignored, "; ")
 	story.answered(p.ID, trace, o.Err)
 	if o.Err != nil {
 		// A policy that cannot decide neither changes anything nor gives anything back.

@@ -17,6 +17,8 @@ type Opinion struct {
 	Silent bool
 	// Err says why the policy could not decide.
 	Err error
+	// Ignored says which annotations the policy left out because they cannot be read; empty: none.
+	Ignored string
 	// PassedOn is a size that the policy asks of what the target governs; nil: none.
 	PassedOn *workload.Size
 	// OnBehalf is true where the policy selects what the object governs and not the object itself: it is no target then.

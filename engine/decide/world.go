@@ -5,7 +5,6 @@ package decide
 
 import (
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -80,12 +79,10 @@ type Policy struct {
 // Namespace is what deciding looks at of a namespace.
 type Namespace struct {
 	Labels workload.Pairs
-	// AwakeUntil is the instant until which everything in it is kept awake; zero: it is not.
-	AwakeUntil time.Time
+	// AwakeUntil is its annotation awake-until; empty: it has none.
+	AwakeUntil string
 	// Terminating is true while it is being deleted: no policy has a say in it any more.
 	Terminating bool
 	// Unknown says that the namespace has not been seen yet, or is gone already: which policies reach into it cannot be said.
 	Unknown bool
-	// Err says that an annotation of it cannot be read.
-	Err error
 }

@@ -17,8 +17,8 @@ type Input struct {
 	Now time.Time
 	// Target is the object as its owner has it.
 	Target workload.Observed
-	// NamespaceAwakeUntil is the instant until which the target's namespace is kept awake; zero if it is not.
-	NamespaceAwakeUntil time.Time
+	// NamespaceAwakeUntil is the annotation awake-until of the target's namespace; empty if there is none.
+	NamespaceAwakeUntil string
 	// Advice is what was found for the target from what its pods used; nil: nothing is known (yet).
 	Advice *workload.Advice
 }
@@ -28,6 +28,8 @@ type Decision struct {
 	Intents []workload.Intent
 	// Wake is the earliest instant at which the answer can change; zero: never.
 	Wake time.Time
+	// Ignored lists the annotations that cannot be read and were left out, each with its object, its value and the forms that can be read.
+	Ignored []string
 }
 
 // WakeAt brings Wake forward to t; a zero t is ignored.

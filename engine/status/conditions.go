@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// maxNamed is how many targets of a sort a status names.
-const maxNamed = 10
+// maxNamed is how many targets of a sort a status names; few is how many a message names.
+const (
+	maxNamed = 10
+	few      = 3
+)
 
 // view is all that the status of a policy is made of.
 type view struct {
@@ -114,6 +118,11 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		set(v1alpha1.ConditionAsleep, v.state.Asleep, v.state.Name, v.state.Message)
 	}
 	v.fillSelecting(st)
+	if text := v.ignored(); text != "" {
+		put(v1alpha1.ConditionAnnotationIgnored, metav1.ConditionTrue, "Unreadable", text)
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAnnotationIgnored)
+	}
 	contested := len(v.tally.contested) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"), list(v.tally.contested, "no other writer resets what this policy sets"))
 	switch {
@@ -123,6 +132,15 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		reason := choose(len(v.tally.overruled) > 0, "Overruled", "None")
 		set(v1alpha1.ConditionConflicting, false, reason, list(v.tally.overruled, "no other policy asks for something else"))
 	}
+}
+
+// ignored lists the first few annotations that cannot be read; empty: there are none. That of a namespace stands for all its targets.
+func (v *view) ignored() string {
+	texts := slices.Compact(slices.Sorted(maps.Values(v.tally.ignored)))
+	if more := len(texts) - few; more > 0 {
+		texts = append(texts[:few], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // stateMessage says what the policy is in, and no more than what is true of it.
@@ -239,7 +257,6 @@ func list(m map[workload.Ref]string, none string) string {
 	if len(m) == 0 {
 		return none
 	}
-	const few = 3
 	var parts []string
 	for _, n := range first(m, few) {
 		parts = append(parts, n.ref.String()+": "+n.said)

@@ -33,6 +33,7 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	if m.State == Overridden {
 		m.Override = v.Result.Message
 	}
+	m.Ignored = o.Ignored
 	m.noteConflicts(v)
 	if o.Err != nil {
 		m.Failure = o.Err.Error()

@@ -38,8 +38,9 @@ type Mark struct {
 	State  State
 	// Failure says what went wrong, Waiting what the target waits for, Contested which other writer resets it, Conflict which other
 	// policy asks for something else with the same right, Overruled the same where a priority decides, Unable what cannot be done on it, Override why
-	// the policy does not have its way. Of Failure, Waiting, Unable and Override a Book takes the one that goes with State.
-	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override string
+	// the policy does not have its way, Ignored which annotations cannot be read. Of Failure, Waiting, Unable and Override a Book takes the one that
+	// goes with State.
+	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override, Ignored string
 	// Applied are the values in place.
 	Applied Applied
 }
@@ -183,9 +184,9 @@ func recordUnder(records []record, id workload.Policy) record {
 type tally struct {
 	counts [stateCount]int32
 	// unseen is how many of the pending ones were not looked at.
-	unseen                                                                 int32
-	failures, waiting, contested, conflicts, overruled, unable, overridden map[workload.Ref]string
-	applied                                                                map[workload.Ref]Applied
+	unseen                                                                          int32
+	failures, waiting, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
+	applied                                                                         map[workload.Ref]Applied
 	// delayed says why the policy, which is being deleted, is not gone yet.
 	delayed string
 }
@@ -194,7 +195,7 @@ func newTally() *tally {
 	return &tally{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, overridden: map[workload.Ref]string{},
-		applied: map[workload.Ref]Applied{},
+		ignored: map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
 	}
 }
 
@@ -203,6 +204,7 @@ func (t *tally) copy() tally {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable), maps.Clone(t.overridden)
+	c.ignored = maps.Clone(t.ignored)
 	c.applied = nil
 	return c
 }
@@ -248,6 +250,7 @@ func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
 	changed = put(t.unable, ref, m.Unable) || changed
 	changed = put(t.overridden, ref, m.Override) || changed
 	changed = put(t.overruled, ref, m.Overruled) || changed
+	changed = put(t.ignored, ref, m.Ignored) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
 	return put(t.conflicts, ref, m.Conflict) || changed
 }

@@ -2,7 +2,6 @@ package world
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -226,12 +224,7 @@ func (s *Snapshot) Namespace(name string) decide.Namespace {
 	if obj == nil {
 		return decide.Namespace{Unknown: true}
 	}
-	ns := decide.Namespace{Labels: obj.Labels, Terminating: obj.Deleting}
-	ns.AwakeUntil, ns.Err = schedule.AwakeUntil(obj.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
-	if ns.Err != nil {
-		ns.Err = fmt.Errorf("annotation %s of namespace %s: %w", v1alpha1.AnnotationAwakeUntil, name, ns.Err)
-	}
-	return ns
+	return decide.Namespace{Labels: obj.Labels, Terminating: obj.Deleting, AwakeUntil: obj.Annotations.Get(v1alpha1.AnnotationAwakeUntil)}
 }
 
 // Freezes implements decide.World.

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,19 +49,33 @@ var _ = Describe("flyball.dev/awake-until", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
-	It("that cannot be read changes nothing and is named as a failure", func() {
-		startManagerAsleep()
+	It("that cannot be read is named in status and an event, and changes nothing: what sleeps wakes in the morning", func() {
+		clock := startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
 		create(web, deployment(ns, "api", 1))
 		nightly(ns, "nights")
 		Eventually(sleepers(ns)).Should(Equal(2))
+
 		patch(web, annotation(v1alpha1.AnnotationAwakeUntil, "tomorrow"))
-		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
-			beCondition(metav1.ConditionFalse, "TargetsFailed"), HaveField("Message", ContainSubstring("tomorrow"))))
-		var s v1alpha1.Schedule
-		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
-		Expect(s.Status.Failures).To(ConsistOf(And(HaveField("Kind", "Deployment.apps"), HaveField("Namespace", ns), HaveField("Name", "web"))))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionAnnotationIgnored)).Should(And(beCondition(metav1.ConditionTrue, "Unreadable"),
+			HaveField("Message", And(ContainSubstring(ns+"/web"), ContainSubstring(`"tomorrow"`), ContainSubstring("RFC 3339")))))
+		patch(namespace(ns), annotation(v1alpha1.AnnotationAwakeUntil, "18:00"))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionAnnotationIgnored)).Should(HaveField("Message",
+			And(ContainSubstring("namespace "+ns+`: "18:00"`), ContainSubstring(`"tomorrow"`))))
+		Eventually(reasons(ns, "nights")).Should(HaveKey(v1alpha1.ConditionAnnotationIgnored))
+		Expect(conditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(beCondition(metav1.ConditionTrue, "AsExpected"))
 		Expect(sleepers(ns)(Default)).To(Equal(2))
+
+		clock.SetTime(dawn)
+		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(replicas(ns, "api")).Should(BeEquivalentTo(1))
+		patch(web, annotation(v1alpha1.AnnotationAwakeUntil, ""))
+		patch(namespace(ns), annotation(v1alpha1.AnnotationAwakeUntil, ""))
+		Eventually(func(g Gomega) {
+			var s v1alpha1.Schedule
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionAnnotationIgnored)).To(BeNil())
+		}).Should(Succeed())
 	})
 })

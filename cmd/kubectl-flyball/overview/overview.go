@@ -110,7 +110,7 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 		p.Problem = ready.Message
 	}
 	p.Targets, p.Failures = st.Targets, st.Failures
-	for _, name := range []string{v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
+	for _, name := range []string{v1alpha1.ConditionAnnotationIgnored, v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
 		if c := meta.FindStatusCondition(st.Conditions, name); c != nil && c.Status == metav1.ConditionTrue && p.Problem == "" {
 			p.Problem = name + ": " + c.Message
 		}

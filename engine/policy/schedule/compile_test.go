@@ -114,11 +114,22 @@ func TestAwakeUntilOfThePolicy(t *testing.T) {
 	if len(errs) != 1 || errs[0].Field != "metadata.annotations[flyball.dev/awake-until]" || !strings.Contains(errs[0].Detail, "RFC 3339") {
 		t.Error(errs)
 	}
-	if got, err := schedule.AwakeUntil("2026-03-02T22:00:00+01:00"); err != nil || !got.Equal(monday.Add(time.Hour)) {
-		t.Errorf("%s, %v", got, err)
+}
+
+// What reached the store all the same keeps nothing asleep: the rest of the policy is in force.
+func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
+	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"}}}
+	s.Spec.ScheduleRules = nights()
+	p, errs := schedule.Compile(s, schedule.Context{Stored: true})
+	if len(errs) > 0 {
+		t.Fatal(errs)
 	}
-	if got, err := schedule.AwakeUntil(""); err != nil || !got.IsZero() {
-		t.Errorf("%s, %v", got, err)
+	d, err := p.Pipeline.Run(pipeline.Input{Now: monday.Add(12 * time.Hour), Target: target()}, nil)
+	if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != workload.ClassAwake {
+		t.Errorf("in the morning: %v, %v; want awake", d, err)
+	}
+	if len(d.Ignored) != 1 || !strings.HasPrefix(d.Ignored[0], `annotation flyball.dev/awake-until of Schedule/shop/nights: "tomorrow" `) {
+		t.Errorf("ignored: %q", d.Ignored)
 	}
 }
 

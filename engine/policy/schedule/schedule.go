@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -44,18 +45,21 @@ func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, f
 
 func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, annotations map[string]string, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
-	asleep, es := sleeping(rules, ctx.Calendars, at)
+	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
+	errs = append(errs, es...)
+	asleep, es := sleeping(rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
-	until, err := AwakeUntil(annotations[v1alpha1.AnnotationAwakeUntil])
-	if err != nil {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil),
-			annotations[v1alpha1.AnnotationAwakeUntil], err.Error()))
-	}
 	if len(errs) > 0 {
 		return policy.Broken(id, errs), errs
 	}
-	s := &schedule{id: id, rules: rules, asleep: asleep, awakeUntil: until}
+	s := &schedule{id: id, rules: rules, asleep: asleep, zone: zone}
+	own := annotations[v1alpha1.AnnotationAwakeUntil]
+	if _, err := timeline.ParseUntil(own, zone); err != nil && !ctx.Stored {
+		errs = field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil), own, err.Error())}
+		return policy.Broken(id, errs), errs
+	}
+	s.awakeUntil, s.unreadable = s.until(own, id.String())
 	return &policy.Policy{
 		ID:             id,
 		Target:         selector,
@@ -72,7 +76,10 @@ type schedule struct {
 	id         workload.Policy
 	rules      v1alpha1.ScheduleRules
 	asleep     timeline.Timeline
+	zone       *time.Location
 	awakeUntil time.Time
+	// unreadable says why the policy's own awake-until is ignored; empty: it is not.
+	unreadable string
 }
 
 // pipeline reads from top to bottom: a suspended policy keeps what it has set; awake-until on the target, its namespace or the
@@ -97,16 +104,16 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 }
 
 func (s *schedule) keptAwake(f *pipeline.Frame) error {
-	own, err := AwakeUntil(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil))
-	if err != nil {
-		return fmt.Errorf("annotation %s of %s: %w", v1alpha1.AnnotationAwakeUntil, f.Input.Target.Ref, err)
-	}
-	until := own
-	for _, other := range []time.Time{f.Input.NamespaceAwakeUntil, s.awakeUntil} {
-		if other.After(until) {
-			until = other
+	ref := f.Input.Target.Ref
+	own, unreadable := s.until(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil), ref.String())
+	namespace, unreadableThere := s.until(f.Input.NamespaceAwakeUntil, "namespace "+ref.Namespace)
+	for _, why := range []string{unreadable, unreadableThere, s.unreadable} {
+		if why != "" {
+			f.Sayf("ignored: %s", why)
+			f.Decision.Ignored = append(f.Decision.Ignored, why)
 		}
 	}
+	until := timeline.Later(s.awakeUntil, timeline.Later(own, namespace))
 	if !f.Input.Now.Before(until) {
 		return nil
 	}
@@ -252,14 +259,15 @@ func annotationKeys(as *v1alpha1.AsleepAs) []string {
 	return slices.Sorted(maps.Keys(as.Annotations))
 }
 
-// AwakeUntil reads the annotation of a target, a namespace or a policy; zero: there is none. An unreadable one is an error.
-func AwakeUntil(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// until reads awake-until of a target, a namespace or the policy. The instant is zero where there is none, or where it cannot be read;
+// unreadable says why it cannot.
+func (s *schedule) until(text, of string) (at time.Time, unreadable string) {
+	if text == "" { // as nearly always: what it is of need not be put into words
+		return time.Time{}, ""
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	at, err := timeline.ParseUntil(text, s.zone)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 instant such as 2026-03-02T22:00:00+01:00", text)
+		return time.Time{}, fmt.Sprintf("annotation %s of %s: %v", v1alpha1.AnnotationAwakeUntil, of, err)
 	}
-	return t, nil
+	return at, ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -105,12 +106,20 @@ func TestDecide(t *testing.T) {
 			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
 			wake: monday.Add(2 * time.Hour)},
 		{reason: "the namespace's too, and the later of both counts", rules: nights(),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: monday.Add(3 * time.Hour), Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T23:00:00Z", Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
 				v1alpha1.AnnotationAwakeUntil: "2026-03-02T21:00:00Z"})}},
 			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
 			wake: monday.Add(3 * time.Hour)},
 		{reason: "one that has passed does nothing", rules: nights(),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: monday}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T20:00:00Z"}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+		{reason: "a local time is one of the policy's zone", rules: nights(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Asia/Tokyo" }),
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-03 07:00", Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+				v1alpha1.AnnotationAwakeUntil: "2026-03-03T06:00"})}},
+			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
+			wake: monday.Add(2 * time.Hour)},
+		{reason: "a date is included", rules: nights(), in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02"},
+			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
+			wake: monday.Add(4 * time.Hour)},
 		{reason: "the policy's overrules everybody on its own targets", rules: nights(), in: pipeline.Input{Now: monday},
 			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
 			want:        []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}}, wake: monday.Add(2 * time.Hour)},
@@ -150,15 +159,46 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestUnreadableAwakeUntilDecidesNothing(t *testing.T) {
+// What cannot be read keeps nothing asleep in the morning and nothing awake at night, on a target and on a namespace. It is named, with its object.
+func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 	p, errs := compile(nights(), nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	d, err := p.Pipeline.Run(pipeline.Input{Now: monday, Target: workload.Observed{
-		Annotations: workload.NewPairs(map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})}}, nil)
-	if err == nil || !strings.Contains(err.Error(), `"tomorrow" is not an RFC 3339 instant`) || len(d.Intents) > 0 {
-		t.Errorf("got %v, %v; want an error that quotes the annotation, and no intent", d, err)
+	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	on := func(value string) workload.Observed {
+		return workload.Observed{Ref: web, Annotations: workload.NewPairs(map[string]string{v1alpha1.AnnotationAwakeUntil: value})}
+	}
+	for _, tc := range []struct {
+		reason  string
+		in      pipeline.Input
+		class   workload.Class
+		ignored []string
+	}{
+		{"on a target at night", pipeline.Input{Now: monday, Target: on("tomorrow")}, workload.ClassSleep, []string{web.String() + `: "tomorrow"`}},
+		{"on a target in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on("18:00")}, workload.ClassAwake, []string{web.String() + `: "18:00"`}},
+		{"on a namespace in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on(""), NamespaceAwakeUntil: "tonight"}, workload.ClassAwake,
+			[]string{`namespace shop: "tonight"`}},
+		{"on both", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "tonight"}, workload.ClassSleep,
+			[]string{web.String() + `: "tomorrow"`, `namespace shop: "tonight"`}},
+		{"beside one that can be read", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "2026-03-02T22:00:00Z"}, workload.ClassAwake,
+			[]string{web.String() + `: "tomorrow"`}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			var trace pipeline.Trace
+			d, err := p.Pipeline.Run(tc.in, &trace)
+			if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != tc.class {
+				t.Fatalf("%v, %v; want the class %v", d, err, tc.class)
+			}
+			if len(d.Ignored) != len(tc.ignored) {
+				t.Fatalf("ignored: %q", d.Ignored)
+			}
+			for i, want := range tc.ignored {
+				if !strings.HasPrefix(d.Ignored[i], "annotation flyball.dev/awake-until of "+want+" ") || !strings.Contains(trace.String(), "ignored: "+d.Ignored[i]) {
+					t.Errorf("ignored: %q, trace: %s; want %q", d.Ignored[i], trace.String(), want)
+				}
+			}
+		})
 	}
 }
 

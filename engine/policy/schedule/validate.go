@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,9 +17,9 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// sleeping compiles the rules into the timeline that is on while targets sleep.
-func sleeping(rules v1alpha1.ScheduleRules, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
+// sleeping compiles the rules into the timeline that is on while targets sleep. Without a zone, which is an error of its own, there is none.
+func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
+	var errs field.ErrorList
 	forms := 0
 	for _, given := range []bool{rules.Upscale != "" || rules.Downscale != "", len(rules.Asleep) > 0, len(rules.Awake) > 0} {
 		if given {
@@ -28,7 +29,7 @@ func sleeping(rules v1alpha1.ScheduleRules, calendars when.Calendars, at *field.
 	if forms != 1 {
 		errs = append(errs, field.Invalid(at, forms, "give exactly one of: upscale with downscale, asleep, awake"))
 	}
-	if len(errs) > 0 {
+	if len(errs) > 0 || loc == nil {
 		return timeline.Timeline{}, errs
 	}
 	var base timeline.Timeline
