@@ -52,7 +52,7 @@ mutate: ## Count the mutations that the tests of PACKAGES do not notice; the sur
 	@.ci/mutate $(PACKAGES)
 
 .PHONY: bench
-bench: ## Print one line a figure, each measured against a baseline in the same run.
+bench: ## Measure every figure against a baseline in the same run, and compare it with its promise.
 	@$(GO) run ./test/bench
 
 .PHONY: bench-tortoise

@@ -44,7 +44,7 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/cost ./engi
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/tortoise ./test/integration ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \
     ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
-    ./test/bench/tortoise)
+    ./test/bench ./test/bench/tortoise)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 

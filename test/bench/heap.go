@@ -24,7 +24,7 @@ import (
 )
 
 // heap measures what a replica of the manager keeps of each policy: the object in the informer's cache, and what the world has
-// compiled of it. The objects are read as JSON from a source in this process, by the informer that the manager makes.
+// compiled of it. The informer that the manager makes lists the objects as JSON from a source in this process.
 func (b *bench) heap(ctx context.Context) error {
 	var worst float64
 	for _, of := range []struct {
@@ -56,8 +56,8 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	options := app.CacheOptions(status.NewListings())
-	source := &source{n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
-	informer := options.NewInformer(source.listerWatcher(ctx), kind.New(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	source := &source{kind: name, n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
+	informer := options.NewInformer(source.listerWatcher(), kind.New(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	if err := informer.SetTransform(options.DefaultTransform); err != nil {
 		return 0, fmt.Errorf("set up the informer: %w", err)
 	}
@@ -66,7 +66,7 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	ended := make(chan struct{})
 	go func() { defer close(ended); informer.RunWithContext(ctx) }()
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return 0, ctx.Err()
+		return 0, fmt.Errorf("wait for the informer: %w", context.Cause(ctx))
 	}
 	if err := takeOver(w, kind, informer.GetStore(), n); err != nil {
 		return 0, err
@@ -106,70 +106,40 @@ func alive() uint64 {
 	return m.HeapAlloc
 }
 
-// source serves n policies like an API server does: as JSON, one at a time, with managed fields.
+// source serves n policies as an API server does: a list in JSON, with managed fields, and a watch in which nothing happens.
 type source struct {
+	kind   string
 	n      int
 	object func(i int) policy.Object
 	decode k8sruntime.Decoder
 }
 
-func (s *source) listerWatcher(ctx context.Context) toolscache.ListerWatcher {
+func (s *source) listerWatcher() toolscache.ListerWatcher {
 	return &toolscache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (k8sruntime.Object, error) {
-			return nil, fmt.Errorf("this source only streams")
-		},
-		WatchFuncWithContext: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			events := make(chan watch.Event)
-			w := watch.NewProxyWatcher(events)
-			go s.serve(ctx, events, w.StopChan(), opts)
-			return w, nil
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (k8sruntime.Object, error) { return s.list() },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
 		},
 	}
 }
 
-// serve sends every object, and then the mark that says that these were all.
-func (s *source) serve(ctx context.Context, events chan<- watch.Event, stopped <-chan struct{}, opts metav1.ListOptions) {
-	send := func(event watch.Event) bool {
-		select {
-		case events <- event:
-			return true
-		case <-stopped:
-		case <-ctx.Done():
-		}
-		return false
+// list decodes the list from JSON, as a client does.
+func (s *source) list() (k8sruntime.Object, error) {
+	items := make([]policy.Object, s.n)
+	for i := range items {
+		items[i] = s.object(i)
 	}
-	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
-		return // nothing ever changes
-	}
-	for i := range s.n {
-		obj, err := s.read(i)
-		if err != nil {
-			status := metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: 500}
-			send(watch.Event{Type: watch.Error, Object: &status})
-			return
-		}
-		if !send(watch.Event{Type: watch.Added, Object: obj}) {
-			return
-		}
-	}
-	last, err := s.read(0)
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": s.kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
+	})
 	if err != nil {
-		return
+		return nil, fmt.Errorf("encode %d of %s: %w", s.n, s.kind, err)
 	}
-	last.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	send(watch.Event{Type: watch.Bookmark, Object: last})
-}
-
-func (s *source) read(i int) (policy.Object, error) {
-	raw, err := json.Marshal(s.object(i))
+	list, _, err := s.decode.Decode(raw, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("encode policy %d: %w", i, err)
+		return nil, fmt.Errorf("decode %d of %s: %w", s.n, s.kind, err)
 	}
-	obj, _, err := s.decode.Decode(raw, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("decode policy %d: %w", i, err)
-	}
-	return obj.(policy.Object), nil
+	return list, nil
 }
 
 // stored makes the metadata of an object as kubectl apply and the manager leave it.

@@ -8,15 +8,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"flyball.dev/flyball/test/bench/tortoise"
 )
 
 // sizes say how much of everything is measured.
@@ -47,6 +51,13 @@ type sizes struct {
 	kept []int
 	// costed pods of one Deployment get deletion costs, and as many come and go as podChanges says; keptPods are kept in memory.
 	costed, podChanges, keptPods int
+	// plannedTargets Deployments are planned planRounds times.
+	plannedTargets, planRounds int
+	// usageTargets tuned targets are kept in memory.
+	usageTargets int
+	// tuningSeeds and tuningDays are the size of the offline benchmark of tuning; zero days are all of its days.
+	tuningSeeds []uint64
+	tuningDays  int
 }
 
 func fullSizes() sizes {
@@ -56,18 +67,21 @@ func fullSizes() sizes {
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
-		costed: 2000, podChanges: 30, keptPods: 20_000,
+		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 2000,
+		tuningSeeds: tortoise.ReportingSeeds,
 	}
 }
 
+// quickSizes are so small that the whole list takes a minute or two: the figures mean nothing, and every one is still measured.
 func quickSizes() sizes {
 	return sizes{
-		targets: 400, perNamespace: 50, writers: 16, edgeRounds: 2, idle: 10 * time.Second,
-		watched: []int{1000, 4000}, updates: 1000, watchRounds: 1, pureRounds: 3,
-		decideRounds: 3, reviews: 2000, updatesJudged: 400, admitRounds: 2,
-		reactObjects: 20, reactSpaces: 4, frozenTimes: 10, firstFrozen: 3,
-		outageRounds: 2, outageTargets: 50, outage: 8 * time.Second, kept: []int{200, 1000},
-		costed: 300, podChanges: 8, keptPods: 3000,
+		targets: 40, perNamespace: 10, writers: 16, edgeRounds: 2, idle: 3 * time.Second,
+		watched: []int{60, 120}, updates: 40, watchRounds: 1, pureRounds: 1,
+		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
+		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
+		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
+		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 50, planRounds: 1, usageTargets: 20,
+		tuningSeeds: tortoise.ReportingSeeds[:1], tuningDays: 15,
 	}
 }
 
@@ -78,35 +92,38 @@ type options struct {
 	profile string
 }
 
-// part measures some figures together.
+// part measures some figures together. It returns soon after its context has ended.
 type part struct {
 	figures []string
-	run     func(*bench, context.Context) error
+	// limit is the longest that the part may take.
+	limit time.Duration
+	run   func(*bench, context.Context) error
 }
 
-// parts are in the order in which they run: what needs a quiet machine first, what fills the cluster last.
+// parts returns the parts in the order in which they run: pure code first, the part that fills the cluster last.
 func parts() []part {
+	const short, long = 10 * time.Minute, 30 * time.Minute
 	return []part{
-		{[]string{"decide_ns", "timeline_next_ns"}, (*bench).pure},
-		{[]string{"ledger_hostile_ratio"}, (*bench).filledLedgers},
-		{[]string{"cost_plan_ms_2000"}, (*bench).costPlans},
-		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, (*bench).usageHeap},
-		{tuningFigures, (*bench).tuning},
-		{[]string{"heap_per_pod_ratio"}, (*bench).keepingPods},
-		{[]string{"heap_per_policy_bytes"}, (*bench).heap},
-		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, (*bench).planning},
-		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, (*bench).deciding},
-		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, (*bench).handling},
-		{[]string{"admit_hostile_p99_ratio"}, (*bench).besieging},
-		{[]string{"admit_added_p99_ms"}, (*bench).updating},
-		{[]string{"mutate_added_p99_ms", "mutate_own_p99_ms", "mutate_floor_p99_ms", "mutate_p99_ratio"}, (*bench).mutating},
-		{[]string{"noop_requests", "idle_requests_per_minute"}, (*bench).quiet},
-		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, (*bench).costing},
-		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, (*bench).reacting},
-		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, (*bench).enforcing},
-		{[]string{"outage_recovery_ms"}, (*bench).outages},
-		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, (*bench).edges},
-		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, (*bench).watching},
+		{[]string{"decide_ns", "timeline_next_ns"}, short, (*bench).pure},
+		{[]string{"ledger_hostile_ratio"}, short, (*bench).filledLedgers},
+		{[]string{"cost_plan_ms_2000"}, short, (*bench).costPlans},
+		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, short, (*bench).usageHeap},
+		{tuningFigures, long, (*bench).tuning},
+		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
+		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
+		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
+		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
+		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, short, (*bench).handling},
+		{[]string{"admit_hostile_p99_ratio"}, short, (*bench).besieging},
+		{[]string{"admit_added_p99_ms"}, short, (*bench).updating},
+		{[]string{"mutate_added_p99_ms", "mutate_own_p99_ms", "mutate_floor_p99_ms", "mutate_p99_ratio"}, short, (*bench).mutating},
+		{[]string{"noop_requests", "idle_requests_per_minute"}, short, (*bench).quiet},
+		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, short, (*bench).costing},
+		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, short, (*bench).reacting},
+		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, short, (*bench).enforcing},
+		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
+		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, short, (*bench).edges},
+		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, long, (*bench).watching},
 	}
 }
 
@@ -121,7 +138,7 @@ func names() []string {
 func parseFlags() (options, error) {
 	var o options
 	flag.StringVar(&o.only, "only", "", "measure these figures only, separated by commas, out of:\n"+strings.Join(names(), ", "))
-	flag.BoolVar(&o.quick, "quick", false, "smaller sizes and fewer rounds, for development; the figures say so")
+	flag.BoolVar(&o.quick, "quick", false, "smallest sizes and fewest rounds, which shows that every figure can be measured; promises are not compared")
 	flag.StringVar(&o.profile, "profile", "", "existing `directory` for CPU and heap profiles of what is measured")
 	flag.Usage = func() {
 		_, _ = fmt.Fprintln(flag.CommandLine.Output(), "Usage: go run ./test/bench [flags], from within the repository.\n\nPrints one line a figure: figure <name> <value> <unit>. See docs/benchmarks.md.")
@@ -162,7 +179,7 @@ func command() int {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 2
 	}
-	if err := run(ctx, opts); err != nil {
+	if err := run(ctx, opts, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 1
 	}
@@ -177,11 +194,15 @@ type bench struct {
 	cluster *stage // made by whoever needs it first
 }
 
-func run(ctx context.Context, opts options) (err error) {
-	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: os.Stdout, log: os.Stderr}}
+// run measures the selected figures. A part that fails is named at the end, and the others go on.
+func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
+	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log, values: map[string]float64{}}}
 	if opts.quick {
 		b.sizes = quickSizes()
 		b.report.remark = "(quick)"
+		if err := shortenBenchmarks(); err != nil {
+			return err
+		}
 	}
 	ctrl.SetLogger(logr.Discard()) // else controller-runtime complains that nobody has set one
 	b.report.machine()
@@ -190,20 +211,78 @@ func run(ctx context.Context, opts options) (err error) {
 			err = errors.Join(err, b.cluster.stop())
 		}
 	}()
-	only := selected(opts.only)
-	for _, p := range parts() {
-		wanted := len(only) == 0
-		for _, name := range p.figures {
-			wanted = wanted || slices.Contains(only, name)
-		}
-		if !wanted {
-			continue
-		}
-		started := time.Now()
-		if err := p.run(b, ctx); err != nil {
-			return fmt.Errorf("measure %s: %w", strings.Join(p.figures, ", "), err)
-		}
-		b.report.say("%s took %s", strings.Join(p.figures, ", "), time.Since(started).Round(time.Second))
+	return b.measureAll(ctx, wanted(parts(), selected(opts.only)))
+}
+
+// shortenBenchmarks has Go's own benchmarks run for a moment each, not for a second.
+func shortenBenchmarks() error {
+	testing.Init()
+	if err := flag.Set("test.benchtime", "20ms"); err != nil {
+		return fmt.Errorf("shorten the benchmarks: %w", err)
 	}
 	return nil
+}
+
+// wanted returns the parts that measure any of the named figures, or all parts if no figure is named.
+func wanted(all []part, only []string) []part {
+	if len(only) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p part) bool {
+		return !slices.ContainsFunc(p.figures, func(name string) bool { return slices.Contains(only, name) })
+	})
+}
+
+// measureAll runs the parts one after the other. The error names every part that failed and every promise that does not hold.
+func (b *bench) measureAll(ctx context.Context, all []part) error {
+	var failed []error
+	for i, p := range all {
+		figures, started := strings.Join(p.figures, ", "), time.Now()
+		b.report.say("measuring %s (part %d of %d, at most %s)", figures, i+1, len(all), p.limit)
+		err := b.measure(ctx, p)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			b.report.say("failed to measure %s: %v", figures, err)
+			failed = append(failed, fmt.Errorf("measure %s: %w", figures, err))
+			continue
+		}
+		b.report.say("%s took %s", figures, time.Since(started).Round(time.Second))
+	}
+	if !b.opts.quick {
+		for _, s := range shortfalls(b.report.values) {
+			b.report.say("falls short: %s", s)
+			failed = append(failed, errors.New(s))
+		}
+	}
+	b.report.say("%d figures measured; %d parts failed or promises missed", len(b.report.values), len(failed))
+	return errors.Join(failed...)
+}
+
+// progressEvery is the time between two lines about a part that is still being measured.
+const progressEvery = 30 * time.Second
+
+// measure runs one part within its limit and checks that it has reported all of its figures.
+func (b *bench) measure(ctx context.Context, p part) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("not measured within %s", p.limit))
+	defer cancel()
+	done, started := make(chan error, 1), time.Now()
+	go func() { done <- p.run(b, ctx) }()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			b.report.say("still measuring %s: %s so far", p.figures[0], time.Since(started).Round(time.Second))
+		case err := <-done:
+			if ctx.Err() != nil {
+				return errors.Join(context.Cause(ctx), err)
+			}
+			if err != nil {
+				return err
+			}
+			return b.report.complete(p.figures)
+		}
+	}
 }

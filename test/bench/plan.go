@@ -19,21 +19,20 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// planRounds is how often the plan is made; planTargets and planDays are its size, the same in a quick run: the figures are of that
-// size by name.
-const planRounds, planTargets, planDays = 3, 2000, 7
+// planDays is the length of the plan.
+const planDays = 7
 
-// planning measures a plan of a week over 2,000 targets: how long it takes, and how much heap there is at its end with everything
+// planning measures a plan of a week over many targets: how long it takes, and how much heap there is at its end with everything
 // that it has made still in use.
 func (b *bench) planning(ctx context.Context) error {
-	w, err := planWorld()
+	w, err := planWorld(b.plannedTargets)
 	if err != nil {
 		return err
 	}
 	from := nightOf(0).dusk.Add(-8 * time.Hour)
 	var seconds, heaps []float64
 	var made *plan.Plan
-	for range planRounds {
+	for range b.planRounds {
 		collect()
 		started := time.Now()
 		peak := watchHeap()
@@ -72,8 +71,8 @@ func watchHeap() (peak func() uint64) {
 	return func() uint64 { close(stop); return <-result }
 }
 
-// planWorld is 2,000 Deployments in 40 namespaces under two cluster schedules of which one wakes earlier for some.
-func planWorld() (*planned.World, error) {
+// planWorld returns n Deployments, 50 to a namespace, under two cluster schedules of which one wakes earlier for some.
+func planWorld(n int) (*planned.World, error) {
 	library, err := adapters.All()
 	if err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func planWorld() (*planned.World, error) {
 		w.Policies = append(w.Policies, policy.Object(p))
 	}
 	s := &stage{sizes: sizes{perNamespace: 50}}
-	for i := range planTargets {
+	for i := range n {
 		d := s.deployment(i)
 		d.APIVersion, d.Kind = "apps/v1", "Deployment"
 		d.ResourceVersion, d.UID = "1", "u"

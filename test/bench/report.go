@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -16,14 +17,32 @@ type report struct {
 	out, log io.Writer
 	// remark follows every figure that is not of a full run.
 	remark string
+	// values are the figures so far, by name.
+	values map[string]float64
 }
 
+// figure prints and keeps one figure.
 func (r *report) figure(name string, value float64, unit string) {
+	r.values[name] = value
 	line := []string{"figure", name, strconv.FormatFloat(value, 'f', decimals(value, unit), 64), unit}
 	if r.remark != "" {
 		line = append(line, r.remark)
 	}
 	_, _ = fmt.Fprintln(r.out, strings.Join(line, " "))
+}
+
+// complete returns an error that names the figures that have no value.
+func (r *report) complete(figures []string) error {
+	var missing []string
+	for _, name := range figures {
+		if v, ok := r.values[name]; !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no value for %s", strings.Join(missing, ", "))
+	}
+	return nil
 }
 
 // decimals are as many as the measurement is good for.

@@ -15,9 +15,6 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// usageTargets is how many targets are kept in memory, each of two containers with as much history as they can have.
-const usageTargets = 2000
-
 // usageHeap measures what is kept of targets that are tuned: what was learnt, the forecasts, and what was found last.
 func (b *bench) usageHeap(context.Context) error {
 	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
@@ -35,7 +32,7 @@ func (b *bench) usageHeap(context.Context) error {
 		found policy.Found
 	}
 	before := heapInUse()
-	all := make([]tuned, usageTargets)
+	all := make([]tuned, b.usageTargets)
 	for i := range all {
 		if all[i].mind, err = tuner.NewMind(history); err != nil {
 			return err
@@ -46,8 +43,8 @@ func (b *bench) usageHeap(context.Context) error {
 	}
 	used := heapInUse() - before
 	runtime.KeepAlive(all)
-	b.report.say("%s of two containers: %d bytes in a checkpoint, phase %s", workload.Count(usageTargets, "target"), len(history), all[0].found.Report.Phase)
-	b.report.figure("usage_heap_mb_2000", used/1e6, "MB")
+	b.report.say("%s of two containers: %d bytes in a checkpoint, phase %s", workload.Count(b.usageTargets, "target"), len(history), all[0].found.Report.Phase)
+	b.report.figure("usage_heap_mb_2000", used/1e6*2000/float64(b.usageTargets), "MB")
 	b.report.figure("usage_checkpoint_bytes", float64(len(history)), "bytes")
 	return nil
 }
@@ -89,9 +86,6 @@ func filled(at time.Time) policy.Seen {
 	}
 }
 
-// quickDays and quickSeeds are the size of the offline benchmark of tuning here; make bench-tortoise runs all of it.
-const quickDays, quickSeeds = 18, 2
-
 // tuningFigures are those of the offline benchmark.
 var tuningFigures = func() []string {
 	var names []string
@@ -101,9 +95,9 @@ var tuningFigures = func() []string {
 	return names
 }()
 
-// tuning runs a quick form of the offline benchmark.
+// tuning runs the offline benchmark with the contenders that its gates compare.
 func (b *bench) tuning(ctx context.Context) error {
-	results, err := tortoise.Run(ctx, tortoise.Options{Seeds: tortoise.ReportingSeeds[:quickSeeds], Contenders: tortoise.Judged, Days: quickDays})
+	results, err := tortoise.Run(ctx, tortoise.Options{Seeds: b.tuningSeeds, Contenders: tortoise.Judged, Days: b.tuningDays})
 	if err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
@@ -111,7 +105,7 @@ func (b *bench) tuning(ctx context.Context) error {
 		b.report.figure(f.Name, f.Value, f.Unit)
 	}
 	for _, g := range tortoise.Gates(results) {
-		b.report.say("gate %s of the quick form holds: %t: %s", g.Name, g.Holds, g.Text)
+		b.report.say("gate %s holds: %t: %s", g.Name, g.Holds, g.Text)
 	}
 	return nil
 }

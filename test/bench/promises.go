@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// promise bounds a figure.
+type promise struct {
+	figure string
+	bound  float64
+	// least is set where the bound is the smallest value that is promised, not the largest.
+	least bool
+}
+
+// promises are those of docs/benchmarks.md, in the order of its table; a test compares the two.
+var promises = []promise{
+	{figure: "edge_ratio", bound: 1.15},
+	{figure: "edge_requests_per_change", bound: 1.1},
+	{figure: "noop_requests", bound: 0},
+	{figure: "idle_requests_per_minute", bound: 0},
+	{figure: "heap_per_object_ratio", bound: 0.25},
+	{figure: "heap_per_policy_bytes", bound: 8192},
+	{figure: "ledger_hostile_ratio", bound: 250},
+	{figure: "cost_plan_ms_2000", bound: 50},
+	{figure: "cost_steady_writes", bound: 0},
+	{figure: "cost_writes_per_pod_change", bound: 3},
+	{figure: "heap_per_pod_ratio", bound: 0.15},
+	{figure: "plan_seconds_2000", bound: 5},
+	{figure: "plan_heap_mb_2000", bound: 500},
+	{figure: "admit_p99_ratio", bound: 1.5},
+	{figure: "admit_hostile_p99_ratio", bound: 3},
+	{figure: "admit_decide_ratio", bound: 2},
+	{figure: "mutate_added_p99_ms", bound: 2},
+	{figure: "react_max_ms", bound: 2000},
+	{figure: "react_p99_ms", bound: 2000},
+	{figure: "freeze_enforced_ms", bound: 1000},
+	{figure: "freeze_first_enforced_ms", bound: 1000},
+	{figure: "webhook_restored_ms", bound: 1000},
+	{figure: "outage_recovery_ms", bound: 10_000},
+	{figure: "usage_heap_mb_2000", bound: 150},
+	{figure: "usage_checkpoint_bytes", bound: 65_536},
+	{figure: "tortoise_periodic_cores_ratio", bound: 0.85},
+	{figure: "tortoise_periodic_violations_ratio", bound: 1},
+	{figure: "tortoise_sudden_cores_ratio", bound: 1.05},
+	{figure: "tortoise_sudden_violations_ratio", bound: 0.5},
+	{figure: "tortoise_blackout_fallen", bound: 0},
+	{figure: "tortoise_gates", bound: 5, least: true},
+}
+
+// String returns the promise as the table of docs/benchmarks.md has it, without a unit.
+func (p promise) String() string {
+	word := "at most "
+	if p.least {
+		word = "at least "
+	}
+	return word + strconv.FormatFloat(p.bound, 'f', -1, 64)
+}
+
+// holds reports whether a value keeps the promise.
+func (p promise) holds(value float64) bool {
+	if p.least {
+		return value >= p.bound
+	}
+	return value <= p.bound
+}
+
+// shortfalls returns a sentence for each measured figure that does not keep its promise.
+func shortfalls(values map[string]float64) []string {
+	var all []string
+	for _, p := range promises {
+		if v, measured := values[p.figure]; measured && !p.holds(v) {
+			all = append(all, fmt.Sprintf("%s is %.4g, promised is %s", p.figure, v, p))
+		}
+	}
+	return all
+}
