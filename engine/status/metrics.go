@@ -4,7 +4,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -14,7 +17,7 @@ type Metrics struct {
 	edgeLag prometheus.Histogram
 	batches *prometheus.CounterVec
 	// These have the labels policy_kind and policy, some of them a third one.
-	targets, state, ready, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
+	targets, state, ready, condition, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -28,17 +31,18 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 16)}),
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_batches_total",
 			Help: "Batches that were opened, of policies with a rate limit, by direction (down, up)."}, []string{"policy_kind", "policy", "verb"}),
-		targets:  gauge("flyball_targets", "Targets of a policy by state.", "state"),
-		state:    gauge("flyball_policy_state", "1 for the state that a policy is in.", "state"),
-		ready:    gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
-		next:     gauge("flyball_next_transition_timestamp_seconds", "When a policy's state changes next, in seconds since 1970; absent when it never does."),
-		conflict: gauge("flyball_conflicts", "Targets on which another policy asks for something else, and no priority decides."),
-		took:     gauge("flyball_last_transition_duration_seconds", "Time from a policy's last transition to the last write that followed from it."),
-		trigger:  gauge("flyball_active_trigger", "1 for the trigger of a policy that is in force.", "trigger"),
-		enforced: gauge("flyball_freeze_enforced", "1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
-		frozen:   gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
+		targets:   gauge("flyball_targets", "Targets of a policy by state.", "state"),
+		state:     gauge("flyball_policy_state", "1 for the state that a policy is in.", "state"),
+		ready:     gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
+		condition: gauge("flyball_policy_condition", "1 while a condition in a policy's status is True, else 0.", "condition"),
+		next:      gauge("flyball_next_transition_timestamp_seconds", "When a policy's state changes next, in seconds since 1970; absent when it never does."),
+		conflict:  gauge("flyball_conflicts", "Targets on which another policy asks for something else, and no priority decides."),
+		took:      gauge("flyball_last_transition_duration_seconds", "Time from a policy's last transition to the last write that followed from it."),
+		trigger:   gauge("flyball_active_trigger", "1 for the trigger of a policy that is in force.", "trigger"),
+		enforced:  gauge("flyball_freeze_enforced", "1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
+		frozen:    gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
 	}
-	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
+	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -51,8 +55,8 @@ func labelsOf(id workload.Policy) prometheus.Labels {
 	return prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 }
 
-// policy brings the series of a policy up to date.
-func (m *Metrics) policy(v *view, ready bool) {
+// policy brings the series of a policy up to date with its view and its conditions.
+func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 	p, t, state := v.policy.Policy.Policy, &v.tally, v.state
 	id, name := p.ID, p.ID.Label()
 	switch {
@@ -65,7 +69,10 @@ func (m *Metrics) policy(v *view, ready bool) {
 		m.targets.WithLabelValues(id.Kind, name, stateNames[s]).Set(float64(t.counts[s]))
 	}
 	m.conflict.WithLabelValues(id.Kind, name).Set(float64(len(t.conflicts)))
-	m.ready.WithLabelValues(id.Kind, name).Set(oneIf(ready))
+	m.ready.WithLabelValues(id.Kind, name).Set(oneIf(meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)))
+	for _, c := range conditions {
+		m.condition.WithLabelValues(id.Kind, name, c.Type).Set(oneIf(c.Status == metav1.ConditionTrue))
+	}
 	m.state.DeletePartialMatch(labelsOf(id))
 	m.state.WithLabelValues(id.Kind, name, state.Name).Set(1)
 	m.active(p, state)
@@ -104,7 +111,7 @@ func oneIf(is bool) float64 {
 // forgetPolicy removes every series of a policy that is gone.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
 	m.batches.DeletePartialMatch(labelsOf(id))
-	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
+	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
 		vec.DeletePartialMatch(labelsOf(id))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,6 +70,9 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 	if series() == 0 {
 		t.Fatal("a policy has no series")
 	}
+	if diff := cmp.Diff(map[string]float64{"Asleep": 0, "Conflicting": 0, "Contested": 0, "Ready": 1, "Selecting": 1}, conditionsOf(t, registry)); diff != "" {
+		t.Errorf("flyball_policy_condition: -want +got\n%s", diff)
+	}
 	gone := false
 	during.do = func() { // a status write is under way
 		gone = true
@@ -82,4 +86,27 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 	if got := series(); got != 0 {
 		t.Errorf("%d families of series are left", got)
 	}
+}
+
+// conditionsOf returns the values of flyball_policy_condition by condition.
+func conditionsOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "flyball_policy_condition" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "condition" {
+					values[l.GetValue()] = m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return values
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
@@ -291,7 +290,7 @@ func isNewer(a, b client.Object) bool {
 func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyStatus) {
 	id := v.policy.ID
 	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
-		s.metrics.policy(v, meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady))
+		s.metrics.policy(v, st.Conditions)
 	}
 	s.observeTransition(id, v.state, v.tally.counts[Pending])
 }

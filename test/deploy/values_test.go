@@ -198,8 +198,12 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestRunbookOfAnotherSite has the alerts lead to a copy of the runbook.
+// TestRunbookOfAnotherSite has the alerts lead to a copy of the runbook, and nowhere where there is none.
 func TestRunbookOfAnotherSite(t *testing.T) {
+	if text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true"); strings.Contains(text, "runbook_url") ||
+		!strings.Contains(text, "alert: FlyballDown") {
+		t.Error("without an address of the runbook, the alerts are missing or lead somewhere")
+	}
 	text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true,metrics.prometheusRule.runbookURL=https://wiki.example.com/flyball")
 	if !strings.Contains(text, "runbook_url: https://wiki.example.com/flyball#flyballdown") || strings.Contains(text, "flyball.dev/docs/runbook") {
 		t.Error("the alerts do not lead to the other runbook")

@@ -125,7 +125,7 @@ var _ = Describe("An object that its owner had suspended", func() {
 // seriesOfPolicies are the metrics of a policy that has slept a target.
 var seriesOfPolicies = []string{
 	"flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts",
-	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state",
+	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state", "flyball_policy_condition",
 	"flyball_saved_replicas", "flyball_saved_cpu_cores", "flyball_saved_memory_bytes",
 	"flyball_saved_replica_seconds_total", "flyball_saved_cpu_core_seconds_total", "flyball_saved_memory_byte_seconds_total",
 }
