@@ -41,6 +41,9 @@ const (
 	Failed Outcome = "failed"
 )
 
+// IsFailure says whether a write was refused or failed.
+func (o Outcome) IsFailure() bool { return o == Refused || o == Failed }
+
 var (
 	// ErrBehind says that a pod has changed since it was read.
 	ErrBehind = errors.New("a pod has changed since it was read")

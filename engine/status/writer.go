@@ -23,6 +23,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -66,6 +67,9 @@ type Options struct {
 	Log logr.Logger
 }
 
+// parallel is how many statuses are written at once.
+const parallel = 4
+
 // Writer keeps the status of policies: what their targets are in, gathered, written at most once an interval.
 type Writer struct {
 	Book   *Book
@@ -80,8 +84,11 @@ type Writer struct {
 	pods        Pods
 	tuned       Tuned
 
-	mu           sync.Mutex
-	dirty        map[workload.Policy]bool
+	crew  *workers.Crew
+	mu    sync.Mutex
+	dirty map[workload.Policy]bool
+	// writing holds the policies whose status is being written.
+	writing      map[workload.Policy]bool
 	transitioned map[workload.Policy]*transition
 	// wrote holds policies as the last status write left them, until the cache has them too.
 	wrote map[workload.Policy]client.Object
@@ -103,7 +110,7 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 	}
 	s := &Writer{
 		opts: opts, world: w, client: cached, recorder: recorder, metrics: m, Health: newAdapterHealth(),
-		dirty: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
+		crew: workers.NewCrew(parallel), dirty: map[workload.Policy]bool{}, writing: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
 		owed: map[workload.Policy]*announcement{}, unmatched: map[workload.Policy]bool{},
 		signal: make(chan struct{}, 1),
 	}
@@ -148,6 +155,7 @@ func (s *Writer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			s.flush(last)
+			s.crew.Wait()
 			cancel()
 			return
 		case <-s.signal:
@@ -160,18 +168,36 @@ func (s *Writer) Run(ctx context.Context) {
 	}
 }
 
+// flush writes the statuses that are due. It waits for none that takes long: that one is written again once it is through.
 func (s *Writer) flush(ctx context.Context) {
 	s.mu.Lock()
-	dirty := slices.SortedFunc(maps.Keys(s.dirty), workload.Policy.Compare)
-	s.dirty = map[workload.Policy]bool{}
-	s.mu.Unlock()
-	for _, id := range dirty {
-		if err := s.write(ctx, id); err != nil {
-			s.opts.Log.V(1).Info("the status will be written again", "policy", id.String(), "reason", err.Error())
-			time.AfterFunc(time.Second, func() { s.Dirty(id) })
-		}
+	due := slices.SortedFunc(maps.Keys(s.dirty), workload.Policy.Compare)
+	due = slices.DeleteFunc(due, func(id workload.Policy) bool { return s.writing[id] })
+	for _, id := range due {
+		delete(s.dirty, id)
+		s.writing[id] = true
 	}
+	s.mu.Unlock()
+	for _, id := range due {
+		s.crew.Do(func() { s.writeOne(ctx, id) })
+	}
+	s.crew.Settle()
 	s.forgetWritten()
+}
+
+func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
+	err := s.write(ctx, id)
+	s.mu.Lock()
+	delete(s.writing, id)
+	again := s.dirty[id]
+	s.mu.Unlock()
+	if err != nil {
+		s.opts.Log.V(1).Info("the status will be written again", "policy", id.String(), "reason", err.Error())
+		time.AfterFunc(time.Second, func() { s.Dirty(id) })
+	}
+	if again {
+		poke.Poke(s.signal)
+	}
 }
 
 // forgetWritten drops what was written and has come back by the cache.

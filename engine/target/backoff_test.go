@@ -42,6 +42,7 @@ type delays struct {
 
 func (d *delays) AddAfter(_ workload.Ref, pause time.Duration) { d.after = append(d.after, pause) }
 func (d *delays) AddRateLimited(workload.Ref)                  { d.limited++ }
+func (d *delays) NumRequeues(workload.Ref) int                 { return d.limited }
 func (d *delays) Forget(workload.Ref)                          {}
 
 func TestATargetWaitsLongerAndLongerForTheWatch(t *testing.T) {

@@ -148,9 +148,9 @@ type Loop struct {
 	drift *drift
 	queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// lagging says how long to wait for the watch to bring what an object is now.
-	lagging workqueue.TypedRateLimiter[workload.Ref]
-	refused *refusals
-	unseen  *unseen
+	lagging   workqueue.TypedRateLimiter[workload.Ref]
+	obstacles *obstacles
+	unseen    *unseen
 	// rollouts lets some targets of a policy at once roll out what was tuned.
 	rollouts *apply.Rollouts
 	// frozen are the targets, as workload.Ref, whose writes wait for a freeze to end. They are looked at again when policies change.
@@ -168,7 +168,7 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 		queue:   workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
 		lagging: newBackoff(behindMin, opts.RetryMax),
 	}
-	l.refused = newRefusals(opts.RetryMin, opts.RetryMax, l.queue.AddAfter)
+	l.obstacles = newObstacles(opts.RetryMin, opts.RetryMax, l.queue.AddAfter)
 	l.rollouts = apply.NewRollouts(l.Queue)
 	st.Follow(l)
 	w.Observe(l)
@@ -238,14 +238,14 @@ func (l *Loop) handleResult(ref workload.Ref, err error) {
 	case errors.Is(err, errBehind):
 		l.queue.AddAfter(ref, l.lagging.When(ref))
 	default:
-		l.opts.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+		workers.LogFailure(l.opts.Log, l.queue, ref, err)
 		l.queue.AddRateLimited(ref)
 	}
 }
 
 // Retry looks again at every object of a kind, without the pauses that failures have brought: the API server is back.
 func (l *Loop) Retry(k *world.Kind) {
-	l.refused.ForgetKind(k.GroupKind)
+	l.obstacles.ForgetKind(k.GroupKind)
 	k.Live.Range(func(obj *workload.Object) bool {
 		ref := k.Ref(obj)
 		l.queue.Forget(ref)

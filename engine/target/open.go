@@ -31,7 +31,6 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 	}
 	if err := l.keeper.PutFinalizer(ctx, g.Kind); err != nil {
 		l.giveBack(ref, s)
-		l.refused.Forget(ref)
 		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return false, err
 	}
@@ -47,15 +46,14 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 	case apply.Unchanged: // a webhook undoes it, and the target is written all the same
 		l.drift.Wrote(governor, sum, s.at)
 		l.drift.Undone(governor, s.at)
-	case apply.Refused:
+	case apply.Refused, apply.Failed:
 		l.giveBack(ref, s)
 		if apierrors.IsForbidden(err) {
 			l.keeper.Forbidden(g.Kind)
 		}
-		return false, l.rejected(ref, v, s, fmt.Errorf("open %s to the new count: %w", governor, err))
+		return false, l.failed(ref, v, s, result, fmt.Errorf("open %s to the new count: %w", governor, err))
 	default:
 		l.giveBack(ref, s)
-		l.refused.Forget(ref)
 		return false, errBehind
 	}
 	return true, nil

@@ -63,7 +63,7 @@ func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
 				return
 			}
 			answer, written = http.StatusOK, nil
-			s.refused.Forget(ref)
+			s.obstacles.Leave(ref)
 			if err := s.process(t.Context(), ref); err != nil || len(written) != 2 {
 				t.Errorf("once it can be opened, %v are written: %v", written, err)
 			}
@@ -162,7 +162,7 @@ func TestAnAutoscalerThatIsPutBackIsNotOpenedForEver(t *testing.T) {
 	ref := s.halve(t)
 	tries := 60
 	for range tries { // ten minutes
-		s.refused.Forget(ref)
+		s.obstacles.Leave(ref)
 		_ = s.process(t.Context(), ref) // it is refused
 		s.clock.Step(10 * time.Second)
 	}

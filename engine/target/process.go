@@ -19,9 +19,19 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// process makes a target that is missing, if a template asks for it, and brings it to what its policies agree on. It returns
+// process works on a target. Unless it waits for an obstacle to go, its turn passes on.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
+	defer func() {
+		if !errors.Is(err, errQueued) {
+			l.obstacles.Leave(ref)
+		}
+	}()
+	return l.bring(ctx, ref)
+}
+
+// bring makes a target that is missing, if a template asks for it, and brings it to what its policies agree on. It returns
 // an error when the work has to be tried again soon.
-func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 	changed, missing, err := l.templates.Keep(ctx, ref)
 	if apierrors.IsForbidden(err) {
 		if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {
@@ -67,7 +77,6 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
 		return l.write(ctx, ref, &v, known, now)
 	}
-	l.refused.Forget(ref)
 	switch {
 	case v.Err != nil:
 		// Trying again helps only once the object changes, and that comes by the watch.
@@ -102,20 +111,17 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
 	if again := l.drift.NotBefore(ref, now, corrected); !again.IsZero() {
-		l.refused.Forget(ref)
 		l.requeueAt(ref, timeline.Earliest(v.Wake, again))
 		l.count(ref, v, status.Outcome{Waiting: "another writer keeps changing it", Contested: l.drift.Writer(ref)})
 		return nil
 	}
-	o := obstacle{policy: v.Result.By, kind: ref.GroupKind}
-	if why, waits := l.refused.Waits(ref, o, sum); waits {
+	if why, failed, ok := l.obstacles.Enter(ref, sum); !ok {
 		l.requeueAt(ref, v.Wake)
-		l.count(ref, v, status.Outcome{Failure: why})
+		l.count(ref, v, heldUp(why, failed))
 		return errQueued
 	}
 	rolls, waits := l.takeRollout(ctx, ref, v, now)
 	if waits != "" {
-		l.refused.Forget(ref)
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, v, status.Outcome{Waiting: waits})
 		return nil
@@ -123,20 +129,17 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 	place, ok, err := l.takePlace(ctx, ref, v, now)
 	if !ok {
 		l.giveBack(ref, sent{rolls: rolls})
-		l.refused.Forget(ref)
 		return err
 	}
 	if err := l.keeper.PutFinalizer(ctx, v.Kind); err != nil {
 		l.giveBack(ref, sent{place: place, rolls: rolls})
-		l.refused.Forget(ref)
 		l.count(ref, v, status.Outcome{Failure: err.Error()})
 		return err
 	}
 	l.requeueAt(ref, v.Wake)
-	s := sent{sum: sum, corrected: corrected, place: place, rolls: rolls, obstacle: o, at: now}
+	s := sent{sum: sum, corrected: corrected, place: place, rolls: rolls, at: now}
 	if !l.begin(ref, v.Object.ResourceVersion, known) {
 		l.giveBack(ref, s)
-		l.refused.Forget(ref)
 		return errBehind
 	}
 	if ok, err := l.open(ctx, ref, v, s); !ok {
@@ -152,9 +155,8 @@ type sent struct {
 	corrected bool
 	place     apply.Place
 	// rolls is true where the write has a place among the roll-outs of its policy.
-	rolls    bool
-	obstacle obstacle
-	at       time.Time
+	rolls bool
+	at    time.Time
 }
 
 // send sends a patch and follows up on what came of it.
@@ -174,10 +176,9 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 		return nil
 	}
 	l.giveBack(ref, s)
-	if result == apply.Refused {
-		return l.rejected(ref, v, s, err)
+	if result.IsFailure() {
+		return l.failed(ref, v, s, result, err)
 	}
-	l.refused.Forget(ref)
 	return errBehind // the watch brings the newer object, or that it is gone; if it has done so already, the retry sees it
 }
 
@@ -200,29 +201,39 @@ func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string)
 	if s.corrected {
 		l.drift.Corrected(ref, s.at, other)
 	}
-	l.refused.Passed(ref, s.obstacle)
+	l.obstacles.Passed(ref)
 }
 
 // undone follows up on a write that was taken and has changed nothing. No watch tells of it, so it is tried again after the pauses of a
 // contest.
 func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
-	l.refused.Passed(ref, s.obstacle)
+	l.obstacles.Passed(ref)
 	l.drift.Wrote(ref, s.sum, s.at)
 	l.drift.Undone(ref, s.at)
 	l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
 	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 }
 
-// rejected follows up on a write that was refused: the target waits with all those that the same obstacle holds up.
-func (l *Loop) rejected(ref workload.Ref, v *decide.Verdict, s sent, err error) error {
+// failed follows up on a write that was refused or got no good answer: the target waits with all those that the same obstacle holds up.
+func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.Outcome, err error) error {
 	if apierrors.IsForbidden(err) {
 		l.keeper.Forbidden(v.Kind)
 	}
-	why := refusal(v, s.at, err)
-	l.count(ref, v, status.Outcome{Failure: why})
-	s.obstacle.reason = reasonOf(err)
-	l.refused.Add(ref, s.obstacle, s.sum, why)
+	why, reason := refusal(v, s.at, err), reasonOf(err)
+	answer, told, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
+	l.count(ref, v, heldUp(answer, told))
+	if first {
+		l.opts.Log.Error(err, "Failed to write a target; others that fail for this reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
+	}
 	return errQueued
+}
+
+// heldUp is what is told of a target that waits for an obstacle to go.
+func heldUp(why string, failed bool) status.Outcome {
+	if failed {
+		return status.Outcome{Failure: why}
+	}
+	return status.Outcome{Waiting: why}
 }
 
 // reasonOf says what kind of error it is, without what is different from object to object.
@@ -354,7 +365,6 @@ func (l *Loop) forget(ref workload.Ref) {
 	}
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
-	l.refused.Forget(ref)
 	l.unseen.see(ref, "")
 	l.opts.Savings.Set(ref, nil, nil)
 	l.status.Book.Count(ref, nil)

@@ -8,24 +8,27 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // trial is a queue with workers that write to an API server which refuses some targets. It runs in simulated time.
 type trial struct {
-	*refusals
+	*obstacles
 	queue workqueue.TypedDelayingInterface[workload.Ref]
-
-	workers sync.WaitGroup
+	crew  *workers.Crew
+	over  chan struct{}
 
 	mu sync.Mutex
 	// refuses says why a target is refused; empty: it is not. Tests replace it.
 	refuses func(workload.Ref) string
-	// policy is on whose behalf a target is written.
-	policy func(workload.Ref) workload.Policy
-	tries  []try
-	seen   map[workload.Ref]bool
-	passed map[workload.Ref]time.Time
+	// takes is how long the API server takes for an answer. Tests replace it.
+	takes func(workload.Ref) time.Duration
+	tries []try
+	// underWay is how many writes are on the way in each namespace.
+	underWay map[string]int
+	seen     map[workload.Ref]bool
+	passed   map[workload.Ref]time.Time
 }
 
 type try struct {
@@ -42,52 +45,53 @@ const writeTakes = 10 * time.Millisecond
 func newTrial(refuses func(workload.Ref) string) *trial {
 	s := &trial{
 		queue: workqueue.NewTypedDelayingQueue[workload.Ref](), refuses: refuses, seen: map[workload.Ref]bool{}, passed: map[workload.Ref]time.Time{},
-		policy: func(workload.Ref) workload.Policy { return nights },
+		takes: func(workload.Ref) time.Duration { return writeTakes }, underWay: map[string]int{}, over: make(chan struct{}),
 	}
 	var o Options
 	o.setDefaults()
-	s.refusals = newRefusals(o.RetryMin, o.RetryMax, s.queue.AddAfter)
-	for range o.Workers {
-		s.workers.Go(s.work)
-	}
+	s.obstacles, s.crew = newObstacles(o.RetryMin, o.RetryMax, s.queue.AddAfter), workers.NewCrew(o.Workers)
+	go s.work()
 	return s
 }
 
 // stop waits until nobody works any more.
 func (s *trial) stop() {
 	s.queue.ShutDown()
-	s.workers.Wait()
+	<-s.over
+	s.crew.Wait()
 }
 
 func (s *trial) work() {
-	for {
-		ref, shutdown := s.queue.Get()
-		if shutdown {
-			return
-		}
-		s.write(ref)
-		s.queue.Done(ref)
+	defer close(s.over)
+	for ref, shutdown := s.queue.Get(); !shutdown; ref, shutdown = s.queue.Get() {
+		s.crew.Do(func() {
+			defer s.queue.Done(ref)
+			s.write(ref)
+		})
 	}
 }
 
 func (s *trial) write(ref workload.Ref) {
 	s.mu.Lock()
 	s.seen[ref] = true
-	o := obstacle{policy: s.policy(ref), kind: ref.GroupKind}
 	s.mu.Unlock()
-	if _, waits := s.Waits(ref, o, sum); waits {
+	if _, _, ok := s.Enter(ref, sum); !ok {
 		return
 	}
 	s.mu.Lock()
 	s.tries = append(s.tries, try{ref, time.Now()})
-	o.reason = s.refuses(ref)
+	s.underWay[ref.Namespace]++
+	reason, takes := s.refuses(ref), s.takes(ref)
 	s.mu.Unlock()
-	time.Sleep(writeTakes)
-	if o.reason != "" {
-		s.Add(ref, o, sum, "refused: "+o.reason)
+	time.Sleep(takes)
+	s.mu.Lock()
+	s.underWay[ref.Namespace]--
+	s.mu.Unlock()
+	if reason != "" {
+		s.Failed(ref, reason, sum, "refused: "+reason, true)
 		return
 	}
-	s.Passed(ref, o)
+	s.Passed(ref)
 	s.mu.Lock()
 	s.passed[ref] = time.Now()
 	s.mu.Unlock()

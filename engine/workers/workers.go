@@ -1,5 +1,5 @@
-// Package workers has targets worked on: so many workers take them from a queue, each one at a time. What is done with a target is for who
-// uses the package to say. A panic stays that target's own.
+// Package workers has targets worked on: so many at once are taken from a queue, besides those that take long. What is done with a target is for
+// who uses the package to say. A panic stays that target's own.
 package workers
 
 import (
@@ -27,30 +27,28 @@ type Loop struct {
 	Log   logr.Logger
 }
 
-// Run has n workers take targets until the context ends. What is under way then is finished, and what still waits is left.
+// Run has n targets at once worked on until the context ends. What is under way then is finished, and what still waits is left.
 func (l Loop) Run(ctx context.Context, n int) {
 	if l.Settle == nil {
 		l.Settle = l.settle
 	}
+	crew := NewCrew(n)
 	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() { l.work(ctx) })
-	}
+	wg.Go(func() {
+		for ref, shutdown := l.Queue.Get(); !shutdown; ref, shutdown = l.Queue.Get() {
+			crew.Do(func() { l.work(ctx, ref) })
+		}
+	})
 	<-ctx.Done()
 	l.Queue.ShutDownWithDrain()
 	wg.Wait()
+	crew.Wait()
 }
 
-func (l Loop) work(ctx context.Context) {
-	for {
-		ref, shutdown := l.Queue.Get()
-		if shutdown {
-			return
-		}
-		if ctx.Err() == nil {
-			l.Settle(ref, l.process(ctx, ref))
-		}
-		l.Queue.Done(ref)
+func (l Loop) work(ctx context.Context, ref workload.Ref) {
+	defer l.Queue.Done(ref)
+	if ctx.Err() == nil {
+		l.Settle(ref, l.process(ctx, ref))
 	}
 }
 
@@ -60,8 +58,17 @@ func (l Loop) settle(ref workload.Ref, err error) {
 		l.Queue.Forget(ref)
 		return
 	}
-	l.Log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+	LogFailure(l.Log, l.Queue, ref, err)
 	l.Queue.AddRateLimited(ref)
+}
+
+// LogFailure logs that work on a target failed: as an error where it is the second time in a row, and else as a detail.
+func LogFailure(log logr.Logger, queue workqueue.TypedRateLimitingInterface[workload.Ref], ref workload.Ref, err error) {
+	if queue.NumRequeues(ref) == 1 {
+		log.Error(err, "Failed to work on a target", "target", ref.String())
+		return
+	}
+	log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
 }
 
 func (l Loop) process(ctx context.Context, ref workload.Ref) (err error) {

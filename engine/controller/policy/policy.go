@@ -62,7 +62,7 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 			For(kind.New(), builder.WithPredicates(changed)).
 			WatchesRawSource(requests.Source()).
 			Watches(&v1alpha1.Adapter{}, handler.EnqueueRequestsFromMapFunc(c.every(kind)), builder.WithPredicates(created)).
-			WithOptions(controller.Options(4, controller.DefaultRetry)).
+			WithOptions(controller.Options(16, controller.DefaultRetry)).
 			Complete(reconciler{c, kind})
 		if err != nil {
 			return fmt.Errorf("set up the controller of %s: %w", kind.Name, err)

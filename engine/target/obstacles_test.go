@@ -20,7 +20,8 @@ func TestManyRefusedTargetsShareOneProbe(t *testing.T) {
 		s := newTrial(always("403 Forbidden"))
 		defer s.stop()
 		s.start(t, manyWebs(many))
-		if n := len(s.since()); n > trippedAfter+32 {
+		time.Sleep(time.Second)
+		if n := len(s.since()); n > enoughFailures+32 {
 			t.Errorf("%d targets are tried in the first round, though all are refused", n)
 		}
 		time.Sleep(20 * time.Minute)
@@ -45,20 +46,10 @@ func TestManyRefusedTargetsShareOneProbe(t *testing.T) {
 
 func TestManyObstaclesShareTheProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const policies, each = 80, 10
+		const namespaces, each = 80, 10
 		s := newTrial(always("403 Forbidden"))
 		defer s.stop()
-		s.policy = func(ref workload.Ref) workload.Policy {
-			return workload.Policy{Kind: "Schedule", Namespace: ref.Namespace, Name: "nights"}
-		}
-		var refs []workload.Ref
-		for p := range policies {
-			for i := range each {
-				ref := webs(i)
-				ref.Namespace = fmt.Sprint("shop-", p)
-				refs = append(refs, ref)
-			}
-		}
+		refs := websIn(namespaces, each)
 		s.start(t, refs)
 		time.Sleep(10 * time.Second) // the first pauses are short
 		s.since()
@@ -72,31 +63,36 @@ func TestManyObstaclesShareTheProbes(t *testing.T) {
 	})
 }
 
+// TestAnObstacleThatGoesEverywhereIsNoticedEverywhere, in many more namespaces than are probed within that time.
+func TestAnObstacleThatGoesEverywhereIsNoticedEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refs := websIn(2000, 3)
+		s := newTrial(always("500 InternalError"))
+		defer s.stop()
+		s.start(t, refs)
+		time.Sleep(10 * time.Minute)
+		s.change(always(""))
+		s.until(t, "all targets go through", soon, func() bool { return len(s.passed) == len(refs) })
+	})
+}
+
 // TestObstaclesAreIndependent has targets refused for one reason, and others that have nothing to do with that.
 func TestObstaclesAreIndependent(t *testing.T) {
-	days := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "days"}
-	other := webs(5000)
+	elsewhere, other := webs(5000), webs(5000)
+	elsewhere.Namespace = "bank"
 	other.GroupKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
-	tests := []struct {
+	for _, tc := range []struct {
 		reason string
 		ref    workload.Ref
-		policy workload.Policy
 	}{
-		{"another policy", webs(5000), days},
-		{"another kind", other, nights},
-	}
-	for _, tc := range tests {
+		{"another namespace", elsewhere},
+		{"another kind", other},
+	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				refs := manyWebs(1000)
 				s := newTrial(among("403 Forbidden", refs...))
 				defer s.stop()
-				s.policy = func(ref workload.Ref) workload.Policy {
-					if ref == tc.ref {
-						return tc.policy
-					}
-					return nights
-				}
 				s.start(t, refs)
 				time.Sleep(time.Minute)
 				s.queue.Add(tc.ref)
@@ -104,6 +100,51 @@ func TestObstaclesAreIndependent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWritesThatHangHurtNoOthers: in ten namespaces nothing is answered for half a minute, and others are written meanwhile.
+func TestWritesThatHangHurtNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hung = 10
+		s := newTrial(func(ref workload.Ref) string {
+			if ref.Namespace == "bank" {
+				return ""
+			}
+			return "no answer"
+		})
+		defer s.stop()
+		s.takes = func(ref workload.Ref) time.Duration {
+			if ref.Namespace == "bank" {
+				return writeTakes
+			}
+			return 30 * time.Second
+		}
+		many := websIn(hung, 100)
+		s.start(t, many)
+		most := func(limit int) {
+			t.Helper()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for namespace, n := range s.underWay {
+				if n > limit {
+					t.Errorf("%d writes are on the way in %s, want at most %d", n, namespace, limit)
+				}
+			}
+		}
+		most(fewWrites)
+		for round := range 3 {
+			others := make([]workload.Ref, 200)
+			for i := range others {
+				others[i] = webs(1000*round + i)
+				others[i].Namespace = "bank"
+				s.queue.Add(others[i])
+			}
+			passed := 200 * (round + 1)
+			s.until(t, "all others go through", 2*time.Second, func() bool { return len(s.passed) == passed })
+			time.Sleep(5 * time.Minute)
+			most(2) // one that was not tried yet, and one that finds out whether the obstacle is gone
+		}
+	})
 }
 
 // TestOneReasonGoesAndAnotherStays: those that met the one that is gone do not wait for the others.
@@ -159,7 +200,7 @@ func TestABadTargetHoldsNoGoodOnesBack(t *testing.T) {
 					s.queue.Add(ref)
 				}
 				limit := many * writeTakes / 16 * 2
-				if bad >= trippedAfter {
+				if bad >= enoughFailures {
 					limit = soon // so many were refused that it is tried first whether another one goes through
 				}
 				s.until(t, "all good targets go through", limit, func() bool { return len(s.passed) == many })
@@ -215,82 +256,122 @@ func (a *asked) take() []workload.Ref {
 	return refs
 }
 
-var forbidden = obstacle{policy: nights, kind: webs(0).GroupKind, reason: "403 Forbidden"}
+// websIn are Deployments in each of some namespaces.
+func websIn(namespaces, each int) []workload.Ref {
+	var refs []workload.Ref
+	for n := range namespaces {
+		for i := range each {
+			ref := webs(i)
+			ref.Namespace = fmt.Sprint("shop-", n)
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+const reason = "403 Forbidden"
 
 // refuseThree has three targets refused; one of them is let through.
-func refuseThree(t *testing.T) (*refusals, *asked) {
+func refuseThree(t *testing.T) (*obstacles, *asked) {
 	t.Helper()
 	q := &asked{}
-	r := newRefusals(time.Second, time.Minute, q.after)
+	o := newObstacles(time.Second, time.Minute, q.after)
 	for i := range 3 {
-		if _, waits := r.Waits(webs(i), forbidden, sum); waits {
+		if _, _, ok := o.Enter(webs(i), sum); !ok {
 			t.Fatalf("target %d was not refused yet, and waits", i)
 		}
-		r.Add(webs(i), forbidden, sum, "no")
+		o.Failed(webs(i), reason, sum, "no", true)
 	}
 	if got := q.take(); len(got) != 1 || got[0] != webs(0) {
 		t.Fatalf("let through: %v, want the first", got)
 	}
-	return r, q
+	return o, q
 }
 
-func TestForgettingTheOneLetThroughPassesTheTurnOn(t *testing.T) {
-	r, q := refuseThree(t)
-	r.Forget(webs(2)) // it was not its turn
+func TestLeavingPassesTheTurnOn(t *testing.T) {
+	o, q := refuseThree(t)
+	o.Leave(webs(2)) // it was not its turn
 	if got := q.take(); len(got) != 0 {
 		t.Fatalf("let through: %v, though another one is under way", got)
 	}
-	r.Forget(webs(0))
+	o.Leave(webs(0))
 	if got := q.take(); len(got) != 1 || got[0] != webs(1) {
 		t.Fatalf("let through: %v, want the next", got)
 	}
-	r.Forget(webs(1))
-	if got := q.take(); len(got) != 0 || len(r.groups) != 0 || len(r.targets) != 0 {
-		t.Errorf("let through: %v; %d groups and %d targets are left", got, len(r.groups), len(r.targets))
+	o.Leave(webs(1))
+	if got := q.take(); len(got) != 0 || len(o.groups) != 0 || len(o.targets) != 0 {
+		t.Errorf("let through: %v; %d groups and %d targets are left", got, len(o.groups), len(o.targets))
 	}
 }
 
 func TestAnotherChangeIsTriedAtOnce(t *testing.T) {
-	r, q := refuseThree(t)
-	if why, waits := r.Waits(webs(1), forbidden, sum); !waits || why != "no" {
-		t.Errorf("the same change: waits: %t, because %q", waits, why)
+	o, q := refuseThree(t)
+	if why, failed, ok := o.Enter(webs(1), sum); ok || !failed || why != "no" {
+		t.Errorf("the same change: let through: %t, failed: %t, because %q", ok, failed, why)
 	}
-	if _, waits := r.Waits(webs(1), forbidden, sum+1); waits {
+	if _, _, ok := o.Enter(webs(1), sum+1); !ok {
 		t.Error("another change waits")
-	}
-	days := obstacle{policy: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "days"}, kind: forbidden.kind}
-	if _, waits := r.Waits(webs(2), days, sum); waits {
-		t.Error("the change of another policy waits")
 	}
 	if got := q.take(); len(got) != 0 {
 		t.Fatalf("let through: %v, though one is under way", got)
 	}
-	if _, waits := r.Waits(webs(0), forbidden, sum); waits {
+	if _, _, ok := o.Enter(webs(0), sum); !ok {
 		t.Error("the one that was let through waits")
 	}
-	r.Add(webs(1), forbidden, sum+1, "no")
-	if _, waits := r.Waits(webs(0), forbidden, sum+1); waits {
+	o.Failed(webs(1), reason, sum+1, "no", true)
+	if _, _, ok := o.Enter(webs(0), sum+1); !ok {
 		t.Error("the one that was let through waits with another change")
 	}
-	if got := q.take(); len(got) != 1 || got[0] != webs(1) {
+	if got := q.take(); len(got) != 1 || got[0] != webs(2) {
 		t.Errorf("let through: %v; the turn of the one with another change is lost", got)
 	}
 }
 
 func TestAKindThatIsForgottenIsTriedAgain(t *testing.T) {
-	r, q := refuseThree(t)
-	other := forbidden
-	other.kind.Kind = "StatefulSet"
-	ref := workload.Ref{GroupKind: other.kind, Namespace: "shop", Name: "db"}
-	r.Add(ref, other, sum, "no")
+	o, q := refuseThree(t)
+	ref := webs(0)
+	ref.Kind = "StatefulSet"
+	o.Enter(ref, sum)
+	o.Failed(ref, reason, sum, "no", true)
 	q.take()
-	r.ForgetKind(forbidden.kind)
+	o.ForgetKind(webs(0).GroupKind)
 	for i := range 3 {
-		if _, waits := r.Waits(webs(i), forbidden, sum); waits {
+		if _, _, ok := o.Enter(webs(i), sum); !ok {
 			t.Errorf("target %d waits", i)
 		}
 	}
-	if r.targets[ref] == nil || len(r.groups) != 1 {
+	if o.targets[ref] == nil {
 		t.Errorf("another kind was forgotten as well")
+	}
+}
+
+// TestAFailureCountsTheSecondTime, of the target or for the same reason, and a refusal at once.
+func TestAFailureCountsTheSecondTime(t *testing.T) {
+	o := newObstacles(time.Second, time.Minute, (&asked{}).after)
+	fail := func(i int, reason string, refusal bool) (answer string, told, first bool) {
+		o.Enter(webs(i), sum)
+		return o.Failed(webs(i), reason, sum, "no", refusal)
+	}
+	for _, test := range []struct {
+		target      int
+		reason      string
+		refusal     bool
+		answer      string
+		told, first bool
+	}{
+		{0, "500", false, "to be tried again: no", false, false},
+		{0, "504", false, "no", true, true},                      // for another reason
+		{1, "500", false, "to be tried again: no", false, false}, // its obstacle is another one than that of the first by now
+		{2, "500", false, "no", true, true},
+		{1, "500", false, "no", true, false},
+		{3, "403", true, "no", true, true},
+		{4, "403", true, "no", true, false},
+	} {
+		if answer, told, first := fail(test.target, test.reason, test.refusal); answer != test.answer || told != test.told || first != test.first {
+			t.Errorf("target %d, %s: %q, told: %t, first: %t", test.target, test.reason, answer, told, first)
+		}
+	}
+	if why, failed, ok := o.Enter(webs(1), sum); ok || !failed || why != "no" {
+		t.Errorf("target 1: %q, failed: %t, let through: %t", why, failed, ok)
 	}
 }
