@@ -138,11 +138,13 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, told, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m := o.targets[ref]
+	m, to := o.targets[ref], o.groupOf(obstacle{ref.GroupKind, ref.Namespace, reason})
 	if m == nil { // its kind was forgotten meanwhile
-		m = o.enter(ref, sum)
+		m = &member{ref: ref, group: to, sum: sum}
+		o.targets[ref] = m
+		to.size++
 	}
-	from, to := m.group, o.groupOf(obstacle{ref.GroupKind, ref.Namespace, reason})
+	from := m.group
 	from.failures, from.why = from.failures+1, why
 	if from.width, from.credit = 1, max(from.credit-1, 0); from.reason == "" && from.credit == 0 {
 		o.tellWaiting(from)

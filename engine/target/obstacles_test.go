@@ -343,6 +343,11 @@ func TestAKindThatIsForgottenIsTriedAgain(t *testing.T) {
 	if o.targets[ref] == nil {
 		t.Errorf("another kind was forgotten as well")
 	}
+	o.ForgetKind(webs(0).GroupKind)
+	o.Failed(webs(0), reason, sum, "no", true) // a write that was on the way
+	if got := q.take(); len(got) != 1 || got[0] != webs(0) || len(o.targets) != 2 {
+		t.Errorf("let through: %v, want the one that failed; %d targets are known", got, len(o.targets))
+	}
 }
 
 // TestAFailureCountsTheSecondTime, of the target or for the same reason, and a refusal at once.

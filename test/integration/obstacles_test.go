@@ -1,0 +1,169 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// judge has the API server ask a webhook at an address about some resources of a namespace, and refuse what that does not answer within 30
+// seconds, until the function returned is called. It returns once a dry run is not let through, which a Deployment of the name given serves.
+func judge(namespace, resources, address, name string) (lift func()) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: judge-%[1]s}
+webhooks:
+- name: judge.example.com
+  clientConfig: {url: "https://%[3]s/"}
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["%[2]s"]}]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 30
+  admissionReviewVersions: [v1]
+`, namespace, resources, address))).To(Succeed())
+	passes := func() error {
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		return env.Client.Patch(short, deployment(namespace, name, 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+	}
+	Eventually(passes).ShouldNot(Succeed())
+	lift = func() {
+		GinkgoHelper()
+		config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge-" + namespace}}
+		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, config))).To(Succeed())
+		Eventually(passes).Should(Succeed())
+	}
+	DeferCleanup(lift)
+	return lift
+}
+
+// silent is the address of a listener that accepts connections and never answers, until the spec ends.
+func silent() string {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	var mu sync.Mutex
+	var taken []net.Conn
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			taken = append(taken, conn)
+			mu.Unlock()
+		}
+	}()
+	DeferCleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, conn := range taken {
+			_ = conn.Close()
+		}
+	})
+	return listener.Addr().String()
+}
+
+// nobody is an address at which nobody listens.
+func nobody() string {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+var _ = Describe("A webhook that fails closed", func() {
+	It("and is down makes the targets fail, with its error in status and in an event, until it is back", func() {
+		clock := startManager()
+		ns := newNamespace()
+		for _, name := range []string{"one", "two", "three"} {
+			create(deployment(ns, name, 3))
+		}
+		nightly(ns, "nights")
+		clock.SetTime(dusk)
+		Eventually(sleepers(ns)).Should(Equal(3))
+		lift := judge(ns, "deployments", nobody(), "one")
+		clock.SetTime(monday.Add(21 * time.Hour))
+
+		named := ContainSubstring(`failed calling webhook "judge.example.com"`)
+		Eventually(failuresOf(ns, "nights")).Should(And(HaveLen(3), HaveEach(HaveField("Message", named))))
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionFalse, "TargetsFailed"),
+			HaveField("Message", And(ContainSubstring("3 of 3 targets failed"), named))))
+		Eventually(notes(ns, "nights", "TargetsFailed")).Should(ContainElement(named))
+		Expect(sleepers(ns)(Default)).To(Equal(3))
+
+		lift()
+		Eventually(sleepers(ns)).Should(BeZero())
+		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+	})
+
+	It("and hangs for one namespace delays no transition and no new schedule of another", func() {
+		var begun, underWay, answered atomic.Int32
+		clock, config := suite.NewClock(monday), rest.CopyConfig(env.Config)
+		hung, other := newNamespace(), newNamespace()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodPatch || !strings.Contains(r.URL.Path, "/namespaces/"+hung+"/") {
+					return next.RoundTrip(r)
+				}
+				if strings.Contains(r.URL.Path, "/deployments/") {
+					begun.Add(1)
+				}
+				underWay.Add(1)
+				defer underWay.Add(-1)
+				defer answered.Add(1)
+				return next.RoundTrip(r)
+			})
+		})
+		suite.Start(ctx, env, harness.Options{Clock: clock, Config: config}, builtin...)
+		const many = 40
+		for i := range many {
+			create(deployment(hung, fmt.Sprintf("web-%02d", i), 2))
+		}
+		for i := range 5 {
+			create(deployment(other, fmt.Sprintf("web-%02d", i), 2))
+		}
+		nightly(hung, "nights")
+		nightly(other, "nights", func(r *v1alpha1.ScheduleRules) { r.Downscale = "30 20 * * *" })
+		known(hung, many)
+		known(other, 5)
+		Eventually(underWay.Load).Should(BeZero())
+		judge(hung, "*/*", silent(), "web-00")
+		silence := answered.Load()
+
+		clock.SetTime(dusk)
+		Eventually(begun.Load).Should(BeNumerically(">=", 4))
+		clock.SetTime(dusk.Add(30 * time.Minute))
+		Eventually(sleepers(other)).Should(Equal(5))
+		Eventually(conditionOf(other, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
+		third := newNamespace()
+		create(deployment(third, "web", 2))
+		nightly(third, "nights")
+		Eventually(sleepers(third)).Should(Equal(1))
+		Eventually(targetsOf(third, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+		Expect(answered.Load()).To(Equal(silence), "the others were written only once the webhook's time was over")
+	})
+})
