@@ -37,6 +37,47 @@ func Options(n int, retry Retry) controller.Options {
 	}
 }
 
+// PerNamespace lets so many objects of one namespace be reconciled at once, and has the others looked at again soon: writes that hang in a
+// namespace hold up no other.
+func PerNamespace(n int, next reconcile.Reconciler) reconcile.Reconciler {
+	return &perNamespace{Reconciler: next, n: n, running: map[string]int{}}
+}
+
+type perNamespace struct {
+	reconcile.Reconciler
+	n int
+
+	mu      sync.Mutex
+	running map[string]int
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (p *perNamespace) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !p.begin(req.Namespace) {
+		return reconcile.Result{RequeueAfter: DefaultRetry.Min}, nil
+	}
+	defer p.end(req.Namespace)
+	return p.Reconciler.Reconcile(ctx, req)
+}
+
+func (p *perNamespace) begin(namespace string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[namespace] == p.n {
+		return false
+	}
+	p.running[namespace]++
+	return true
+}
+
+func (p *perNamespace) end(namespace string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[namespace]--; p.running[namespace] == 0 {
+		delete(p.running, namespace)
+	}
+}
+
 // Requests wakes a controller from within: an adapter whose kind may have come, a policy whose last ledger has gone. What is asked
 // for before the controller runs is dropped, since it begins with a look at everything.
 type Requests struct {

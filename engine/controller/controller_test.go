@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -62,4 +63,39 @@ func TestAPanicStaysThatObjectsOwn(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestObjectsThatHangInANamespaceHoldUpNoOther: some are reconciled at once, and the others are looked at again.
+func TestObjectsThatHangInANamespaceHoldUpNoOther(t *testing.T) {
+	begun, answer := make(chan struct{}), make(chan struct{})
+	r := controller.PerNamespace(2, reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+		if req.Namespace == "hung" {
+			begun <- struct{}{}
+			<-answer
+		}
+		return reconcile.Result{}, nil
+	}))
+	in := func(namespace string) reconcile.Result {
+		got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "nights"}})
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { in("hung") })
+		<-begun
+	}
+	if got := in("hung"); got.RequeueAfter != controller.DefaultRetry.Min {
+		t.Errorf("a third of the namespace that hangs: %+v", got)
+	}
+	if got := in("shop"); got.RequeueAfter != 0 {
+		t.Errorf("in another namespace: %+v", got)
+	}
+	close(answer)
+	wg.Wait()
+	wg.Go(func() { in("hung") })
+	<-begun // there is room again
+	wg.Wait()
 }

@@ -29,6 +29,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
+// parallel is how many policies of a kind are looked at at once, and perNamespace how many of them in one namespace.
+const parallel, perNamespace = 32, 4
+
 // Remover deletes what was made for a policy.
 type Remover interface {
 	RemoveAll(ctx context.Context, p *world.Policy) error
@@ -62,8 +65,8 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 			For(kind.New(), builder.WithPredicates(changed)).
 			WatchesRawSource(requests.Source()).
 			Watches(&v1alpha1.Adapter{}, handler.EnqueueRequestsFromMapFunc(c.every(kind)), builder.WithPredicates(created)).
-			WithOptions(controller.Options(16, controller.DefaultRetry)).
-			Complete(reconciler{c, kind})
+			WithOptions(controller.Options(parallel, controller.DefaultRetry)).
+			Complete(controller.PerNamespace(perNamespace, reconciler{c, kind}))
 		if err != nil {
 			return fmt.Errorf("set up the controller of %s: %w", kind.Name, err)
 		}
