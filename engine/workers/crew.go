@@ -8,8 +8,8 @@ import (
 const (
 	// Patience is how long work counts towards those that are done at once. Most is done in milliseconds.
 	Patience = 250 * time.Millisecond
-	// heldUp is how many times as many may take longer than that.
-	heldUp = 16
+	// heldUp is how much may take longer than that.
+	heldUp = 256
 )
 
 // Crew has work done: so much at once, besides that which takes long. A request that is not answered holds up no other work.
@@ -20,7 +20,7 @@ type Crew struct {
 
 // NewCrew makes a Crew that does n pieces of work at once.
 func NewCrew(n int) *Crew {
-	return &Crew{places: make(chan struct{}, n), spare: make(chan struct{}, heldUp*n)}
+	return &Crew{places: make(chan struct{}, n), spare: make(chan struct{}, heldUp)}
 }
 
 // Do has a piece of work done. It returns once that has begun.
