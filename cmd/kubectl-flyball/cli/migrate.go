@@ -23,8 +23,8 @@ const exitLeft = 2
 type migrateVerb struct {
 	*session
 	manifests
-	takeOver, apply bool
-	tools           []migrate.Tool
+	takeOver, apply, dryRun bool
+	tools                   []migrate.Tool
 	// sleeping is where sleepers are looked for: as in, but what is in the cluster counts before what files say.
 	sleeping *migrate.Input
 }
@@ -38,9 +38,13 @@ func newMigrate(s *session) *cobra.Command {
 every difference, on what is left behind and on what is to be done by hand. Every object printed is checked as the manager checks it.
 Without names all tools are looked for. They are: %s.
 
+The steps in the comments at the top are complete and in order, with commands that are ready to paste. Followed, they put nothing to sleep and
+wake nothing.
+
 With --take-over, the originals that a tool keeps of sleeping workloads (in annotations or Secrets) move into Flyball's ledger, in one
 patch each, and the tool's marks go. Stop the tool first, and apply what is printed: what no policy puts to sleep is left as it is. It is
-a dry run unless --apply is given. A field that somebody has changed since stays as it is. A second run finds nothing to do.
+a dry run unless --apply is given, which takes the printed policies for applied and lists the objects whose state would change. A field that
+somebody has changed since stays as it is. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
 		Example:   "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
@@ -51,6 +55,7 @@ Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or
 	v.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
 	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
 	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
+	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "With --take-over: write nothing, which is the default")
 	return cmd
 }
 
@@ -59,6 +64,8 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	switch {
 	case v.apply && !v.takeOver:
 		return errors.New("--apply goes with --take-over; what is printed without it is applied with kubectl apply -f -")
+	case v.apply && v.dryRun:
+		return errors.New("--apply writes and --dry-run does not: give one of them")
 	case v.apply && v.offline:
 		return errors.New("--apply writes to a cluster: leave --offline away")
 	case v.offline && len(v.paths) == 0:
@@ -206,7 +213,15 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 	if found.Items, err = migrate.TakeOver(lists, slept.Sleepers, v.Now()); err != nil {
 		return err
 	}
+	if !v.apply {
+		if found.Changes, err = migrate.StateChanges(lists, found.Items, handover.Policies(out), v.Now()); err != nil {
+			return err
+		}
+	}
 	if v.apply {
+		if err := v.nameUnapplied(out, lists, slept.Sleepers, found.Items); err != nil {
+			return err
+		}
 		cluster, err := v.cluster()
 		if err != nil {
 			return err
@@ -219,4 +234,21 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		}
 	}
 	return answer(v.print(found), found.LeavesSomething(), exitLeft)
+}
+
+// nameUnapplied says of what is left which printed policy would take it, once applied.
+func (v *migrateVerb) nameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover) error {
+	if len(handover.Unapplied(out, lists)) == 0 {
+		return nil
+	}
+	then, err := migrate.TakeOver(out.Over(lists), sleepers, v.Now())
+	if err != nil {
+		return err
+	}
+	for i, h := range items { // both are in the order of the objects
+		if h.Left != "" && then[i].Left == "" && then[i].By != "" {
+			h.Left, h.Wake = "apply "+then[i].By+" first, which is printed without --take-over", ""
+		}
+	}
+	return nil
 }

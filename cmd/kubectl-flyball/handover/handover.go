@@ -24,13 +24,23 @@ import (
 // Unapplied names the policies that are printed and that a world does not have.
 func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	var names []string
-	for _, e := range out.Emitted {
-		p, ok := e.Object.(policy.Object)
-		if ok && !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == source.IDOf(p) }) {
-			names = append(names, source.IDOf(p).String())
+	for _, id := range Policies(out) {
+		if !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == id }) {
+			names = append(names, id.String())
 		}
 	}
 	return names
+}
+
+// Policies are those that are printed.
+func Policies(out *migrate.Output) []workload.Policy {
+	var ids []workload.Policy
+	for _, e := range out.Emitted {
+		if p, ok := e.Object.(policy.Object); ok {
+			ids = append(ids, source.IDOf(p))
+		}
+	}
+	return ids
 }
 
 // Write sends the patches, and says before each what it writes. Rights that are missing are named together; everything else that fails is said of the object it concerns.

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -14,13 +15,15 @@ type Handovers struct {
 	Left []Left `json:"leftBehind,omitempty"`
 	// Unapplied names policies that are printed and not in the cluster: a dry run takes them for applied.
 	Unapplied []string `json:"unapplied,omitempty"`
+	// Changes are objects that go to sleep or wake once the policies are applied and this is written. A dry run looks for them.
+	Changes []StateChange `json:"changes,omitempty"`
 	// DryRun says that nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // LeavesSomething says whether anything was left as it was.
 func (h *Handovers) LeavesSomething() bool {
-	return len(h.Left) > 0 || slices.ContainsFunc(h.Items, func(item *Handover) bool {
+	return len(h.Left)+len(h.Changes) > 0 || slices.ContainsFunc(h.Items, func(item *Handover) bool {
 		return item.Left != "" || item.Error != "" || len(item.ByHand) > 0
 	})
 }
@@ -39,7 +42,7 @@ func (h *Handovers) Text(w *report.Writer) {
 	for _, name := range h.Unapplied {
 		w.Line("not applied yet, and taken for applied: %s", name)
 	}
-	if len(h.Items) == 0 && len(h.Left) == 0 {
+	if len(h.Items)+len(h.Left)+len(h.Changes) == 0 {
 		w.Line("There is nothing to take over.")
 		return
 	}
@@ -50,9 +53,21 @@ func (h *Handovers) Text(w *report.Writer) {
 		w.Line("%s: left as it is: %s", l.Object, l.What)
 	}
 	if h.DryRun {
-		w.Line("")
-		w.Line("This was a dry run: nothing was written. --apply writes it.")
+		h.dryRun(w)
 	}
+}
+
+func (h *Handovers) dryRun(w *report.Writer) {
+	w.Line("")
+	if len(h.Changes) == 0 {
+		w.Line("No object changes its state.")
+	} else {
+		w.Line("Once the policies are applied and this is written, these objects change their state:")
+	}
+	for _, c := range h.Changes {
+		w.Line("  %s: %s, because of %s", c.Target, w.Styled(c.What, report.Warn), c.By)
+	}
+	w.Line("This was a dry run: nothing was written. --apply writes it.")
 }
 
 func (h *Handovers) item(w *report.Writer, item *Handover) {
@@ -68,6 +83,9 @@ func (h *Handovers) item(w *report.Writer, item *Handover) {
 	default:
 		w.Line("%s: taken over for %s", item.Target, item.By)
 	}
+	if item.Wake != "" {
+		w.Line("  to wake it: %s", item.Wake)
+	}
 	for _, f := range item.Fields {
 		w.Line("  %s was %s, set %s", f.Pointer, brief(f.Was), brief(f.Set))
 	}
@@ -81,6 +99,22 @@ func (h *Handovers) item(w *report.Writer, item *Handover) {
 		w.Line("  note: %s", n)
 	}
 	if w.Wide && item.Patch != nil {
-		w.Line("  patch: %s", item.Patch)
+		w.Line("  patch: %s", withoutManagers(item.Patch))
 	}
+}
+
+// withoutManagers is a patch without managed fields, which are long and of no use to a reader.
+func withoutManagers(patch json.RawMessage) json.RawMessage {
+	var m map[string]any
+	if json.Unmarshal(patch, &m) != nil {
+		return patch
+	}
+	if metadata, ok := m["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	short, err := json.Marshal(m)
+	if err != nil {
+		return patch
+	}
+	return short
 }

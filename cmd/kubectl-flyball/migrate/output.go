@@ -52,8 +52,15 @@ type Output struct {
 	Emitted []*Emitted
 	Left    []Left
 	// Steps are what is to be done by hand, in order.
-	Steps    []string
+	Steps    []Step
 	Sleepers []Sleeper
+}
+
+// Step is one thing to do by hand.
+type Step struct {
+	Text string `json:"text"`
+	// Commands are ready to paste.
+	Commands []string `json:"commands,omitempty"`
 }
 
 // Emit adds an object that was made of others.
@@ -81,11 +88,34 @@ func (o *Output) Leave(of Object, format string, args ...any) {
 	}
 }
 
-// Step adds something to do by hand, once.
-func (o *Output) Step(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(o.Steps, text) {
-		o.Steps = append(o.Steps, text)
+// Step adds something to do by hand, once, with the commands that do it.
+func (o *Output) Step(text string, commands ...string) {
+	if !slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Text == text }) {
+		o.Steps = append(o.Steps, Step{text, commands})
 	}
+}
+
+// LookStep is to see, before anything is written, that nothing changes its state.
+func (o *Output) LookStep(tool string) {
+	o.Step("check that no object changes its state", "kubectl flyball migrate "+tool+" -A --take-over --dry-run")
+}
+
+// ApplyStep is to apply what is printed, if anything is.
+func (o *Output) ApplyStep() {
+	if len(o.Emitted) == 0 {
+		return
+	}
+	o.Step("apply the objects below (save all this as flyball.yaml) and wait until they are Ready",
+		"kubectl apply -f flyball.yaml", "kubectl wait -f flyball.yaml --for=condition=Ready --timeout=5m")
+}
+
+// TakeOverStep is to take over what sleeps.
+func (o *Output) TakeOverStep(tool, why string) {
+	text := "take over what sleeps"
+	if why != "" {
+		text += ": " + why
+	}
+	o.Step(text, "kubectl flyball migrate "+tool+" -A --take-over --apply")
 }
 
 // Run has tools convert what they find in an input. The lists are the world that the objects given come into: its adapters are used
@@ -101,7 +131,7 @@ func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
 		out.Emitted = append(out.Emitted, one.Emitted...)
 		out.Left = append(out.Left, one.Left...)
 		for _, s := range one.Steps {
-			out.Step("%s: %s", tools[i].Title, s)
+			out.Step(tools[i].Title+": "+s.Text, s.Commands...)
 		}
 	}
 	out.unite()

@@ -30,6 +30,9 @@ var (
 	Postgres     = schema.GroupKind{Group: "acid.zalan.do", Kind: "postgresql"}
 	Namespace    = schema.GroupKind{Kind: "Namespace"}
 	Secret       = schema.GroupKind{Kind: "Secret"}
+	Budget       = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
+	Prometheus   = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "Prometheus"}
+	Stack        = schema.GroupKind{Group: "zalando.org", Kind: "Stack"}
 )
 
 // Clustered is a kind whose objects are in no namespace.
@@ -94,6 +97,29 @@ func AnnotationPointer(key string) string {
 
 // LabelPointer is the JSON pointer of a label.
 func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
+
+// Command is a kubectl command on objects of one kind in one namespace; an empty namespace is none.
+func Command(verb string, gk schema.GroupKind, namespace string, names []string, more string) string {
+	words := []string{"kubectl", verb, strings.ToLower(gk.String())}
+	for _, name := range names {
+		words = append(words, shellWord(name))
+	}
+	if namespace != "" {
+		words = append(words, "-n", shellWord(namespace))
+	}
+	return strings.TrimSpace(strings.Join(append(words, more), " "))
+}
+
+// shellWord is a name as a word of a shell: names in files may be anything.
+func shellWord(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
+		return name
+	}
+	return ShellQuoted(name)
+}
+
+// ShellQuoted is a text as one word of a shell.
+func ShellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // Groups are values by a key, with the keys in the order in which they came.
 type Groups[K comparable, V any] struct {

@@ -13,7 +13,7 @@ import (
 type Finding struct {
 	Objects []FindingObject `json:"objects"`
 	Left    []Left          `json:"leftBehind"`
-	Steps   []string        `json:"steps,omitempty"`
+	Steps   []Step          `json:"steps,omitempty"`
 	// Looked are the titles of the tools that were looked for.
 	Looked []string `json:"-"`
 }
@@ -53,15 +53,25 @@ func (f *Finding) Names() []string {
 	return names
 }
 
-// Text implements report.Finding: YAML that can be applied, with everything else in comments.
+// Text implements report.Finding: YAML that can be applied, with everything else in comments. The steps come first: some of them are to be
+// done before the objects are applied.
 func (f *Finding) Text(w *report.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
 		comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
 		return
 	}
+	for i, s := range f.Steps {
+		if i == 0 {
+			comment(w, "", "To do by hand, in this order:")
+		}
+		comment(w, fmt.Sprintf("%d. ", i+1), s.Text)
+		for _, command := range s.Commands {
+			w.Line("#      %s", command)
+		}
+	}
 	for i := range f.Objects {
 		o := &f.Objects[i]
-		if i > 0 {
+		if i+len(f.Steps) > 0 {
 			w.Line("---")
 		}
 		comment(w, "", "From "+o.From)
@@ -88,12 +98,6 @@ func (f *Finding) Text(w *report.Writer) {
 		}
 	} else {
 		comment(w, "", "Nothing is left behind.")
-	}
-	if len(f.Steps) > 0 {
-		comment(w, "", "To do by hand, in this order:")
-		for i, s := range f.Steps {
-			comment(w, fmt.Sprintf("%d. ", i+1), s)
-		}
 	}
 }
 

@@ -21,8 +21,10 @@ import (
 type Sleeper struct {
 	Object    Object
 	Originals []Original
-	// Marks are JSON pointers of what the tool has left on the object besides.
+	// Marks are JSON pointers of what the tool, or a step before the take-over, has left on the object besides.
 	Marks []string
+	// GiveBack is true where no policy takes the place of the tool: the originals go back at once.
+	GiveBack bool
 	// Notes are what a person should know, and ByHand what a person has to do: no take-over can.
 	Notes, ByHand []string
 }
@@ -55,8 +57,9 @@ type Handover struct {
 	Notes []string `json:"notes,omitempty"`
 	// ByHand is what a person has to do.
 	ByHand []string `json:"byHand,omitempty"`
-	// Left says why the object is left as it is; empty: it is not.
+	// Left says why the object is left as it is; empty: it is not. Wake is the command that gives the originals back then.
 	Left string `json:"left,omitempty"`
+	Wake string `json:"wake,omitempty"`
 	// Patch is the merge patch, with the resourceVersion that was read as its precondition; absent where there is nothing to write.
 	Patch json.RawMessage `json:"patch,omitempty"`
 	// Done is true once it is written, and Error says why it could not be.
@@ -66,6 +69,10 @@ type Handover struct {
 	// Ref is the object that Target names, and Policy the policy that By does.
 	Ref    workload.Ref    `json:"-"`
 	Policy workload.Policy `json:"-"`
+
+	// after is the object once this is written, and changes are what changes of its state then.
+	after   []byte
+	changes []StateChange
 }
 
 // Taken is one field in the ledger.
@@ -83,6 +90,8 @@ type takeover struct {
 	// open are the originals that come into the ledger, and awake is the object as its owner has it.
 	open  []Original
 	awake []byte
+	// back is the merge patch by which it gets there.
+	back []byte
 }
 
 // TakeOver works out what is to be written to each sleeper: the ledger that Flyball would have written had it put the object to sleep
@@ -163,8 +172,11 @@ func (w *takeover) restore() error {
 			continue
 		case equal(o.Was, current):
 			continue // nothing was changed
+		case w.sleeper.GiveBack:
+			w.note("%s goes back from %s to %s: no policy here sets it", o.Pointer, brief(current), brief(o.Was))
+		default:
+			w.open = append(w.open, o)
 		}
-		w.open = append(w.open, o)
 		if o.Was != "" {
 			world.SetAt(edit, tokens, json.RawMessage(o.Was))
 			continue
@@ -180,11 +192,10 @@ func (w *takeover) restore() error {
 			world.SetAt(edit, tokens, nil)
 		}
 	}
-	patch, err := json.Marshal(edit)
-	if err != nil {
+	if w.back, err = json.Marshal(edit); err != nil {
 		return fmt.Errorf("%s: put the originals back: %w", w.Target, err)
 	}
-	if w.awake, err = jsonpatch.MergePatch([]byte(w.live.Raw), patch); err != nil {
+	if w.awake, err = jsonpatch.MergePatch([]byte(w.live.Raw), w.back); err != nil {
 		return fmt.Errorf("%s: put the originals back: %w", w.Target, err)
 	}
 	return nil
@@ -192,6 +203,7 @@ func (w *takeover) restore() error {
 
 // hand finds the policy that claims the originals, and makes the patch.
 func (w *takeover) hand(memory *world.Memory, now time.Time) error {
+	w.after = []byte(w.live.Raw)
 	if w.Left != "" {
 		w.Marks = nil
 		return nil
@@ -204,10 +216,12 @@ func (w *takeover) hand(memory *world.Memory, now time.Time) error {
 		}
 		if claimed == nil {
 			w.Marks = nil
+			w.Wake = Command("patch", w.Ref.GroupKind, w.Ref.Namespace, []string{w.Ref.Name}, "--type=merge -p "+ShellQuoted(string(w.back)))
 			return nil
 		}
 		after = claimed
 	}
+	w.after = after
 	return w.diff(after)
 }
 
@@ -244,8 +258,25 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 			return after, err
 		}
 	}
-	w.Left = "no policy puts it to sleep by " + w.pointers() + ": apply the policies first"
+	w.Left = "no policy puts it to sleep by " + w.pointers() + ": " + w.selecting(&first, now)
 	return nil, nil
+}
+
+// selecting says which policies select the object although none puts it to sleep.
+func (w *takeover) selecting(v *decide.Verdict, now time.Time) string {
+	var all []string
+	for _, o := range v.Opinions {
+		if !o.Left && !o.OnBehalf {
+			all = append(all, fmt.Sprintf("%s selects it and is %s", o.Policy.ID, o.Policy.State(now).Name))
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return strings.Join(all, ", ")
+	case w.live.Labels()[v1alpha1.LabelExclude] == "true":
+		return "its label " + v1alpha1.LabelExclude + "=true keeps it out of them"
+	}
+	return "none selects it"
 }
 
 func (w *takeover) pointers() string {

@@ -1,14 +1,17 @@
 package migrate_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
@@ -66,8 +69,11 @@ func TestTakeOver(t *testing.T) {
 		{reason: "it was absent", object: plain, edit: func(s *migrate.Sleeper) { s.Originals[0].Was = "" }, want: `{"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
 		{reason: "two tools on one field", object: plain, edit: func(s *migrate.Sleeper) { s.Originals = append(s.Originals, s.Originals[0]) },
 			want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
-		{reason: "no policy selects it", object: plain, world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, left: "no policy puts it to sleep by /spec/replicas"},
-		{reason: "a suspended policy", object: plain, world: func(s *v1alpha1.Schedule) { s.Spec.Suspend = true }, left: "no policy puts it to sleep"},
+		{reason: "no policy selects it", object: plain, world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, left: "no policy puts it to sleep by /spec/replicas: none selects it"},
+		{reason: "a suspended policy", object: plain, world: func(s *v1alpha1.Schedule) { s.Spec.Suspend = true },
+			left: "no policy puts it to sleep by /spec/replicas: Schedule/shop/nights selects it and is Suspended"},
+		{reason: "kept out of every policy", object: strings.Replace(plain, `"resourceVersion"`, `"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1),
+			left: "no policy puts it to sleep by /spec/replicas: its label flyball.dev/exclude=true keeps it out of them"},
 		{reason: "a ledger that cannot be read", object: strings.Replace(web, "%s", `,"flyball.dev/ledger":"{"`, 1), left: "read the ledger annotation"},
 		{reason: "an adapter that is not fit", object: plain, lists: func(l *world.Lists) { l.Blocked = map[string]string{"deployments.apps": "the adapter is not ready"} }, left: "the adapter is not ready"},
 		{reason: "no adapter", object: plain, lists: func(l *world.Lists) { l.Adapters = nil }, left: "there is no adapter of its kind"},
@@ -127,5 +133,61 @@ func TestTakeOverTwice(t *testing.T) {
 	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestStateChanges lists what goes to sleep or wakes because of a migration, and nothing that stays as it is.
+func TestStateChanges(t *testing.T) {
+	plain := strings.Replace(web, "%s", "", 1)
+	other := strings.NewReplacer(`"name":"web"`, `"name":"other"`, `"tool":"3"`, `"a":"b"`, `"replicas":0`, `"replicas":2`).Replace(plain)
+	nights := []workload.Policy{{Kind: "Schedule", Namespace: "shop", Name: "nights"}}
+	for _, tc := range []struct {
+		reason string
+		world  func(*v1alpha1.Schedule)
+		beside string
+		of     []workload.Policy
+		want   []migrate.StateChange
+	}{
+		{reason: "asleep and taken over", of: nights},
+		{reason: "what the tool left alone", beside: other, of: nights, want: []migrate.StateChange{{Target: "Deployment.apps/shop/other", What: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
+		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`, `"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
+		{reason: "... and is kept awake", beside: strings.Replace(other, `"a":"b"`, `"flyball.dev/awake-until":"2037-05-14T00:00:00Z"`, 1), of: nights},
+		{reason: "... by another policy", beside: other},
+		{reason: "awake by now", world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" }, of: nights,
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", What: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
+		{reason: "another count", world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} }, of: nights,
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", What: "/spec/replicas 0 -> 1", By: "Schedule/shop/nights"}}},
+		{reason: "no policy takes it over", world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, of: nights},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			l := lists(t, plain, tc.world)
+			if tc.beside != "" {
+				l.Objects = append(l.Objects, []byte(tc.beside))
+			}
+			items, err := migrate.TakeOver(l, []migrate.Sleeper{sleeperOf(plain)}, night)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := migrate.StateChanges(l, items, tc.of, night)
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestBriefPatch: a patch is shown without the managed fields that it has, and given with them as data.
+func TestBriefPatch(t *testing.T) {
+	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`, `"managedFields":[{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}],"resourceVersion"`, 1)
+	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wide, data bytes.Buffer
+	if err := report.Print(&wide, &migrate.Handovers{Items: all}, report.Wide, false); err != nil || strings.Contains(wide.String(), "managedFields") || !strings.Contains(wide.String(), "patch: {") {
+		t.Errorf("%v\n%s", err, wide.String())
+	}
+	if err := report.Print(&data, &migrate.Handovers{Items: all}, report.JSON, false); err != nil || !strings.Contains(data.String(), "managedFields") {
+		t.Errorf("%v\n%s", err, data.String())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
@@ -18,28 +19,30 @@ type placement struct {
 	kinds           []schema.GroupKind
 	names           []string
 	annotations     map[string]string
+	selector        *metav1.LabelSelector
 	priority        int32
 	// cluster is the selection of a ClusterSchedule; nil: it is a Schedule.
 	cluster *v1alpha1.ClusterTargetSelector
 	notes   []string
 }
 
-// emit gives the policies of the times that count for a placement: the first scope that sets any of them supplies all.
-func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope) {
+// emit gives the policies of the times that count for a placement: the first scope that sets any of them supplies all. False: they have no
+// counterpart, which is said.
+func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope) bool {
 	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if i < 0 {
 		w.out.Leave(from, "downscale-replicas is set, and no times are known for it")
-		return
+		return false
 	}
 	rules, notes, why := w.times(scopes[i])
 	if why != "" {
 		w.out.Leave(from, "%s", why)
-		return
+		return false
 	}
 	replicas, why := replicasOf(scopes)
 	if why != "" {
 		w.out.Leave(from, "%s", why)
-		return
+		return false
 	}
 	grace := "15m"
 	for _, s := range scopes {
@@ -62,6 +65,7 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 		}
 		w.emitLevels(from, p, r, replicas)
 	}
+	return true
 }
 
 // times are the rules that a scope asks for: one a time zone.
@@ -188,12 +192,11 @@ func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.Sche
 }
 
 func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules, notes []string) {
-	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations}
+	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
 	var e *migrate.Emitted
 	if at.cluster != nil {
 		c := &v1alpha1.ClusterSchedule{ObjectMeta: migrate.Meta("", at.name+suffix)}
 		c.Spec.Target, c.Spec.ScheduleRules = *at.cluster, rules
-		target.Selector = at.cluster.Selector
 		c.Spec.Target.TargetSelector = target
 		e = w.out.Emit(c, from)
 	} else {
@@ -205,16 +208,16 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 	migrate.NoteSpringEdges(e)
 }
 
-// forced gives the policy of force-downtime or force-uptime, where it is always.
-func (w *work) forced(from migrate.Object, s scope, at placement) {
+// forced gives the policy of force-downtime or force-uptime, where it is always. False: it has no counterpart, which is said.
+func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	down, hasDown := s["force-downtime"]
 	up, hasUp := s["force-uptime"]
 	if !s.sets(forceSettings) {
-		return
+		return true
 	}
 	if hasDown && hasUp {
 		w.out.Leave(from, "it sets both force-downtime and force-uptime")
-		return
+		return false
 	}
 	which := "force-uptime"
 	if hasDown {
@@ -223,10 +226,10 @@ func (w *work) forced(from migrate.Object, s scope, at placement) {
 	x := readSpans(down+up, w.config.env["timezone"], w.config.env["weekframe"])
 	switch {
 	case x.isNever() && len(x.ignored) == 0:
-		return
+		return true
 	case !x.always:
 		w.out.Leave(from, "%s is for spans of time: a Schedule that is neither asleep nor awake outside of them has no counterpart", which)
-		return
+		return false
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
 	if hasDown {
@@ -237,8 +240,9 @@ func (w *work) forced(from migrate.Object, s scope, at placement) {
 	replicas, why := replicasOf(w.scopes(s))
 	if why != "" {
 		w.out.Leave(from, "%s", why)
-		return
+		return false
 	}
 	at.priority = priorityForced
 	w.emitLevels(from, at, rules, replicas)
+	return true
 }

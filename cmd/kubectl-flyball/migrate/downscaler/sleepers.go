@@ -1,9 +1,12 @@
 package downscaler
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 )
 
@@ -12,32 +15,65 @@ var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"
 
 // sleepers reads the annotation of what sleeps.
 func sleepers(in *migrate.Input, out *migrate.Output) {
-	w := work{in: in, out: &migrate.Output{}, config: readConfig(in, &migrate.Output{})}
-	known := map[string]bool{}
+	w := newWork(in, &migrate.Output{})
+	w.namespaces()
+	known := map[string]bool{migrate.Budget.String(): true}
 	for _, gk := range byResource {
 		known[gk.String()] = true
 	}
 	for _, o := range in.Objects {
 		text, ok := o.Annotation(prefix + "original-replicas")
-		if !ok {
-			continue
-		}
-		if !known[o.GroupKind().String()] {
-			if o.Get("metadata.ownerReferences.#(controller==true)").Exists() {
-				continue // its controller has copied the annotation, as Deployments do to ReplicaSets
-			}
+		switch {
+		case !ok, !known[o.GroupKind().String()] && isControlled(o): // its controller has copied the annotation, as Deployments do to ReplicaSets
+		case known[o.GroupKind().String()], o.Get("spec.replicas").Exists():
+			out.Sleepers = append(out.Sleepers, w.sleeper(o, text))
+		default:
 			out.Leave(o, "its original is %s: no adapter of the library does to its kind what the tool did, so wake it by hand", text)
-			continue
 		}
-		replicas, _ := replicasOf(w.scopes(annotated(o), w.namespaceScope(o.Namespace())))
-		s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")}}
-		originals, ok := originals(o, text, replicas)
-		if !ok {
-			s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away", text)}
-		}
-		s.Originals = originals
-		out.Sleepers = append(out.Sleepers, s)
 	}
+}
+
+func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
+	s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")}, GiveBack: o.GroupKind() == migrate.Budget}
+	scopes := w.scopes(annotated(o), w.namespaceScope(o.Namespace()))
+	replicas, _ := replicasOf(scopes)
+	var ok bool
+	switch o.GroupKind() {
+	case migrate.Budget:
+		s.Originals, ok = budget(o, text, scopes), true
+	case migrate.DaemonSet:
+		if !w.leaveAlone(o, annotated(o), true) {
+			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // it is there until now
+		}
+		fallthrough
+	default:
+		s.Originals, ok = originals(o, text, replicas)
+	}
+	if !ok {
+		s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away", text)}
+	}
+	return s
+}
+
+// budget is what a PodDisruptionBudget had before: the tool changes the maximum, and the minimum of one that has no maximum.
+func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
+	set := "0"
+	for _, s := range slices.Backward(scopes) {
+		set = cmp.Or(s["downscale-replicas"], set)
+	}
+	pointer := "/spec/minAvailable"
+	if o.Get("spec.maxUnavailable").Exists() {
+		pointer = "/spec/maxUnavailable"
+	}
+	return []migrate.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
+}
+
+// share is the JSON text of a count or of a share.
+func share(text string) string {
+	if n, ok := migrate.Count(text); ok {
+		return migrate.Number(n)
+	}
+	return migrate.Quoted(text)
 }
 
 // originals is what was there before, by kind; false: the text cannot be read.

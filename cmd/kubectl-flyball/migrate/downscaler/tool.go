@@ -3,7 +3,6 @@ package downscaler
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,6 +37,7 @@ func Tool() migrate.Tool {
 	return migrate.Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
 		Reads:   append([]migrate.Kind{migrate.Clustered(migrate.Namespace)}, kinds...),
+		Marked:  migrate.Namespaced(migrate.Budget, migrate.Prometheus, migrate.Stack),
 		Convert: convert, Sleepers: sleepers,
 	}
 }
@@ -71,9 +71,10 @@ func annotated(o migrate.Object) scope {
 
 // config is how the tool runs.
 type config struct {
-	// own is its Deployment, where found.
+	// own is its Deployment, where found, and all are those of its parts.
 	own        migrate.Object
 	found      bool
+	all        []migrate.Object
 	flags, env scope
 }
 
@@ -97,7 +98,7 @@ func readConfig(in *migrate.Input, out *migrate.Output) config {
 			if !imageName.MatchString(image[strings.LastIndexByte(image, '/')+1:]) {
 				continue
 			}
-			c.own, c.found = d, true
+			c.own, c.found, c.all = d, true, append(c.all, d)
 			c.readFlags(append(container.Get("command").Array(), container.Get("args").Array()...))
 			for _, e := range container.Get("env").Array() {
 				if name, ok := envNames[e.Get("name").Str]; ok {
@@ -143,7 +144,11 @@ func (c *config) setting(name string) string {
 func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
-		gk, ok := byResource[strings.ToLower(strings.TrimSpace(name))]
+		name = strings.ToLower(strings.TrimSpace(name))
+		gk, ok := byResource[name]
+		if name == "poddisruptionbudgets" {
+			continue // no policy here sets them; the take-over gives them back
+		}
 		if !ok {
 			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
 			continue
@@ -154,17 +159,14 @@ func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 }
 
 func convert(in *migrate.Input, out *migrate.Output) {
-	c := readConfig(in, out)
-	w := work{in: in, out: out, config: c, kinds: c.resources(out), excluded: sets.New[string](), included: sets.New[string]()}
+	w := newWork(in, out)
 	w.namespaces()
 	w.objects()
 	w.cluster()
-	if len(out.Emitted)+len(out.Left) == 0 {
-		return
+	w.unexplained()
+	if len(out.Emitted)+len(out.Left) > 0 {
+		w.steps()
 	}
-	out.Step("stop its controller; delete MutatingWebhookConfiguration webhook.kube-downscaler.k8s and the admission policies whose names end in -downscaler-reserved-annotations: they refuse or undo the take-over")
-	out.Step("apply the objects above and wait until they are Ready")
-	out.Step("kubectl flyball migrate kube-downscaler -A --take-over, and again with --apply; then take the annotations downscaler/ away, in Git too")
 }
 
 // work is one conversion while it lasts.
@@ -173,8 +175,35 @@ type work struct {
 	out    *migrate.Output
 	config config
 	kinds  []schema.GroupKind
-	// excluded and included are the namespaces that say so.
-	excluded, included sets.Set[string]
+	filters
+	// explicit is true where the tool leaves alone what does not say exclude: "false".
+	explicit bool
+	// excluded and included are the namespaces that say so, and refused are those whose settings have no counterpart.
+	excluded, included, refused sets.Set[string]
+	// alone and until are the objects to be labelled and annotated before a policy is there, and resting those to be labelled until they are taken over.
+	alone, until, resting migrate.Groups[command, string]
+}
+
+func newWork(in *migrate.Input, out *migrate.Output) *work {
+	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](), refused: sets.New[string]()}
+	w.explicit = w.config.setting("explicit-include") == "true"
+	w.kinds = w.lookedAt()
+	w.readFilters()
+	return w
+}
+
+// lookedAt are the kinds that the tool looks at. Without its Deployment, those of the objects that bear its annotation are known.
+func (w *work) lookedAt() []schema.GroupKind {
+	kinds := w.config.resources(w.out)
+	if w.config.found {
+		return kinds
+	}
+	for _, k := range Tool().Reads[1:] {
+		if !slices.Contains(kinds, k.GroupKind) && slices.ContainsFunc(w.in.Of(k.GroupKind), isAsleep) {
+			kinds = append(kinds, k.GroupKind)
+		}
+	}
+	return kinds
 }
 
 // scopes are those that count for an object of a namespace, the nearest first.
@@ -190,63 +219,61 @@ func (w *work) namespaceScope(name string) scope {
 func (w *work) namespaces() {
 	for _, ns := range w.in.Of(migrate.Namespace) {
 		s := annotated(ns)
-		w.exclusion(ns, s)
-		if s.sets(timeSettings) || s["downscale-replicas"] != "" {
-			w.emit(ns, s, placement{namespace: ns.Name(), name: "downscaler", kinds: w.kinds, priority: priorityNamespace}, w.scopes(s))
+		if w.excludeNamespace(ns, s) {
+			continue
 		}
-		w.forced(ns, s, placement{namespace: ns.Name(), name: "downscaler-forced", kinds: w.kinds})
+		at := placement{namespace: ns.Name(), name: "downscaler-forced", kinds: w.kinds, selector: w.selector}
+		if w.explicit && !w.included.Has(ns.Name()) {
+			at.annotations = map[string]string{prefix + "exclude": "false"}
+		}
+		if !w.forced(ns, s, at) {
+			w.refused.Insert(ns.Name())
+			continue
+		}
+		at.name, at.priority = "downscaler", priorityNamespace
+		if hasTimes(s) && !w.emit(ns, s, at, w.scopes(s)) {
+			w.refused.Insert(ns.Name())
+		}
 	}
 }
+
+// hasTimes reports whether a scope needs a policy of its own.
+func hasTimes(s scope) bool { return s.sets(timeSettings) || s["downscale-replicas"] != "" }
 
 func (w *work) objects() {
 	for _, k := range Tool().Reads[1:] {
 		for _, o := range w.in.Of(k.GroupKind) {
-			s := annotated(o)
-			if len(s) == 0 {
-				continue
-			}
-			w.exclusion(o, s)
-			if s["exclude"] == "true" || w.excluded.Has(o.Namespace()) && s["exclude"] != "false" {
-				continue
-			}
-			if !slices.Contains(w.kinds, k.GroupKind) {
-				if w.config.found {
-					w.out.Leave(o, "it has annotations of the tool, which does not look at its kind (--include-resources)")
-					continue
-				}
-				w.out.Leave(o, "the Deployment of the tool was not found, so it is not known whether it looks at this kind (--include-resources)")
-			}
-			at := placement{namespace: o.Namespace(), name: "downscaler-" + o.Name(), kinds: []schema.GroupKind{k.GroupKind}, names: []string{o.Name()}, priority: priorityObject}
-			if s.sets(timeSettings) || s["downscale-replicas"] != "" {
-				w.emit(o, s, at, w.scopes(s, w.namespaceScope(o.Namespace())))
-			}
-			at.name = "downscaler-forced-" + o.Name()
-			w.forced(o, s, at)
+			w.object(k.GroupKind, o)
 		}
 	}
 }
 
-// exclusion says what becomes of exclude and exclude-until.
-func (w *work) exclusion(o migrate.Object, s scope) {
-	isNamespace := o.GroupKind() == migrate.Namespace
-	where := fmt.Sprintf("%s %s", strings.ToLower(o.GroupKind().Kind), o.Name())
-	if !isNamespace {
-		where += " -n " + o.Namespace()
+func (w *work) object(gk schema.GroupKind, o migrate.Object) {
+	s := annotated(o)
+	looksAt := slices.Contains(w.kinds, gk)
+	own := slices.ContainsFunc(w.config.all, func(d migrate.Object) bool { return d.Ref() == o.Ref() })
+	if own || isControlled(o) || w.leaveAlone(o, s, looksAt) || len(s) == 0 {
+		return
 	}
-	if until := s["exclude-until"]; until != "" {
-		w.out.Leave(o, "exclude-until: unless that is over, kubectl annotate %s %s=%s; it wakes what sleeps, which there takes upscale-excluded", where, v1alpha1.AnnotationAwakeUntil, until)
-	}
-	switch text, ok := s["exclude"]; {
-	case !ok:
-	case text == "true" && isNamespace:
-		w.excluded.Insert(o.Name())
-	case text == "true":
-		w.out.Leave(o, "exclude: kubectl label %s %s=true; it gives back what sleeps (py-kube-downscaler wakes it too, GoKubeDownscaler only with upscale-excluded)", where, v1alpha1.LabelExclude)
-	case text == "false" && isNamespace:
-		w.included.Insert(o.Name())
-	case text == "false":
+	switch {
+	case looksAt:
+	case w.config.found:
+		w.out.Leave(o, "it has annotations of the tool, which does not look at its kind (--include-resources)")
+		return
 	default:
-		w.out.Leave(o, "exclude is %q: an exclusion for spans of time has no counterpart", text)
+		w.out.Leave(o, "the Deployment of the tool was not found, so it is not known whether it looks at this kind (--include-resources)")
+	}
+	at := placement{namespace: o.Namespace(), name: "downscaler-forced-" + o.Name(), kinds: []schema.GroupKind{gk}, names: []string{o.Name()}}
+	if !w.forced(o, s, at) {
+		w.label(o)
+		return
+	}
+	at.name, at.priority = "downscaler-"+o.Name(), priorityObject
+	scopes := w.scopes(s, w.namespaceScope(o.Namespace()))
+	// Its namespace is left out, and it is not.
+	readmitted := s["exclude"] == "false" && w.excluded.Has(o.Namespace()) && slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+	if (hasTimes(s) || readmitted) && !w.emit(o, s, at, scopes) {
+		w.label(o)
 	}
 }
 
@@ -257,66 +284,51 @@ func (w *work) cluster() {
 		return
 	}
 	target, notes := w.clusterTarget()
-	explicit := c.setting("explicit-include") == "true"
 	scopes := w.scopes()
 	if c.flags.sets(timeSettings) || c.env.sets(timeSettings) {
-		at := placement{name: "downscaler", kinds: w.kinds, cluster: &target, notes: notes}
-		if explicit {
+		at := placement{name: "downscaler", kinds: w.kinds, selector: w.selector, cluster: &target, notes: notes}
+		if w.explicit {
 			at.annotations = map[string]string{prefix + "exclude": "false"}
 		}
 		w.emit(c.own, nil, at, scopes)
-		if names := sets.List(w.included); explicit && len(names) > 0 {
+		if names := sets.List(w.included); w.explicit && len(names) > 0 {
 			whole := target
 			whole.NamespaceSelector, whole.Namespaces = nil, names
 			at.name, at.cluster, at.annotations = "downscaler-included", &whole, nil
 			w.emit(c.own, nil, at, scopes)
 		}
 	}
-	w.forced(c.own, c.flags, placement{name: "downscaler-forced", kinds: w.kinds, cluster: &target, notes: notes})
+	w.forced(c.own, c.flags, placement{name: "downscaler-forced", kinds: w.kinds, selector: w.selector, cluster: &target, notes: notes})
 }
-
-var plainName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // clusterTarget is what the tool looks at in the whole cluster.
 func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string) {
-	c := &w.config
-	if names := c.setting("namespace"); names != "" {
-		for _, n := range strings.Split(names, ",") {
-			t.Namespaces = append(t.Namespaces, strings.TrimSpace(n))
-		}
+	if len(w.onlyNamespaces) > 0 {
+		t.Namespaces = w.onlyNamespaces
 	} else {
 		t.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	patterns := cmp.Or(c.setting("exclude-namespaces"), "kube-system,kube-downscaler")
-	exclude := sets.List(w.excluded)
-	for _, p := range strings.Split(patterns, ",") {
-		p = strings.TrimSpace(p)
-		re, err := regexp.Compile(p)
+	exclude := sets.List(w.excluded.Union(w.refused))
+	for _, re := range w.notNamespaces {
+		p := re.String()
 		if plainName.MatchString(p) {
 			exclude = append(exclude, p)
 		} else {
 			notes = append(notes, "--exclude-namespaces "+p+" is expanded to the namespaces that there are now"+inFiles(w.in)+": a list of names does not grow")
 		}
 		for _, n := range w.in.Namespaces() {
-			if err == nil && re.MatchString(n) {
+			if re.MatchString(n) {
 				exclude = append(exclude, n)
 			}
 		}
 	}
 	slices.Sort(exclude)
 	t.ExcludeNamespaces = slices.Compact(exclude)
-	if labels := c.setting("matching-labels"); labels != "" {
-		key, value, ok := strings.Cut(labels, "=")
-		if ok && !strings.ContainsAny(labels, ",*+?()[]|^$\\ ") {
-			t.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
-		} else {
-			w.out.Leave(c.own, "--matching-labels %q is more than one label with one value: a selection has no patterns, so write the selector by hand", labels)
-		}
+	for _, re := range w.notNames {
+		notes = append(notes, "--exclude-deployments "+re.String()+" is expanded to labels of the objects that there are now"+inFiles(w.in)+": label new ones too")
 	}
-	for _, p := range strings.Split(c.setting("exclude-deployments"), ",") {
-		if p = strings.TrimSpace(p); p != "" {
-			w.excludeNames(p)
-		}
+	if len(w.onlyLabels) > 0 {
+		notes = append(notes, "--matching-labels has a pattern: the objects that do not match now get a label; label new ones too")
 	}
 	return t, notes
 }
@@ -326,21 +338,4 @@ func inFiles(in *migrate.Input) string {
 		return " in the files"
 	}
 	return ""
-}
-
-// excludeNames lists the objects that a pattern of --exclude-deployments leaves out.
-func (w *work) excludeNames(pattern string) {
-	re, err := regexp.Compile(pattern)
-	found := false
-	for _, gk := range w.kinds {
-		for _, o := range w.in.Of(gk) {
-			if err == nil && re.MatchString(o.Name()) && o.Ref() != w.config.own.Ref() {
-				found = true
-				w.out.Leave(o, "--exclude-deployments %s: kubectl label %s %s -n %s %s=true: a selection cannot leave names out", pattern, strings.ToLower(gk.Kind), o.Name(), o.Namespace(), v1alpha1.LabelExclude)
-			}
-		}
-	}
-	if !found {
-		w.out.Leave(w.config.own, "--exclude-deployments %s matches nothing that is known%s: label what it means with %s=true", pattern, inFiles(w.in), v1alpha1.LabelExclude)
-	}
 }

@@ -29,7 +29,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 		}
 	}
 	if found {
-		out.Step("turn the adapter of Applications on, apply the objects above, and then take syncWindows out of the AppProjects; an Application that is itself in Git is reset by what syncs it")
+		out.Step("turn the adapter of Applications on, apply the objects below, and then take syncWindows out of the AppProjects; an Application that is itself in Git is reset by what syncs it")
 	}
 }
 

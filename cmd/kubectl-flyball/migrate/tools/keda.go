@@ -52,7 +52,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 		}
 	}
 	if found {
-		out.Step("apply the objects above, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
+		out.Step("apply the objects below, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
 	}
 }
 

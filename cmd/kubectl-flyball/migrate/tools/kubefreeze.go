@@ -68,9 +68,10 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 		convertException(x, out)
 	}
 	if len(in.Of(foreignFreeze))+len(in.Of(foreignWindow))+len(in.Of(foreignException)) > 0 {
-		out.Step("apply the objects above and wait until they are Ready")
+		out.LookStep("kube-freeze")
+		out.ApplyStep()
 		out.Step("delete its ValidatingWebhookConfiguration: it fails closed and would refuse the take-over; then stop its controller")
-		out.Step("kubectl flyball migrate kube-freeze -A --take-over, and again with --apply: under a freeze that is in force here this takes a ClusterFreezeException for RollOut and Scale")
+		out.TakeOverStep("kube-freeze", "under a freeze that is in force here this takes a ClusterFreezeException for RollOut and Scale")
 		out.Step("delete its objects: they have no finalizers, and what they have suspended stays so unless it was taken over")
 	}
 }

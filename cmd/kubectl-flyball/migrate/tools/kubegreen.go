@@ -44,8 +44,10 @@ func convertSleepInfos(in *migrate.Input, out *migrate.Output) {
 	if len(all) == 0 {
 		return
 	}
-	out.Step("stop its controller and delete its webhook configurations, apply the objects above and wait until they are Ready")
-	out.Step("kubectl flyball migrate kube-green -A --take-over, and again with --apply")
+	out.Step("stop its controller and delete its webhook configurations")
+	out.LookStep("kube-green")
+	out.ApplyStep()
+	out.TakeOverStep("kube-green", "")
 	out.Step("kubectl delete sleepinfo: its Secret goes along, and it wakes nothing, so this comes last")
 }
 
@@ -78,6 +80,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
+	exceptNames(s, spec, out) // first, lest what it keeps awake be put to sleep before it is there
 	if len(rest) > 0 {
 		emit(s.Name(), rest, nil)
 	}
@@ -89,7 +92,6 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	for _, gk := range sel.nothing {
 		out.Leave(s, "includeRef names several objects of kind %s, and an object would have to have all of these names: it selects none there, and none here", gk.Kind)
 	}
-	exceptNames(s, spec, out)
 }
 
 // selectionOf reads the switches and the references of a SleepInfo.

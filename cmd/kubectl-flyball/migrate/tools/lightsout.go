@@ -60,10 +60,17 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 	if len(all) == 0 {
 		return
 	}
-	out.Step("stop its controller and delete its webhook configurations, apply the objects above and wait until they are Ready")
-	out.Step("kubectl flyball migrate lightsout -A --take-over, and again with --apply: to delete a LightsOutSchedule wakes what bears its marks, so this comes first")
-	out.Step(`for each of %s: kubectl patch lightsoutschedule NAME --type=merge -p '{"metadata":{"finalizers":null}}', then kubectl delete lightsoutschedule NAME: `+
-		`its finalizer waits for the controller that you have stopped`, migrate.ObjectNames(all))
+	out.Step("stop its controller and delete its webhook configurations")
+	out.LookStep("lightsout")
+	out.ApplyStep()
+	out.TakeOverStep("lightsout", "to delete a LightsOutSchedule wakes what bears its marks, so this comes first")
+	names := make([]string, len(all))
+	for i, o := range all {
+		names[i] = o.Name()
+	}
+	out.Step("take the finalizers away, which wait for the controller that you have stopped, and delete its objects",
+		migrate.Command("patch", lightsOutSchedule, "", names, `--type=merge -p '{"metadata":{"finalizers":null}}'`),
+		migrate.Command("delete", lightsOutSchedule, "", names, ""))
 }
 
 // lightsOutTarget is what a schedule selects. Why says why it selects nothing.

@@ -70,8 +70,9 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 		}
 	}
 	if len(members.Keys) > 0 {
-		out.Step("stop its controller and apply the objects above")
-		out.Step("kubectl flyball migrate pod-deletion-cost -A --take-over, and again with --apply: the costs that it has set stay otherwise, and Flyball yields to costs of other writers")
+		out.Step("stop its controller")
+		out.ApplyStep()
+		out.TakeOverStep("pod-deletion-cost", "the costs that it has set stay otherwise, and Flyball yields to costs of other writers")
 	}
 }
 

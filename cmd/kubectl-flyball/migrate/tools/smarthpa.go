@@ -30,7 +30,7 @@ func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
 	}
 	if len(all) > 0 {
 		out.Step("hand over outside all windows, with minReplicas and maxReplicas of each HorizontalPodAutoscaler as in Git: SmartHPA remembers nothing, so what stands there counts as its owner's")
-		out.Step("stop its controller, apply the objects above, delete its objects")
+		out.Step("stop its controller, apply the objects below, delete its objects")
 	}
 }
 

@@ -33,7 +33,7 @@ func convertTortoises(in *migrate.Input, out *migrate.Output) {
 		out.Step("set updateMode: Off and deletionPolicy: NoDelete on each Tortoise: in Auto its webhook resets the bounds, and DeleteAll deletes the HorizontalPodAutoscaler")
 		out.Step("restore each HorizontalPodAutoscaler from Git (metrics, behavior and bounds are in Git only), and restart the pods: they were changed, their templates were not")
 		out.Step("delete the Tortoises while their controller runs, since they have a finalizer; then the VerticalPodAutoscalers tortoise-monitor-*")
-		out.Step("apply the objects above")
+		out.Step("apply the objects below")
 	}
 }
 

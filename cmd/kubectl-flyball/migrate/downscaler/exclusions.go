@@ -1,0 +1,243 @@
+package downscaler
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// What the tool leaves alone must not be put to sleep by the policies that are printed. Namespaces are left out by name. Objects get the
+// label that keeps them out of every policy, by commands that come before the policies. What has no counterpart is left alone as well.
+
+// filters are the flags by which the tool looks at some objects only.
+type filters struct {
+	onlyNamespaces []string
+	notNamespaces  []*regexp.Regexp
+	notNames       []*regexp.Regexp
+	// selector is the one label with one value that objects have to have; onlyLabels are patterns of labels where that cannot say it.
+	selector   *metav1.LabelSelector
+	onlyLabels []*regexp.Regexp
+}
+
+var plainName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+func (w *work) readFilters() {
+	c := &w.config
+	for _, name := range strings.Split(c.setting("namespace"), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			w.onlyNamespaces = append(w.onlyNamespaces, name)
+		}
+	}
+	w.notNamespaces = w.patterns("exclude-namespaces", "kube-system,kube-downscaler")
+	w.notNames = w.patterns("exclude-deployments", "")
+	labels := c.setting("matching-labels")
+	if key, value, ok := strings.Cut(labels, "="); ok && !strings.ContainsAny(labels, ",*+?()[]|^$\\ ") {
+		w.selector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	} else {
+		w.onlyLabels = w.patterns("matching-labels", "")
+	}
+}
+
+// patterns are the patterns of a flag. One that cannot be read is taken for the name that it is.
+func (w *work) patterns(flag, byDefault string) []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for _, p := range strings.Split(cmp.Or(w.config.setting(flag), byDefault), ",") {
+		if p = strings.TrimSpace(p); p == "" {
+			continue
+		}
+		re, err := regexp.Compile(p)
+		if err != nil {
+			re = regexp.MustCompile(regexp.QuoteMeta(p))
+		}
+		all = append(all, re)
+	}
+	return all
+}
+
+func matchesAny(all []*regexp.Regexp, text string) bool {
+	return slices.ContainsFunc(all, func(re *regexp.Regexp) bool { return re.MatchString(text) })
+}
+
+// reaches reports whether the tool looks at a namespace.
+func (w *work) reaches(namespace string) bool {
+	return (len(w.onlyNamespaces) == 0 || slices.Contains(w.onlyNamespaces, namespace)) && !matchesAny(w.notNamespaces, namespace)
+}
+
+// filtered reports whether the flags keep an object out that no selector of the policies keeps out, in a namespace that the tool looks at.
+func (w *work) filtered(o migrate.Object) bool {
+	if matchesAny(w.notNames, o.Name()) {
+		return true
+	}
+	for key, value := range o.Labels() {
+		if matchesAny(w.onlyLabels, key+"="+value) {
+			return false
+		}
+	}
+	return len(w.onlyLabels) > 0
+}
+
+// exclude reads the setting of that name: whether it is set, and what it excludes. A span of time excludes always here.
+func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
+	text, set := s["exclude"]
+	if !set {
+		return false, false
+	}
+	x := readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+	if !x.always && (!x.isNever() || len(x.ignored) > 0) {
+		w.out.Leave(o, "exclude is %q: an exclusion for spans of time has no counterpart, so it is left alone for good", text)
+		return true, true
+	}
+	return x.always, true
+}
+
+// excludeNamespace reports whether the tool leaves a namespace alone, and notes what that takes.
+func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
+	if !w.reaches(ns.Name()) {
+		return true
+	}
+	is, set := w.exclude(ns, s)
+	switch at, ok := w.excludeUntil(ns, s); {
+	case is, ok && at == "":
+		w.excluded.Insert(ns.Name())
+		return true
+	case ok:
+		w.until.Add(command{migrate.Namespace, "", at}, ns.Name())
+	}
+	if set {
+		w.included.Insert(ns.Name())
+	}
+	return false
+}
+
+// leaveAlone reports whether the tool leaves an object alone for good, and notes what that takes.
+func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
+	if !w.reaches(o.Namespace()) || !w.isSelected(o) {
+		return true
+	}
+	is, set := w.exclude(o, s)
+	inherited := !set && w.excluded.Has(o.Namespace()) // which leaves the namespace out
+	missing := !set && w.explicit && !w.included.Has(o.Namespace())
+	at, ok := w.excludeUntil(o, s)
+	if is || w.filtered(o) || ok && at == "" {
+		if looksAt && !inherited && !missing {
+			w.label(o)
+		}
+		return true
+	}
+	if ok && looksAt {
+		w.until.Add(command{o.GroupKind(), o.Namespace(), at}, o.Name())
+	}
+	if looksAt && o.GroupKind() == migrate.DaemonSet && isAsleep(o) && !inherited && !missing {
+		w.resting.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
+	}
+	return inherited || missing
+}
+
+// label has an object get the label that keeps it out of every policy.
+func (w *work) label(o migrate.Object) {
+	w.alone.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
+}
+
+// isAsleep reports whether the tool keeps an object asleep.
+func isAsleep(o migrate.Object) bool {
+	_, ok := o.Annotation(prefix + "original-replicas")
+	return ok
+}
+
+// isControlled reports whether another object controls this one: the tool follows that one, and so do policies.
+func isControlled(o migrate.Object) bool {
+	return o.Get("metadata.ownerReferences.#(controller==true)").Exists()
+}
+
+// isSelected reports whether an object has the label that the policies ask for.
+func (w *work) isSelected(o migrate.Object) bool {
+	if w.selector == nil {
+		return true
+	}
+	for key, value := range w.selector.MatchLabels {
+		if o.Labels()[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// excludeUntil is the instant of the setting of that name, as RFC 3339. Where it cannot be read it is empty: the tool leaves the object alone.
+func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
+	text, set := s["exclude-until"]
+	if !set {
+		return "", false
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format(time.RFC3339), true
+		}
+	}
+	w.out.Leave(o, "exclude-until is %q, which is no instant: it is left alone for good", text)
+	return "", true
+}
+
+// command is what one command is about: objects of a kind in a namespace, and for some an instant.
+type command struct {
+	schema.GroupKind
+	namespace, until string
+}
+
+// unexplained names what sleeps and is put to sleep by nothing that is known.
+func (w *work) unexplained() {
+	if w.config.found {
+		return
+	}
+	for _, k := range Tool().Reads[1:] {
+		for _, o := range w.in.Of(k.GroupKind) {
+			if isAsleep(o) && !hasTimes(annotated(o)) && !hasTimes(w.namespaceScope(o.Namespace())) && !annotated(o).sets(forceSettings) {
+				w.out.Leave(o, "it sleeps, and nothing here says when: the flags of the tool do, and its Deployment was not found")
+			}
+		}
+	}
+}
+
+// steps are what is to be done by hand.
+func (w *work) steps() {
+	var stop []string
+	for _, d := range w.config.all {
+		stop = append(stop, migrate.Command("scale", migrate.Deployment, d.Namespace(), []string{d.Name()}, "--replicas=0"))
+	}
+	stop = append(stop, "kubectl delete mutatingwebhookconfiguration webhook.kube-downscaler.k8s --ignore-not-found",
+		"kubectl get validatingadmissionpolicy,validatingadmissionpolicybinding -o name | grep -e -downscaler-reserved-annotations | xargs -r kubectl delete")
+	w.out.Step("stop its controller, and do not delete it yet: its flags are read again. Its webhook and its admission policies would refuse or undo the take-over", stop...)
+	var mark []string
+	for _, c := range w.alone.Keys {
+		mark = append(mark, migrate.Command("label", c.GroupKind, c.namespace, w.alone.Of[c], v1alpha1.LabelExclude+"=true --overwrite"))
+	}
+	for _, c := range w.until.Keys {
+		mark = append(mark, migrate.Command("annotate", c.GroupKind, c.namespace, w.until.Of[c], v1alpha1.AnnotationAwakeUntil+"="+c.until+" --overwrite"))
+	}
+	if len(mark) > 0 {
+		w.out.Step("mark what the tool leaves alone, before any policy is there; in Git too", mark...)
+	}
+	var rest []string
+	for _, c := range w.resting.Keys {
+		rest = append(rest, migrate.Command("label", c.GroupKind, c.namespace, w.resting.Of[c], v1alpha1.LabelExclude+"=true --overwrite"))
+	}
+	if len(rest) > 0 {
+		w.out.Step("label the DaemonSets that sleep, until the take-over takes the label away: so each has one roll-out", rest...)
+	}
+	w.out.LookStep("kube-downscaler")
+	w.out.ApplyStep()
+	w.out.TakeOverStep("kube-downscaler", "")
+	last := "take the annotations downscaler/ away, in Git too, and delete the tool"
+	if w.explicit {
+		last += fmt.Sprintf("; but keep %sexclude: \"false\", by which policies select", prefix)
+	}
+	w.out.Step(last)
+}
