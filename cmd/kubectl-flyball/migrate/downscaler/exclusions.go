@@ -171,7 +171,8 @@ func (w *work) isSelected(o migrate.Object) bool {
 	return true
 }
 
-// excludeUntil is the instant of the setting of that name, as RFC 3339. Where it cannot be read it is empty: the tool leaves the object alone.
+// excludeUntil is the instant of the setting of that name, as RFC 3339. Where it cannot be read it is empty: the tool leaves the object
+// alone.
 func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 	text, set := s["exclude-until"]
 	if !set {
@@ -213,23 +214,22 @@ func (w *work) steps() {
 		stop = append(stop, migrate.Command("scale", migrate.Deployment, d.Namespace(), []string{d.Name()}, "--replicas=0"))
 	}
 	stop = append(stop, "kubectl delete mutatingwebhookconfiguration webhook.kube-downscaler.k8s --ignore-not-found",
-		"kubectl get validatingadmissionpolicy,validatingadmissionpolicybinding -o name | grep -e -downscaler-reserved-annotations | xargs -r kubectl delete")
-	w.out.Step("stop its controller, and do not delete it yet: its flags are read again. Its webhook and its admission policies would refuse or undo the take-over", stop...)
-	var mark []string
-	for _, c := range w.alone.Keys {
-		mark = append(mark, migrate.Command("label", c.GroupKind, c.namespace, w.alone.Of[c], v1alpha1.LabelExclude+"=true --overwrite"))
+		"kubectl get validatingadmissionpolicy,validatingadmissionpolicybinding -o name | "+
+			"grep -e -downscaler-reserved-annotations | xargs -r kubectl delete")
+	w.out.Step("stop its controller, and do not delete it yet: its flags are read again. "+
+		"Its webhook and its admission policies would refuse or undo the take-over", stop...)
+	set := func(verb string, of migrate.Groups[command, string], pair func(c command) string) (all []string) {
+		for _, c := range of.Keys {
+			all = append(all, migrate.Command(verb, c.GroupKind, c.namespace, of.Of[c], pair(c)+" --overwrite"))
+		}
+		return all
 	}
-	for _, c := range w.until.Keys {
-		mark = append(mark, migrate.Command("annotate", c.GroupKind, c.namespace, w.until.Of[c], v1alpha1.AnnotationAwakeUntil+"="+c.until+" --overwrite"))
-	}
+	exclude := func(command) string { return v1alpha1.LabelExclude + "=true" }
+	mark := append(set("label", w.alone, exclude), set("annotate", w.until, func(c command) string { return v1alpha1.AnnotationAwakeUntil + "=" + c.until })...)
 	if len(mark) > 0 {
 		w.out.Step("mark what the tool leaves alone, before any policy is there; in Git too", mark...)
 	}
-	var rest []string
-	for _, c := range w.resting.Keys {
-		rest = append(rest, migrate.Command("label", c.GroupKind, c.namespace, w.resting.Of[c], v1alpha1.LabelExclude+"=true --overwrite"))
-	}
-	if len(rest) > 0 {
+	if rest := set("label", w.resting, exclude); len(rest) > 0 {
 		w.out.Step("label the DaemonSets that sleep, until the take-over takes the label away: so each has one roll-out", rest...)
 	}
 	w.out.LookStep("kube-downscaler")

@@ -180,7 +180,8 @@ type work struct {
 	explicit bool
 	// excluded and included are the namespaces that say so, and refused are those whose settings have no counterpart.
 	excluded, included, refused sets.Set[string]
-	// alone and until are the objects to be labelled and annotated before a policy is there, and resting those to be labelled until they are taken over.
+	// alone and until are the objects to be labelled and annotated before a policy is there, and resting those to be labelled until they are
+	// taken over.
 	alone, until, resting migrate.Groups[command, string]
 }
 

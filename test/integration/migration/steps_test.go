@@ -1,0 +1,206 @@
+package migration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// live is a cluster as kube-downscaler leaves it at night, in one namespace (%[1]s) and in one that it leaves alone (%[2]s).
+const live = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: %[1]s, name: kube-downscaler}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}}
+    spec:
+      containers:
+      - name: a
+        image: kubedownscaler
+        args: ["--include-resources=deployments,statefulsets,daemonsets,cronjobs,poddisruptionbudgets", "--default-uptime=Mon-Sun 08:00-20:00 UTC",
+          "--namespace=%[1]s,%[2]s", "--exclude-deployments=^pay"]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[2]s, annotations: {downscaler/exclude: "true", downscaler/downtime: always}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {namespace: %[1]s, name: web, annotations: {downscaler/original-replicas: "2"}}
+spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}
+`
+
+// inhabitant is a workload of that cluster: what its owner and the tool have made of it, and whether it is asleep at night and by day.
+type inhabitant struct {
+	manifest string
+	// asleep is the patch by which the tool has put it to sleep; empty: the tool has left it awake.
+	asleep string
+	// changed are the writes to its spec that the take-over and the next morning make.
+	taken, morning int64
+}
+
+func inhabitants() map[string]inhabitant {
+	originally := func(text, spec string) string {
+		return `{"metadata":{"annotations":{"downscaler/original-replicas":"` + text + `"}},"spec":` + spec + `}`
+	}
+	elsewhere := func(manifest string) string { return strings.Replace(manifest, "%[1]s", "%[2]s", 1) }
+	return map[string]inhabitant{
+		"web":             {manifest: deployment("web", "", 3), asleep: originally("3", `{"replicas":0}`), morning: 1},
+		"queue":           {manifest: statefulSet, asleep: originally("2", `{"replicas":0}`), morning: 1},
+		"report":          {manifest: cronJob("report", ", suspend: false"), asleep: originally("false", `{"suspend":true}`), morning: 1},
+		"agent":           {manifest: daemonSet("agent", ""), asleep: originally("false", `{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}`), taken: 1, morning: 1},
+		"late":            {manifest: deployment("late", `downscaler/uptime: "Mon-Sun 07:00-23:00 UTC"`, 2)},
+		"excluded":        {manifest: deployment("excluded", `downscaler/exclude: "true"`, 2)},
+		"until":           {manifest: deployment("until", `downscaler/exclude-until: "2026-03-09T00:00:00Z"`, 2)},
+		"in-spans":        {manifest: deployment("in-spans", `downscaler/exclude: "Mon-Sun 21:00-24:00 UTC"`, 2)},
+		"payments":        {manifest: deployment("payments", "", 2)},
+		"excluded-asleep": {manifest: deployment("excluded-asleep", `downscaler/exclude: "true"`, 3), asleep: originally("3", `{"replicas":0}`)},
+		"agent-excluded": {manifest: strings.Replace(daemonSet("agent-excluded", ""), "name: agent-excluded", `name: agent-excluded, annotations: {downscaler/exclude: "true"}`, 1),
+			asleep: originally("false", `{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}`)},
+		"other":     {manifest: elsewhere(deployment("other", "", 2))},
+		"other-own": {manifest: elsewhere(deployment("other-own", "downscaler/downtime: always", 2))},
+	}
+}
+
+var _ = Describe("The steps that are printed for a live kube-downscaler", func() {
+	It("put nothing to sleep and wake nothing, and the next morning is as it would have been", func() {
+		ns := suite.Namespace(ctx, env)
+		alone := ns + "-alone"
+		create := func(text string) *unstructured.Unstructured {
+			objs, err := harness.Objects(fmt.Appendf(nil, text, ns, alone))
+			Expect(err).NotTo(HaveOccurred())
+			for _, obj := range objs {
+				Expect(env.Client.Create(ctx, obj, client.FieldOwner("owner"))).To(Succeed())
+			}
+			return objs[0]
+		}
+		tool := create(live)
+		DeferCleanup(func() { Expect(env.Client.Delete(ctx, tool)).To(Succeed()) })
+		all := inhabitants()
+		objects, owned := map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}
+		for name, in := range all {
+			objects[name] = create(in.manifest)
+			owned[name] = objects[name].DeepCopy()
+			if in.asleep != "" {
+				Expect(env.Client.Patch(ctx, objects[name], client.RawPatch(types.MergePatchType, []byte(in.asleep)), client.FieldOwner("kube-downscaler"))).To(Succeed())
+			}
+		}
+		clock.SetTime(night)
+		before := generations(objects)
+
+		By("a dry run before the marks are there names what would go to sleep")
+		Expect(migrate("", "kube-downscaler", "-A", "--take-over", "--dry-run").Out).To(And(
+			ContainSubstring("Deployment.apps/"+ns+"/excluded: replicas 2 -> 0"), ContainSubstring("Deployment.apps/"+ns+"/until: replicas 2 -> 0"),
+			ContainSubstring("Deployment.apps/"+ns+"/payments: replicas 2 -> 0"), Not(ContainSubstring("/"+alone+"/"))))
+
+		printed := migrate("", "kube-downscaler", "-A")
+		Expect(printed.ErrOut).To(BeEmpty())
+		for _, policy := range policiesOf(printed.Out) {
+			DeferCleanup(func() { suite.Remove(ctx, env, policy) })
+		}
+		said := follow(printed.Out)
+		Expect(said["--dry-run"]).To(ContainSubstring("No object changes its state."))
+		Expect(said["--apply"]).To(And(ContainSubstring("excluded-asleep: left as it is"), ContainSubstring("to wake it: kubectl patch deployment.apps excluded-asleep")))
+
+		By("nothing but the DaemonSet that was taken over has been written")
+		want := map[string]int64{}
+		for name, in := range all {
+			want[name] = before[name] + in.taken
+		}
+		Consistently(func() map[string]int64 { return generations(objects) }, "2s").Should(Equal(want))
+		for name, obj := range objects {
+			_, marked := current(obj).GetAnnotations()["downscaler/original-replicas"]
+			Expect(marked).To(Equal(all[name].asleep != "" && strings.HasSuffix(name, "excluded") || name == "excluded-asleep"), name)
+		}
+		Expect(minAvailable(ns)).To(BeEquivalentTo(2), "no policy sets it, so the take-over gives it back")
+		for _, policy := range policiesOf(printed.Out) {
+			conditions, _, _ := unstructured.NestedSlice(current(policy).Object, "status", "conditions")
+			Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", v1alpha1.ConditionReady), HaveKeyWithValue("status", "True"))))
+			Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", v1alpha1.ConditionConflicting), HaveKeyWithValue("status", "False"))))
+		}
+
+		By("the next morning")
+		clock.SetTime(night.Add(11 * time.Hour))
+		for name, in := range all {
+			want[name] += in.morning
+		}
+		Eventually(func() map[string]int64 { return generations(objects) }).Should(Equal(want))
+		for name := range all {
+			if all[name].morning > 0 {
+				Expect(plain(current(objects[name]))["spec"]).To(Equal(plain(owned[name])["spec"]), name)
+			}
+		}
+	})
+})
+
+// generations are how often the spec of each object was written.
+func generations(objects map[string]*unstructured.Unstructured) map[string]int64 {
+	GinkgoHelper()
+	all := map[string]int64{}
+	for name, obj := range objects {
+		all[name] = current(obj).GetGeneration()
+	}
+	return all
+}
+
+var step = regexp.MustCompile(`(?m)^#      (.*)$`)
+
+// follow runs the commands of the steps, and nothing else, and gives what the command line said by its last flag.
+func follow(printed string) map[string]string {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	Expect(os.WriteFile(filepath.Join(dir, "flyball.yaml"), []byte(printed), 0o600)).To(Succeed())
+	said := map[string]string{}
+	for _, m := range step.FindAllStringSubmatch(printed, -1) {
+		By(m[1])
+		if own, ok := strings.CutPrefix(m[1], "kubectl flyball migrate "); ok {
+			words := strings.Fields(own)
+			got := migrate("", words...)
+			Expect(got.Code).NotTo(Equal(1), got.ErrOut)
+			said[words[len(words)-1]] = got.Out
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "bash", "-c", m[1])
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Cluster.Kubeconfig, "PATH="+filepath.Dir(env.Cluster.Bin("kubectl"))+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+	return said
+}
+
+func minAvailable(ns string) int64 {
+	GinkgoHelper()
+	budget := &unstructured.Unstructured{}
+	budget.SetAPIVersion("policy/v1")
+	budget.SetKind("PodDisruptionBudget")
+	budget.SetNamespace(ns)
+	budget.SetName("web")
+	n, _, _ := unstructured.NestedInt64(current(budget).Object, "spec", "minAvailable")
+	return n
+}
+
+func policiesOf(printed string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	objs, err := harness.Objects([]byte(printed))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(len(objs)).To(BeNumerically(">", 1))
+	return objs
+}
