@@ -308,7 +308,20 @@ var _ = Describe("A take-over", func() {
 		before := versions(owned)
 		got := migrate("", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(2), got.ErrOut)
-		Expect(got.Out).To(ContainSubstring("Deployment.apps/" + ns + "/web: left as it is: no policy puts it to sleep by /spec/replicas: apply the policies first"))
+		Expect(got.Out).To(And(ContainSubstring("Deployment.apps/"+ns+"/web: left as it is: no policy puts it to sleep by /spec/replicas: none selects it"),
+			ContainSubstring("to wake it: kubectl patch deployment.apps web -n "+ns)))
+
+		By("the policy that would is printed, and not applied")
+		tool := fromLightsOut().objects
+		apply(tool, ns)
+		DeferCleanup(func() {
+			objs, err := harness.Objects(fmt.Appendf(nil, tool, ns))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(env.Client.Delete(ctx, objs[0])).To(Succeed())
+		})
+		got = migrate("", "lightsout", "-n", ns, "--take-over", "--apply")
+		Expect(got.Code).To(Equal(2), got.ErrOut)
+		Expect(got.Out).To(And(ContainSubstring("/web: left as it is: apply ClusterSchedule/"+ns+" first"), Not(ContainSubstring("to wake it"))))
 		Expect(versions(owned)).To(Equal(before))
 	})
 
