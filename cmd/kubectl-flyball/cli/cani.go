@@ -47,7 +47,7 @@ Exit codes: 0 allowed, 1 denied, 2 could not be decided. A pipeline that goes on
 		Args:    cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return []string{"create", "delete", "rollout", "scale"}, cobra.ShellCompDirectiveNoFileComp
+				return actionNames, cobra.ShellCompDirectiveNoFileComp
 			}
 			return s.completeTargets(cmd, args[1:], typed)
 		},

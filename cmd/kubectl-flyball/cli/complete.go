@@ -62,6 +62,9 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 		slices.Sort(all)
 		return slices.Compact(all), none | cobra.ShellCompDirectiveNoSpace
 	}
+	if more != nil && (kind == "namespace" || kind == "ns") {
+		return prefixed(kind+"/", s.namespaceNames(cmd)), none
+	}
 	if others = slices.DeleteFunc(others, func(other string) bool { return !strings.HasPrefix(other, kind+"/") }); len(others) > 0 {
 		return others, none
 	}

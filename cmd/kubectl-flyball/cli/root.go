@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/version"
 )
 
 // Exit codes that all verbs share. What else a verb may end with is in its help.
@@ -91,9 +92,9 @@ func New(env Env) *cobra.Command {
 			return s.complete(cmd.Annotations[moreFormats])
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.Version = version.String()
+	root.SetVersionTemplate("kubectl flyball {{.Version}}\n")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
@@ -112,5 +113,7 @@ func New(env Env) *cobra.Command {
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	explainUsage(root)
+	s.completeFlags(root)
 	return root
 }

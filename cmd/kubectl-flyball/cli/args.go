@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// explainUsage has a command and all below it say what to write where the flag library would only count arguments.
+func explainUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if check(cmd, args) == nil {
+				return nil
+			}
+			return usageError(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		explainUsage(c)
+	}
+}
+
+// usageError says how a verb is written, after arguments that it does not take.
+func usageError(cmd *cobra.Command, args []string) error {
+	name, usage := cmd.CommandPath(), strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	_, takes, _ := strings.Cut(cmd.Use, " ")
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("%s needs more: write %s; see %s --help", name, usage, name)
+	case takes == "":
+		return fmt.Errorf("%s takes no %q: write %s with flags alone; see %s --help", name, strings.Join(args, " "), usage, name)
+	case strings.Contains(takes, "KIND/NAME") && len(args) > 1 && !strings.Contains(strings.Join(args[len(args)-2:], ""), "/"):
+		n := len(args)
+		return fmt.Errorf("%s takes an object as one word: write %s/%s; see %s --help", name, args[n-2], args[n-1], name)
+	}
+	return fmt.Errorf("%s does not take %q: write %s; see %s --help", name, strings.Join(args, " "), usage, name)
+}
+
+// flagError says in plain words why the flags of a command line cannot be read.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		unknown  *pflag.NotExistError
+		unvalued *pflag.ValueRequiredError
+		invalid  *pflag.InvalidValueError
+		said     string
+	)
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		said = fmt.Sprintf("there is no flag --%s%s", unknown.GetSpecifiedName(), spelling.Meant(unknown.GetSpecifiedName(), flagsOf(cmd)))
+	case errors.As(err, &unknown):
+		said = fmt.Sprintf("there is no flag -%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unvalued):
+		said = fmt.Sprintf("--%s needs a value: %s", unvalued.GetFlag().Name, unvalued.GetFlag().Usage)
+	case errors.As(err, &invalid):
+		said = fmt.Sprintf("--%s: %q is no %s", invalid.GetFlag().Name, invalid.GetValue(), typeOf(invalid.GetFlag()))
+	default:
+		said = err.Error()
+	}
+	return fmt.Errorf("%s; see %s --help", said, cmd.CommandPath())
+}
+
+// typeOf returns the words for the values that a flag takes.
+func typeOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "span, such as 90s or 5m"
+	case "int", "int32", "int64", "uint":
+		return "whole number"
+	}
+	return f.Value.Type()
+}
+
+func flagsOf(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
