@@ -184,7 +184,7 @@ func (k *memoryKind) put(obj *workload.Object, raw []byte) {
 
 // Sandbox is a copy of the world with some of its objects, as they are now. It shares what was compiled, so it costs little, and what is done
 // in it is not seen in the world.
-func (m *Memory) Sandbox(refs []workload.Ref) decide.Sandbox {
+func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	next := *m.Snapshot
 	next.kinds = map[schema.GroupKind]*Kind{}
 	c := &Memory{Snapshot: &next, world: m.world, kinds: map[schema.GroupKind]*memoryKind{}}

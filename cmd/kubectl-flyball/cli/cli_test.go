@@ -30,6 +30,12 @@ const demo = "--offline -f testdata/shop -n shop"
 // outcome is what a command line has printed and ended with.
 func outcome(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
+	return outcomeAt(t, now, stdin, args...)
+}
+
+// outcomeAt is the outcome of a command line at an instant.
+func outcomeAt(t *testing.T, now time.Time, stdin string, args ...string) string {
+	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out, errOut bytes.Buffer
 	env := cli.Env{
@@ -108,6 +114,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// reading is when somebody reads the documents: before the instants in them.
+var reading = time.Date(2027, 1, 4, 9, 0, 0, 0, time.UTC)
+
 // TestDocuments runs the command lines of documents that need no cluster, and compares their output with what stands there.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../../..")
@@ -128,7 +137,7 @@ func TestDocuments(t *testing.T) {
 			t.Fatalf("there are %d command lines in %s", len(blocks), d.file)
 		}
 		for _, b := range blocks {
-			_, got, _ := strings.Cut(outcome(t, "", strings.Fields(b[1])...), "--- standard output\n")
+			_, got, _ := strings.Cut(outcomeAt(t, reading, "", strings.Fields(b[1])...), "--- standard output\n")
 			if diff := cmp.Diff(b[2], got); diff != "" {
 				t.Errorf("%s: %s (-) and found (+):\n%s", b[1], d.file, diff)
 			}

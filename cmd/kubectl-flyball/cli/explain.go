@@ -23,7 +23,10 @@ func newExplain(s *session) *cobra.Command {
 		Short: "Tell the whole story of one object: who decides about it and why, what was there before, what comes next",
 		Long: `Tells the whole story of one object: each policy that selects it with its reasoning step by step, each that nearly does
 with the term that fails, who wins and why, what was there before, autoscalers in the relation, what a write waits for, the
-next three changes, and for each action whether a freeze refuses it now and until when.`,
+next three changes, and for each action whether a freeze refuses it now and until when.
+
+Where --at is in the future, the time until then is simulated first (five weeks of it at most). Where it is in the past, the story is
+hypothetical: the policies and objects of now, applied to that time.`,
 		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeTargets,
@@ -47,7 +50,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
+	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.Now(), Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
 	if err != nil {
 		return err
 	}

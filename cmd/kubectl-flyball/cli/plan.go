@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -37,10 +38,17 @@ func newPlan(s *session) *cobra.Command {
 		Short: "List every write before it happens, and what the policies save",
 		Long: `Lists every write that the policies make in a span of time, before it happens: when, on which object, which field, from what to
 what, and on behalf of which policy. It is a simulation by the manager's own code, from one instant at which something can change
-to the next. What it takes as given: objects that templates of Triggers ask for are made at the beginning, with the fields of
-the template alone, or have what differs from it put back; and a batch of a rate limit that is open counts as used up. Not part
-of it are deletion costs, which follow pods as they come and go; fields that were taken out of a template; autoscalers; and
-people who deploy. Notes name the policies concerned.
+to the next.
+
+Where --from is in the future, the time until then is simulated first (five weeks of it at most) and not listed. Where it is in the
+past, the plan is hypothetical: the policies and objects of now, applied to that time.
+
+Some things are taken as given:
+- What templates of Triggers ask for is made, or put back, at the beginning. An object that is made has only the fields of its template.
+- A batch of a rate limit that is open counts as used up.
+
+Some things are not part of the plan: deletion costs, which follow pods as they come and go; fields that were taken out of a template;
+autoscalers; and people who deploy. Notes name the policies concerned.
 
 With -f, policies and adapters that are not applied yet are added or put in place of those of their names (with --delete,
 removed), and the difference is shown.
@@ -104,7 +112,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 }
 
 func (v *planVerb) options() (plan.Options, error) {
-	o := plan.Options{Zone: v.zone}
+	o := plan.Options{Zone: v.zone, Now: v.Now()}
 	var err error
 	o.From, o.To, err = v.between(v.from, v.span)
 	return o, err
@@ -148,7 +156,7 @@ func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manif
 	}
 	edited, err := w.Overlay(edit)
 	if v.remove {
-		edited, err = w.Deleted(edit, metav1.NewTime(o.From))
+		edited, err = w.Deleted(edit, metav1.NewTime(runup.Start(o.Now, o.From)))
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/decide"
@@ -26,6 +26,8 @@ import (
 type Explanation struct {
 	Target string    `json:"target"`
 	At     time.Time `json:"at"`
+	// Hypothetical says so where the instant is over; absent otherwise.
+	Hypothetical string `json:"hypothetical,omitempty"`
 	// State is what the object is, or would be once what is pending is written: awake, asleep, already_asleep, overridden, set or
 	// unable; absent where nothing can be decided.
 	State string `json:"state,omitempty"`
@@ -77,7 +79,7 @@ type Claim struct {
 // Policy is what one policy said, step by step.
 type Policy struct {
 	Policy string `json:"policy"`
-	// Asks is sleep, awake, set, keep, or nothing.
+	// Asks is sleep, awake, set, hold, keep, or nothing.
 	Asks  string `json:"asks"`
 	Steps []Line `json:"steps,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -133,7 +135,9 @@ type Change struct {
 
 // Options say what is explained.
 type Options struct {
-	At   time.Time
+	At time.Time
+	// Now is the instant at which the objects are as they were read; zero: At. What the policies write between it and At is simulated.
+	Now  time.Time
 	Zone *time.Location
 	// User asks what freezes let happen.
 	User court.User
@@ -172,27 +176,30 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 
 // Of explains one object. One that is not there is an error.
 func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
-	memory := t.memory
-	if memory.Raw(target.Ref) == nil {
+	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
+	}
+	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Change{}, Notes: slices.Clone(t.world.Notes), zone: o.Zone}
+	memory, err := e.reach(t.memory, target.Ref, runup.Start(o.Now, o.At))
+	if err != nil {
+		return nil, err
 	}
 	var story decide.Story
 	v := decide.Target(memory, target.Ref, o.At, &story)
-	e := &Explanation{Target: target.String(), At: o.At, Next: []Change{}, Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	if v.Object == nil {
 		e.Summary = "its kind is not in use, so nothing is decided about it"
 		return e, nil
 	}
 	e.policies(memory, &v, &story)
 	e.decided(&v)
-	e.ledger(v.Object.Ledger, v.Object.LedgerError)
+	e.ledger(v.Object)
 	e.relations(memory, target.Ref, o.At)
 	e.nearly(memory, &v)
 	e.summarize(&v)
 	if err := e.foresee(memory, target.Ref, &v); err != nil {
 		return nil, err
 	}
-	return e, e.judge(ctx, memory, target, o)
+	return e, e.judge(ctx, t.memory, target, o)
 }
 
 // policies tells what each policy said.
@@ -214,7 +221,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		id := o.Policy.ID.String()
 		switch {
 		case o.OnBehalf:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "set", Steps: []Line{{Step: "governor", Text: "asks this for the sake of what the object governs"}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{{Step: "governor", Text: governorText(v)}}})
 		case o.Left:
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "left", Text: "does not select the object any more, and has still to give back what it set"}}})
 		}
@@ -241,6 +248,21 @@ func asks(o *decide.Opinion, steps int) string {
 		return "nothing"
 	}
 	return "set"
+}
+
+// onBehalf returns how a policy asks for the sake of an object that this one governs: hold, or set.
+func onBehalf(v *decide.Verdict, id workload.Policy) string {
+	if v.Plan.Hold != nil && v.Plan.Hold.By == id {
+		return "hold"
+	}
+	return "set"
+}
+
+func governorText(v *decide.Verdict) string {
+	if governed, ok := v.Kind.Adapter.Governs(v.Object); ok {
+		return fmt.Sprintf("decides about %s, which this object governs", governed)
+	}
+	return "decides about an object that this one governs"
 }
 
 func batchText(p *decide.Policy) string {
@@ -285,8 +307,8 @@ func (e *Explanation) decided(v *decide.Verdict) {
 	slices.SortFunc(e.Overruled, func(a, b Conflict) int {
 		return strings.Compare(a.Facet+"\x00"+a.Winner+"\x00"+a.Loser, b.Facet+"\x00"+b.Winner+"\x00"+b.Loser)
 	})
-	if v.Err == nil && v.Result.Patch != nil {
-		e.Pending = cmp.Or(v.Result.Message, "the ledger is brought up to date")
+	if v.Err == nil && v.Result.Patch != nil { // a write of the ledger alone is no news of the object
+		e.Pending = v.Result.Message
 	}
 	if v.Gate.Kind != decide.GateOpen {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
@@ -344,7 +366,7 @@ func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.
 		}
 		text := v.Result.State.String()
 		if why := unheld(&v); why != "" {
-			text = why
+			text = "as its owner has it, " + why
 		} else if v.Plan.Hold != nil {
 			text += ", held by " + v.Plan.Hold.By.String()
 		}

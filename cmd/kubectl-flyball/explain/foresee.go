@@ -21,18 +21,42 @@ const horizon = 400 * 24 * time.Hour
 // shown is how many changes to come are told.
 const shown = 3
 
-// foresee simulates what comes next. Where no rate limit ties the object to others, only it and its relations are simulated.
-func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
-	limited := slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.Up.Batch+o.Policy.Down.Batch > 0 })
-	var part []workload.Ref
-	take := func(r workload.Ref) { part = append(part, r) }
+// part returns the objects that have to be simulated to know the future of one: the object with its relations, or every object where a rate
+// limit ties it to others.
+func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []workload.Ref, limited bool) {
+	limited = slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.Up.Batch+o.Policy.Down.Batch > 0 })
+	take := func(r workload.Ref) { refs = append(refs, r) }
 	if limited {
 		memory.EachObject(take)
-		e.Notes = append(e.Notes, "a rate limit spreads changes over the targets of a policy: those of this object may come later than shown, where other targets come first")
 	} else {
 		memory.Related(ref, take)
 	}
-	for write, err := range decide.Writes(memory.Sandbox(part), e.At, e.At.Add(horizon)) {
+	return refs, limited
+}
+
+// reach returns the world as the policies will have made it by the instant of the explanation.
+func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.Time) (*world.Memory, error) {
+	if !start.Before(e.At) {
+		return memory, nil
+	}
+	v := decide.Target(memory, ref, start, nil)
+	refs, _ := part(memory, ref, &v)
+	later := memory.Sandbox(refs)
+	_, err := decide.Simulate(later, start, e.At)
+	if errors.Is(err, decide.ErrRestless) {
+		e.Notes = append(e.Notes, err.Error())
+		return later, nil
+	}
+	return later, err
+}
+
+// foresee simulates what comes next.
+func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
+	refs, limited := part(memory, ref, v)
+	if limited {
+		e.Notes = append(e.Notes, "a rate limit spreads changes over the targets of a policy: those of this object may come later than shown, where other targets come first")
+	}
+	for write, err := range decide.Writes(memory.Sandbox(refs), e.At, e.At.Add(horizon)) {
 		if errors.Is(err, decide.ErrRestless) {
 			e.Notes = append(e.Notes, err.Error())
 			return nil

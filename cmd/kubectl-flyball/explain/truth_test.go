@@ -75,6 +75,10 @@ func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int)
 	var targets []workload.Ref
 	memory.EachObject(func(ref workload.Ref) { targets = append(targets, ref) })
 	slices.SortFunc(targets, workload.Ref.Compare)
+	first, err := explain.NewTeller(w)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, at := range instantsOf(writes, from, from.AddDate(0, 0, days)) {
 		teller, err := explain.NewTeller(after(t, w, from, at))
 		if err != nil {
@@ -87,6 +91,14 @@ func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int)
 			}
 			compare(t, story, writes, ref, at)
 			stories++
+			if at.Equal(from) {
+				continue
+			}
+			foreseen, err := first.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Now: from, Zone: time.UTC})
+			if err != nil {
+				t.Fatal(err)
+			}
+			isForeseen(t, story, foreseen)
 		}
 	}
 	return stories
@@ -124,6 +136,23 @@ func after(t *testing.T, w *source.World, from, at time.Time) *source.World {
 	next.Objects = nil
 	memory.EachObject(func(ref workload.Ref) { next.Objects = append(next.Objects, memory.Raw(ref)) })
 	return &next
+}
+
+// isForeseen holds a story that was told of an instant before it came against that which is told once everything until then has happened.
+func isForeseen(t *testing.T, then, before *explain.Explanation) {
+	t.Helper()
+	if slices.ContainsFunc(then.Policies, func(p explain.Policy) bool { return p.Batch != "" }) {
+		return // how much of an open batch is used up is not to be seen
+	}
+	type seen struct {
+		State, Summary, Pending string
+		Ledger                  []explain.Entry
+		Next                    []explain.Change
+	}
+	of := func(e *explain.Explanation) seen { return seen{e.State, e.Summary, e.Pending, e.Ledger, e.Next} }
+	if diff := cmp.Diff(of(then), of(before), cmp.Transformer("utc", time.Time.UTC)); diff != "" {
+		t.Errorf("%s at %s: then (-) and as it was foreseen (+):\n%s", then.Target, then.At.Format(time.RFC3339), diff)
+	}
 }
 
 // compare holds a story against what has happened and what happens next.

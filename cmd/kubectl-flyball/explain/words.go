@@ -109,7 +109,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 		return "set"
 	case workload.StateUnable:
 		if why := unheld(v); why != "" {
-			return "as its owner has it, and " + why
+			return "as its owner has it, " + why
 		}
 		return "left running (" + v.Result.Message + ")"
 	}
@@ -122,18 +122,18 @@ func unheld(v *decide.Verdict) string {
 	case v.Plan.Hold == nil || v.Result.State != workload.StateUnable:
 		return ""
 	case v.Kind.Adapter.Can(v1alpha1.CapabilityHold):
-		return "not held (as it is, its adapter says that it needs no holding)"
+		return "which its adapter says needs no holding"
 	}
-	return "not held (its adapter has no way to hold it, so it may act on its own)"
+	return "because its adapter has no way to hold it: it may act on its own"
 }
 
 // ledger tells what was there before.
-func (e *Explanation) ledger(l workload.Ledger, unreadable string) {
-	if unreadable != "" {
-		e.Notes = append(e.Notes, "its ledger cannot be read, so it is never written: "+unreadable)
+func (e *Explanation) ledger(obj *workload.Object) {
+	if obj.LedgerError != "" {
+		e.Notes = append(e.Notes, "its ledger cannot be read, so it is never written: "+obj.LedgerError)
 	}
-	for i := range l {
-		en := &l[i]
+	for i := range obj.Ledger {
+		en := &obj.Ledger[i]
 		label := path.Pointer(en.Pointer).Last()
 		if en.Element != "" {
 			label = en.Element + " " + label
@@ -141,15 +141,28 @@ func (e *Explanation) ledger(l workload.Ledger, unreadable string) {
 		was := en.Original()
 		entry := Entry{Field: en.Pointer, Was: was, Set: en.Set, By: en.By, Since: en.Since}
 		if en.Once != "" {
-			entry.Text = fmt.Sprintf("%s was set once to %s by %s at %s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.when(en.Since))
+			entry.Text = fmt.Sprintf("%s was set once to %s by %s%s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.occasion(en, obj))
 		} else {
-			entry.Text = fmt.Sprintf("%s: %s until %s, put to %s by %s", label, cmp.Or(was, "not set"), e.when(en.Since), cmp.Or(en.Set, "nothing"), en.By)
+			entry.Text = fmt.Sprintf("%s: %s; %s puts it to %s%s", label, cmp.Or(was, "not set"), en.By, cmp.Or(en.Set, "nothing"), e.occasion(en, obj))
 		}
 		if en.Pending {
 			entry.Text += " (the write to /scale is not yet known to be through)"
 		}
 		e.Ledger = append(e.Ledger, entry)
 	}
+}
+
+// occasion returns when an entry came about, as far as the ledger and the object know: the ledger has the transition that asked for the
+// value, and an object that was made after it was changed only then.
+func (e *Explanation) occasion(en *workload.Entry, obj *workload.Object) string {
+	made := time.Unix(obj.Created, 0)
+	switch {
+	case en.Since.IsZero():
+		return ", which it always does"
+	case obj.Created > 0 && en.Since.Before(made):
+		return fmt.Sprintf(" since the object was made at %s (its transition was before that, at %s)", e.when(made), e.when(en.Since))
+	}
+	return " since its transition at " + e.when(en.Since)
 }
 
 var instants = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})`)
@@ -171,6 +184,9 @@ func (e *Explanation) Names() []string { return []string{e.Target} }
 // Text implements report.Finding.
 func (e *Explanation) Text(w *report.Writer) {
 	w.Line("%s at %s", w.Styled(e.Target, report.Bold), e.when(e.At))
+	if e.Hypothetical != "" {
+		w.Line("  %s", w.Styled(e.Hypothetical, report.Warn))
+	}
 	w.Line("  %s", e.local(e.Summary))
 	if e.Pending != "" {
 		w.Line("  to be written: %s", e.Pending)
@@ -277,12 +293,16 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 			}
 		}
 		for _, d := range a.Denials {
-			why = strings.TrimPrefix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ", ")
+			why = strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ": "), ", ")
 		}
 		for _, l := range a.Lifts {
-			why = strings.TrimPrefix(why+", "+l.Exception+" lets it through", ", ")
+			text := fmt.Sprintf("%s lifts %s", l.Exception, l.Policy)
+			if !a.Allowed {
+				text += " alone"
+			}
+			why = strings.TrimPrefix(why+", "+text, ", ")
 		}
-		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: strings.TrimSuffix(why, ": ")}})
+		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: why}})
 	}
 	w.Grid("  ", nil, rows)
 }

@@ -27,7 +27,7 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 			notes = append(notes, fmt.Sprintf("%s goes on to learn from what pods use: what it finds later is not part of the plan", q.ID))
 		}
 		for _, d := range []workload.Direction{workload.DirectionDown, workload.DirectionUp} {
-			if opened := memory.BatchOpened(q.ID, d); !opened.IsZero() && opened.Add(max(q.Down.Delay, q.Up.Delay)).After(p.From) && !opened.After(p.From) {
+			if opened := memory.BatchOpened(q.ID, d); !opened.IsZero() && opened.Add(max(q.Down.Delay, q.Up.Delay)).After(p.start) && !opened.After(p.start) {
 				notes = append(notes, fmt.Sprintf("a batch of %s is open, and counts as used up: the first changes may come earlier than shown", q.ID))
 				break
 			}
@@ -56,7 +56,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*wor
 		if kind == nil || kind.Blocked != "" || kind.Releasing || kept[ref] != nil {
 			continue
 		}
-		raw, write := q.Template().Manifest, decide.Write{At: o.From, Target: ref, By: q.ID}
+		raw, write := q.Template().Manifest, decide.Write{At: p.start, Target: ref, By: q.ID}
 		there := memory.Raw(ref) != nil
 		if there {
 			var err error
@@ -73,7 +73,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*wor
 		if err != nil {
 			return nil, fmt.Errorf("plan with the template of %s: %w", q.ID, err)
 		}
-		if o.Keep == nil || o.Keep(ref, obj) {
+		if !p.start.Before(o.From) && (o.Keep == nil || o.Keep(ref, obj)) {
 			p.take(&write)
 			p.Changes[len(p.Changes)-1].Created = !there
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -45,9 +46,11 @@ func (c *Change) same(o *Change) bool {
 
 // Plan is what happens between two instants.
 type Plan struct {
-	From    time.Time `json:"from"`
-	To      time.Time `json:"to"`
-	Changes []Change  `json:"changes"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Hypothetical says so where the plan begins before now; absent otherwise.
+	Hypothetical string   `json:"hypothetical,omitempty"`
+	Changes      []Change `json:"changes"`
 	// Writes counts the writes; one may change several fields.
 	Writes int      `json:"writes"`
 	Totals Totals   `json:"totals"`
@@ -59,11 +62,16 @@ type Plan struct {
 	Timelines []Timeline `json:"timelines,omitempty"`
 
 	zone *time.Location
+	// start is the instant at which the simulation begins.
+	start time.Time
 }
 
 // Options say what is planned.
 type Options struct {
 	From, To time.Time
+	// Now is the instant at which the objects are as they were read; zero: From. What is written between it and From is simulated and
+	// not listed.
+	Now time.Time
 	// Zone is that in which instants are shown.
 	Zone *time.Location
 	// Keep picks the targets whose changes are listed; nil: all. What is not listed is simulated all the same.
@@ -78,13 +86,13 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{From: o.From, To: o.To, Changes: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
+	p := &Plan{From: o.From, To: o.To, Hypothetical: runup.Note(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone, start: runup.Start(o.Now, o.From)}
 	p.noteUnsimulated(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
 	l := newLedger(memory, o)
-	for write, err := range decide.Writes(memory, o.From, o.To) {
+	for write, err := range decide.Writes(memory, p.start, o.To) {
 		if errors.Is(err, decide.ErrRestless) {
 			return nil, fmt.Errorf("%w: the policies named would undo each other for ever; explain the target to see them", err)
 		}
@@ -98,6 +106,10 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 			o.Progress(write.At)
 		}
 		if !l.keeps(write.Target) {
+			continue
+		}
+		if write.At.Before(o.From) {
+			l.begin(write.Target)
 			continue
 		}
 		l.note(write.Target, write.At)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ const maxBars = 20
 // Text implements report.Finding.
 func (p *Plan) Text(w *report.Writer) {
 	w.Line("From %s to %s", instant.Text(p.From, p.zone), instant.Text(p.To, p.zone))
+	if p.Hypothetical != "" {
+		w.Line("%s", w.Styled(p.Hypothetical, report.Warn))
+	}
 	p.textChanges(w)
 	if !p.Compared {
 		p.textBars(w)
@@ -149,5 +153,6 @@ func (p *Plan) than(of func(*Totals) float64) string {
 	if p.Before == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%+.1f)", of(&p.Totals)-of(p.Before))
+	change := math.Round(10*(of(&p.Totals)-of(p.Before))) / 10
+	return fmt.Sprintf(" (%+.1f)", change+0) // plus nothing, so that there is no -0.0
 }

@@ -82,12 +82,18 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 			a.cpu, a.memory = requests(memory.Raw(ref), string(kind.Adapter.Pods().Template))
 		}
 		l.accounts[ref] = a
-		l.note(ref, o.From)
+		l.begin(ref)
 	})
 	return l
 }
 
 func (l *ledger) keeps(ref workload.Ref) bool { return l.accounts[ref] != nil }
+
+// begin takes down what runs of a target as the plan begins.
+func (l *ledger) begin(ref workload.Ref) {
+	l.accounts[ref].timeline.Steps = nil
+	l.note(ref, l.options.From)
+}
 
 // note takes down what runs of a target from an instant on.
 func (l *ledger) note(ref workload.Ref, at time.Time) {

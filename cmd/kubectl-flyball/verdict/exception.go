@@ -178,7 +178,7 @@ func (p *Preview) group(w *report.Writer, title string, answers []court.Answer, 
 			w.Line("    %s", denialText(d, p.zone))
 		}
 		for _, l := range a.Lifts {
-			w.Line("    %s denies it otherwise", l.Policy)
+			w.Line("    without this exception, %s denies it", l.Policy)
 		}
 	}
 }

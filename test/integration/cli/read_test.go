@@ -155,7 +155,8 @@ var _ = Describe("Verbs that read", func() {
 		clock.SetTime(noon.Add(10 * time.Hour))
 		Eventually(func() string { return run("viewer", "", "explain", "deployment/web", "-n", ns).Out }).Should(And(
 			ContainSubstring("asleep, because of Schedule/"+ns+"/nights"),
-			ContainSubstring("replicas: 3 until Mon 2026-03-02 20:00 UTC, put to 0 by Schedule/"+ns+"/nights"),
+			ContainSubstring("replicas: 3; Schedule/"+ns+"/nights puts it to 0 since the object was made at "),
+			ContainSubstring("(its transition was before that, at Mon 2026-03-02 20:00 UTC)"),
 			ContainSubstring("Tue 2026-03-03 08:00 UTC   replicas 0 -> 3"),
 		))
 	})
