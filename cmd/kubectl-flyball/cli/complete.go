@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 )
 
 // completeWithin bounds how long a shell waits for suggestions.
@@ -23,6 +25,11 @@ func (s *session) completeTargets(cmd *cobra.Command, args []string, typed strin
 	if len(args) > 0 {
 		return nil, none
 	}
+	return s.suggest(cmd, typed, nil)
+}
+
+// completeObjects suggests objects, however many there are already.
+func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.suggest(cmd, typed, nil)
 }
 
@@ -41,6 +48,9 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 	defer cancel()
 	kind, _, named := strings.Cut(typed, "/")
 	files, _ := cmd.Flags().GetStringSlice("filename")
+	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // can-i names its world otherwise
+		files = worlds
+	}
 	namespace := s.namespace()
 	w, err := s.load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
 	if err != nil {
@@ -62,8 +72,9 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 		slices.Sort(all)
 		return slices.Compact(all), none | cobra.ShellCompDirectiveNoSpace
 	}
-	if more != nil && (kind == "namespace" || kind == "ns") {
-		return prefixed(kind+"/", s.namespaceNames(cmd)), none
+	isPlace := slices.ContainsFunc(others, func(other string) bool { return strings.HasPrefix(other, "namespace/") })
+	if isPlace && (kind == "namespace" || kind == "ns") {
+		return suggest.Prefixed(kind+"/", s.suggestions().Namespaces(cmd)), none
 	}
 	if others = slices.DeleteFunc(others, func(other string) bool { return !strings.HasPrefix(other, kind+"/") }); len(others) > 0 {
 		return others, none
@@ -84,4 +95,21 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 		}
 	}
 	return all, none
+}
+
+// suggestions are what completes the values of flags.
+func (s *session) suggestions() suggest.Session {
+	return suggest.Session{
+		Ready: func() error { return s.complete("") }, Load: s.load, Namespace: s.namespace, OwnFormat: moreFormats,
+		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.ToRawKubeConfigLoader().RawConfig() },
+		Cluster: func() *source.Cluster {
+			if s.offline {
+				return nil
+			}
+			if cluster, err := s.cluster(); err == nil {
+				return &cluster
+			}
+			return nil
+		},
+	}
 }

@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
 )
 
 type explainVerb struct {
@@ -20,16 +23,18 @@ func newExplain(s *session) *cobra.Command {
 	v := &explainVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Tell the whole story of one object: who decides about it and why, what was there before, what comes next",
+		Short: "Tell the whole story of one object: who decides about it and why, what was there before, what comes next; or of one policy",
 		Long: `Tells the whole story of one object: each policy that selects it with its reasoning step by step, each that nearly does
 with the term that fails, who wins and why, what was there before, autoscalers in the relation, what a write waits for, the
 next three changes, and for each action whether a freeze refuses it now and until when.
 
+Of a policy, such as schedule/nights, it tells the state and why, the next transitions, and what each target is.
+
 Where --at is in the future, the time until then is simulated first (five weeks of it at most). Where it is in the past, the story is
 hypothetical: the policies and objects of now, applied to that time.`,
-		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
+		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: v.completeArg,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	v.addFlags(cmd, offlineFiles)
@@ -37,10 +42,23 @@ hypothetical: the policies and objects of now, applied to that time.`,
 	return cmd
 }
 
+// completeArg suggests objects and policies.
+func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return v.suggest(cmd, typed, explain.PolicyNames)
+}
+
 func (v *explainVerb) run(ctx context.Context, arg string) error {
 	at, err := v.at("at", v.when)
 	if err != nil {
 		return err
+	}
+	if id, ok := explain.PolicyNamed(arg, v.namespace()); ok {
+		if done, err := v.explainPolicy(ctx, arg, id, at); done {
+			return err
+		}
 	}
 	w, target, err := v.around(ctx, arg, v.paths)
 	if err != nil {
@@ -57,27 +75,67 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	return v.print(story)
 }
 
-// around loads what one target is decided by: its kind, the kinds that govern others, and the kind that it governs itself.
+// around loads what one target is decided by.
 func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
+	w, targets, err := s.aroundAll(ctx, []string{arg}, files)
+	if err != nil {
+		return w, source.Target{}, err
+	}
+	return w, targets[0], nil
+}
+
+// aroundAll loads what targets are decided by: their kinds, the kinds that govern others, and the kinds that they govern themselves.
+func (s *session) aroundAll(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
 	w, err := s.load(ctx, q, files)
 	if err != nil {
-		return nil, source.Target{}, err
+		return nil, nil, err
 	}
-	target, err := w.FindTarget(arg, namespace)
-	if err != nil || s.offline {
-		return w, target, err
+	var targets []source.Target
+	kinds := w.Governing()
+	for _, arg := range args {
+		target, err := w.FindTarget(arg, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		targets, kinds = append(targets, target), append(kinds, target.GroupKind)
 	}
-	q.PoliciesOnly, q.Kinds = false, append(w.Governing(), target.GroupKind)
+	if s.offline {
+		return w, targets, nil
+	}
+	q.PoliciesOnly, q.Kinds = false, kinds
 	if w, err = s.load(ctx, q, files); err != nil {
-		return nil, target, err
+		return nil, nil, err
 	}
-	governed, err := w.Governed(target.Ref)
-	if err != nil || governed == nil || slices.Contains(q.Kinds, *governed) {
-		return w, target, err
+	for _, target := range targets {
+		governed, err := w.Governed(target.Ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		if governed != nil && !slices.Contains(q.Kinds, *governed) {
+			q.Kinds = append(q.Kinds, *governed)
+		}
 	}
-	q.Kinds = append(q.Kinds, *governed)
-	w, err = s.load(ctx, q, files)
-	return w, target, err
+	if len(q.Kinds) > len(kinds) {
+		w, err = s.load(ctx, q, files)
+	}
+	return w, targets, err
+}
+
+// explainPolicy explains a policy; false: an adapter speaks of a kind of that name, so an object is meant.
+func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
+	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
+	if err != nil {
+		return true, err
+	}
+	kind, _, _ := strings.Cut(arg, "/")
+	if _, err := w.FindKind(kind); err == nil {
+		return false, nil
+	}
+	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: v.Now(), Zone: v.zone})
+	if err != nil {
+		return true, err
+	}
+	return true, v.print(story)
 }

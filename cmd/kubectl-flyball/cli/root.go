@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/usage"
 	"flyball.dev/flyball/cmd/version"
 )
 
@@ -92,7 +93,7 @@ func New(env Env) *cobra.Command {
 			return s.complete(cmd.Annotations[moreFormats])
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.Version = version.String()
 	root.SetVersionTemplate("kubectl flyball {{.Version}}\n")
 	root.SetIn(env.In)
@@ -113,7 +114,7 @@ func New(env Env) *cobra.Command {
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	explainUsage(root)
-	s.completeFlags(root)
+	usage.Explain(root)
+	s.suggestions().Flags(root)
 	return root
 }

@@ -1,4 +1,5 @@
-package cli
+// Package usage says in plain words how a verb is written, where the flag library would only count arguments or repeat what was typed.
+package usage
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// explainUsage has a command and all below it say what to write where the flag library would only count arguments.
-func explainUsage(cmd *cobra.Command) {
+// Explain has a command and all below it say what to write where the flag library would only count arguments.
+func Explain(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, args) == nil {
@@ -22,7 +23,7 @@ func explainUsage(cmd *cobra.Command) {
 		}
 	}
 	for _, c := range cmd.Commands() {
-		explainUsage(c)
+		Explain(c)
 	}
 }
 
@@ -42,8 +43,8 @@ func usageError(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s does not take %q: write %s; see %s --help", name, strings.Join(args, " "), usage, name)
 }
 
-// flagError says in plain words why the flags of a command line cannot be read.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError says in plain words why the flags of a command line cannot be read.
+func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError
 		unvalued *pflag.ValueRequiredError

@@ -1,0 +1,258 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// PolicyStory is the story of one policy.
+type PolicyStory struct {
+	Policy       string    `json:"policy"`
+	At           time.Time `json:"at"`
+	Hypothetical string    `json:"hypothetical,omitempty"`
+	// State is the policy's own; Since and Until are when it began and ends, absent: always, and never.
+	State   string    `json:"state"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	// Next are the next transitions, at most three.
+	Next []Transition `json:"next"`
+	// Targets are the objects that the policy selects.
+	Targets []PolicyTarget `json:"targets"`
+	Notes   []string       `json:"notes,omitempty"`
+
+	zone *time.Location
+	// acts is true where the policy acts on its targets, selects where it has targets at all.
+	acts, selects bool
+}
+
+// Transition is a change of a policy's state.
+type Transition struct {
+	At    time.Time `json:"at"`
+	State string    `json:"state"`
+}
+
+// PolicyTarget is one object that a policy selects.
+type PolicyTarget struct {
+	Target string `json:"target"`
+	// State is what the object is, and Pending what has still to be written; By is the policy that decides about its size, if any does.
+	State   string `json:"state,omitempty"`
+	Pending string `json:"pending,omitempty"`
+	By      string `json:"by,omitempty"`
+	// Error says why nothing can be decided about it.
+	Error string `json:"error,omitempty"`
+}
+
+// PolicyNamed reads KIND/NAME of a policy; false: the kind is none of policies.
+func PolicyNamed(text, namespace string) (workload.Policy, bool) {
+	kind, name, _ := strings.Cut(text, "/")
+	kind = strings.TrimSuffix(strings.ToLower(kind), ".flyball.dev")
+	for _, k := range kinds.All() {
+		if kind != strings.ToLower(k.Name) && kind != k.Resource || name == "" {
+			continue
+		}
+		id := workload.Policy{Kind: k.Name, Namespace: namespace, Name: name}
+		if k.ClusterScoped {
+			id.Namespace = ""
+		}
+		return id, true
+	}
+	return workload.Policy{}, false
+}
+
+// PolicyNames are the policies that can be explained, as KIND/NAME.
+func PolicyNames(w *source.World, namespace string) (names []string) {
+	for _, p := range w.Policies {
+		if id := source.IDOf(p); id.Namespace == "" || id.Namespace == namespace {
+			names = append(names, strings.ToLower(id.Kind)+"/"+id.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// OfPolicy explains one policy of a world. One that is not there is an error.
+func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	p := memory.Find(id)
+	if p == nil {
+		return nil, missingPolicy(memory, id)
+	}
+	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{}, Notes: slices.Clone(w.Notes),
+		zone: o.Zone, acts: p.Kind.Acts()}
+	if p.IsBroken() {
+		s.State, s.Message = "Invalid", p.Invalid.ToAggregate().Error()
+		return s, nil
+	}
+	s.foresee(p, o.At)
+	if freeze.ExceptionOf(p.Policy.Policy) != nil {
+		return s, nil
+	}
+	s.selects = true
+	if start := runup.Start(o.Now, o.At); start.Before(o.At) {
+		if _, err := decide.Simulate(memory, start, o.At); err != nil && !errors.Is(err, decide.ErrRestless) {
+			return nil, err
+		}
+	}
+	s.targets(memory, p)
+	return s, nil
+}
+
+// missingPolicy is the error about a policy that is not there, with the one that was probably meant.
+func missingPolicy(memory *world.Memory, id workload.Policy) error {
+	var names []string
+	memory.Policies(func(p *world.Policy) bool {
+		if p.ID.Kind == id.Kind && p.ID.Namespace == id.Namespace {
+			names = append(names, p.ID.Name)
+		}
+		return true
+	})
+	return fmt.Errorf("there is no %s%s", id, spelling.Meant(id.Name, names))
+}
+
+// foresee tells the state and the transitions to come.
+func (s *PolicyStory) foresee(p *world.Policy, at time.Time) {
+	state := func(at time.Time) (name string, next time.Time) {
+		if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
+			return e.State(at)
+		}
+		st := p.State(at)
+		return st.Name, st.Next
+	}
+	s.State, s.Until = state(at)
+	if freeze.ExceptionOf(p.Policy.Policy) == nil {
+		st := p.State(at)
+		s.Since, s.Message = st.Since, st.Message
+	}
+	if p.Deleting {
+		s.State = "Restoring"
+	}
+	for next := s.Until; !next.IsZero() && len(s.Next) < shown; {
+		t := Transition{At: next}
+		t.State, next = state(next)
+		s.Next = append(s.Next, t)
+	}
+}
+
+// targets lists what the policy selects, with what becomes of each.
+func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
+	var refs []workload.Ref
+	memory.EachTarget(p, func(ref workload.Ref) { refs = append(refs, ref) })
+	if rule := freeze.RuleOf(p.Policy.Policy); rule != nil { // what it judges, besides what it suspends
+		memory.EachObject(func(ref workload.Ref) {
+			if rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
+				refs = append(refs, ref)
+			}
+		})
+	}
+	slices.SortFunc(refs, workload.Ref.Compare)
+	for _, ref := range slices.Compact(refs) {
+		t := PolicyTarget{Target: ref.String()}
+		if s.acts && freeze.RuleOf(p.Policy.Policy) == nil {
+			v := decide.Target(memory, ref, s.At, nil)
+			t.State = strings.ReplaceAll(v.Result.State.String(), "_", " ")
+			switch {
+			case v.Err != nil:
+				t.State, t.Error = "failed", v.Err.Error()
+			case v.Result.Patch != nil:
+				t.Pending = v.Result.Message
+			}
+			if c := v.Plan.Size; c != nil && c.By != p.ID {
+				t.By = c.By.String()
+			}
+		}
+		s.Targets = append(s.Targets, t)
+	}
+}
+
+// Names implements report.Finding.
+func (s *PolicyStory) Names() []string {
+	names := make([]string, len(s.Targets))
+	for i, t := range s.Targets {
+		names[i] = t.Target
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (s *PolicyStory) Text(w *report.Writer) {
+	w.Line("%s at %s", w.Styled(s.Policy, report.Bold), instant.Text(s.At, s.zone))
+	if s.Hypothetical != "" {
+		w.Line("  %s", w.Styled(s.Hypothetical, report.Warn))
+	}
+	w.Line("  %s", s.stateText())
+	w.Heading("Next transitions")
+	if len(s.Next) == 0 {
+		w.Line("  none")
+	}
+	var rows [][]report.Cell
+	for _, t := range s.Next {
+		rows = append(rows, report.Row(instant.Text(t.At, s.zone), t.State))
+	}
+	w.Grid("  ", nil, rows)
+	if s.selects {
+		s.textTargets(w)
+	}
+	for _, n := range s.Notes {
+		w.Line("")
+		w.Line("note: %s", n)
+	}
+}
+
+// stateText is the state with its reason. That of a schedule begins with the state.
+func (s *PolicyStory) stateText() string {
+	message := (&Explanation{zone: s.zone}).local(s.Message)
+	if strings.HasPrefix(message, strings.ToLower(s.State)+" ") {
+		return message
+	}
+	text := s.State
+	if !s.Since.IsZero() {
+		text += " since " + instant.Text(s.Since, s.zone)
+	}
+	if !s.Until.IsZero() {
+		text += ", until " + instant.Text(s.Until, s.zone)
+	}
+	if message != "" {
+		text += ": " + message
+	}
+	return text
+}
+
+func (s *PolicyStory) textTargets(w *report.Writer) {
+	w.Heading("Targets")
+	if len(s.Targets) == 0 {
+		w.Line("  none: no object here is selected")
+	}
+	rows := make([][]report.Cell, len(s.Targets))
+	for i, t := range s.Targets {
+		state := t.State
+		if t.Pending != "" {
+			state = strings.TrimPrefix(state+", to be written: "+t.Pending, ", ")
+		}
+		if t.Error != "" {
+			state += ": " + t.Error
+		}
+		if t.By != "" {
+			state += ", as " + t.By + " decides"
+		}
+		rows[i] = report.Row(t.Target, state)
+	}
+	w.Grid("  ", nil, rows)
+}
