@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
 	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Exit codes of can-i.
@@ -32,24 +35,23 @@ type canIVerb struct {
 func newCanI(s *session) *cobra.Command {
 	v := &canIVerb{session: s}
 	cmd := &cobra.Command{
-		Use:   "can-i ACTION KIND/NAME | can-i -f MANIFEST",
+		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
 		Short: "Say whether freezes let you make a change, now or at another time",
 		Long: `Says whether freezes let a change through: for you, or for whom --as and --as-group name, now or --at another time. The verdict is
 that of the admission webhook, by its own code.
 
-ACTION is one of create, delete, rollout and scale. With -f, what applying the manifests would change is worked out and judged.
+ACTION is one or more of create, delete, rollout and scale, with commas between. Each is asked of each object. With -f, what applying the manifests would change is worked out and judged.
 Offline, --world has the manifests of policies and objects.
 
 Rights are not looked at: kubectl auth can-i answers that.
 
-Exit codes: 0 allowed, 1 denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
-		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
-		Args:    cobra.MaximumNArgs(2),
+Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
+		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return actionNames, cobra.ShellCompDirectiveNoFileComp
+				return suggest.List(suggest.Actions, typed), cobra.ShellCompDirectiveNoFileComp
 			}
-			return s.completeTargets(cmd, args[1:], typed)
+			return s.completeObjects(cmd, args, typed)
 		},
 		Annotations: map[string]string{failsUndecided: "true"},
 		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
@@ -76,10 +78,10 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
-	case len(v.paths) == 0 && len(args) == 2:
-		answers, err = v.judgeAction(ctx, args[0], args[1], user, at)
+	case len(v.paths) == 0 && len(args) >= 2:
+		answers, err = v.judgeActions(ctx, strings.Split(args[0], ","), args[1:], user, at)
 	default:
-		err = errors.New("give ACTION KIND/NAME, or manifests with -f")
+		err = errors.New("give ACTION KIND/NAME, such as rollout deployment/web, or manifests with -f")
 	}
 	if err != nil {
 		return err
@@ -91,12 +93,16 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
-func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user court.User, at time.Time) ([]court.Answer, error) {
-	change, err := court.ParseAction(action)
-	if err != nil {
-		return nil, err
+// judgeActions judges each action on each object.
+func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user court.User, at time.Time) ([]court.Answer, error) {
+	changes := make([]workload.Change, len(actions))
+	for i, action := range actions {
+		var err error
+		if changes[i], err = court.ParseAction(action); err != nil {
+			return nil, err
+		}
 	}
-	w, target, err := v.around(ctx, arg, v.world)
+	w, targets, err := v.aroundAll(ctx, objects, v.world)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +110,17 @@ func (v *canIVerb) judgeAction(ctx context.Context, action, arg string, user cou
 	if err != nil {
 		return nil, err
 	}
-	answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: change, User: user, At: at})
-	return []court.Answer{answer}, verdict.Hinted(err, w, target)
+	var answers []court.Answer
+	for _, target := range targets {
+		for _, change := range changes {
+			answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: change, User: user, At: at})
+			if err != nil {
+				return nil, verdict.Hinted(err, w, target)
+			}
+			answers = append(answers, answer)
+		}
+	}
+	return answers, nil
 }
 
 func (v *canIVerb) court(w *source.World) (*court.Court, error) {

@@ -26,15 +26,16 @@ type exceptVerb struct {
 func newExcept(s *session) *cobra.Command {
 	v := &exceptVerb{session: s}
 	cmd := &cobra.Command{
-		Use:   "except KIND/NAME... --allow ACTION --for 1h --reason WHY",
+		Use:   "except KIND/NAME... --allow ACTION --for 1h --reason WHY [--cluster]",
 		Short: "Make a freeze exception for some objects and actions, and show what it lifts and what it does not",
-		Long: `Makes a FreezeException for the objects and actions named, and shows first what it lifts and what it does not: an exception of a
-namespace never lifts a cluster policy. With --dry-run nothing is written; -o yaml prints the manifest.
+		Long: `Makes a FreezeException for the objects and actions named, and shows what it lifts and what it does not. An exception of a
+namespace never lifts a policy of the cluster; --cluster makes a ClusterFreezeException, which lifts both. With --dry-run nothing is
+written; -o yaml prints the manifest. An exception that would lift nothing is an error, and is not written.
 
-To make one takes the verb except on it besides the right to create it.`,
-		Example:           "  kubectl flyball except deployment/web --allow rollout --for 1h --reason \"CVE fix\" --ticket https://tickets.example.com/4711\n  kubectl flyball except deployment/web --allow rollout --for 1h --reason hotfix --for-user alice --dry-run -o yaml",
+To make an exception takes the verb except on it besides the right to create it.`,
+		Example:           "  kubectl flyball except deployment/web --allow rollout --for 1h --reason \"CVE fix\" --ticket https://tickets.example.com/4711\n  kubectl flyball except deployment/web --allow rollout --for 1h --reason hotfix --for-user alice --dry-run -o yaml\n  kubectl flyball except deployment/web --allow scale --for 1h --reason hotfix --cluster",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: s.completeObjects,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
@@ -49,6 +50,7 @@ To make one takes the verb except on it besides the right to create it.`,
 	flags.StringSliceVar(&v.spec.Policies, "policies", nil, "Only these freezes, as Kind/name or name")
 	flags.StringSliceVar(&v.spec.Users, "for-user", nil, "Only these users")
 	flags.StringSliceVar(&v.spec.Groups, "for-group", nil, "Only these groups")
+	flags.BoolVar(&v.spec.Cluster, "cluster", false, "Make a ClusterFreezeException, which lifts policies of the cluster too")
 	flags.BoolVar(&v.dryRun, "dry-run", false, "Show what it would lift, and write nothing")
 	return cmd
 }
@@ -68,8 +70,8 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if target.Namespace == "" {
-			return fmt.Errorf("%s lives outside namespaces: write a ClusterFreezeException", target.Ref)
+		if target.Namespace == "" && !v.spec.Cluster {
+			return fmt.Errorf("%s lives outside namespaces: add --cluster", target.Ref)
 		}
 		v.spec.Targets = append(v.spec.Targets, target)
 	}
@@ -84,7 +86,11 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	v.showNotes(w)
 	preview.DryRun = v.dryRun || v.offline
+	if why := preview.Useless(); why != "" {
+		return fmt.Errorf("the exception would lift nothing, so it is not made: %s", why)
+	}
 	if !preview.DryRun {
 		cluster, err := v.cluster()
 		if err != nil {
@@ -94,7 +100,6 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	v.showNotes(w)
 	if v.format == report.YAML {
 		text, err := preview.Manifest()
 		if err != nil {

@@ -24,11 +24,15 @@ func (p *Preview) Create(ctx context.Context, client dynamic.Interface, manager 
 	if err := yaml.Unmarshal(text, &obj.Object); err != nil {
 		return fmt.Errorf("encode the exception: %w", err)
 	}
-	kind, _ := kinds.Find(p.Exception.Kind)
+	kind, _ := kinds.Find(obj.GetKind())
 	resource := v1alpha1.GroupVersion.WithResource(kind.Resource)
-	_, err = client.Resource(resource).Namespace(p.Exception.Namespace).Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
+	_, err = client.Resource(resource).Namespace(obj.GetNamespace()).Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w\nto make an exception, the verbs create and except on freezeexceptions.flyball.dev are needed in namespace %s", err, p.Exception.Namespace)
+		where := "in the whole cluster"
+		if obj.GetNamespace() != "" {
+			where = "in namespace " + obj.GetNamespace()
+		}
+		return fmt.Errorf("%w\nto make an exception, the verbs create and except on %s are needed %s", err, resource.GroupResource(), where)
 	}
 	if err != nil {
 		return fmt.Errorf("make the exception: %w", err)

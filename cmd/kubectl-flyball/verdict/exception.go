@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
@@ -15,6 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -22,46 +24,67 @@ import (
 
 // ExceptionSpec says which exception is wanted.
 type ExceptionSpec struct {
+	// Name is that of the exception; Namespace is where its targets are, and where it is itself unless it is a Cluster exception.
 	Name, Namespace string
-	Targets         []source.Target
-	Actions         []workload.Change
-	From, To        time.Time
-	Reason, Ticket  string
-	ApprovedBy      string
+	// Cluster makes a ClusterFreezeException.
+	Cluster        bool
+	Targets        []source.Target
+	Actions        []workload.Change
+	From, To       time.Time
+	Reason, Ticket string
+	ApprovedBy     string
 	// Policies names the freezes to lift; empty: all that the exception can lift.
 	Policies      []string
 	Users, Groups []string
 }
 
-// Object makes the exception.
-func (s ExceptionSpec) Object() *freeze.ExceptionObject {
-	e := &freeze.ExceptionObject{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace}}
-	e.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(freeze.ExceptionKind))
+// Object makes the exception, and gives its rules.
+func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
+	namespace, reaches := s.Namespace, []string(nil)
+	if s.Cluster {
+		namespace = ""
+		if slices.ContainsFunc(s.Targets, func(t source.Target) bool { return t.Namespace != "" }) {
+			reaches = []string{s.Namespace}
+		}
+	}
+	e, target, rules := freeze.NewException(namespace, s.Name, reaches)
 	for _, t := range s.Targets {
 		kind := v1alpha1.KindRef{Group: t.Group, Kind: t.GroupKind.Kind}
-		if !slices.Contains(e.Spec.Target.Kinds, kind) {
-			e.Spec.Target.Kinds = append(e.Spec.Target.Kinds, kind)
+		if !slices.Contains(target.Kinds, kind) {
+			target.Kinds = append(target.Kinds, kind)
 		}
-		if !slices.Contains(e.Spec.Target.Names, t.Name) {
-			e.Spec.Target.Names = append(e.Spec.Target.Names, t.Name)
+		if !slices.Contains(target.Names, t.Name) {
+			target.Names = append(target.Names, t.Name)
 		}
 	}
 	for _, a := range s.Actions {
-		e.Spec.Allow = append(e.Spec.Allow, v1alpha1.Action(a.Names()[0]))
+		rules.Allow = append(rules.Allow, v1alpha1.Action(a.Names()[0]))
 	}
-	e.Spec.ActiveFrom, e.Spec.ActiveTo = metav1.NewTime(s.From.UTC()), metav1.NewTime(s.To.UTC())
-	e.Spec.Reason, e.Spec.TicketURL, e.Spec.ApprovedBy, e.Spec.Policies = s.Reason, s.Ticket, s.ApprovedBy, s.Policies
+	rules.ActiveFrom, rules.ActiveTo = metav1.NewTime(s.From.UTC()), metav1.NewTime(s.To.UTC())
+	rules.Reason, rules.TicketURL, rules.ApprovedBy, rules.Policies = s.Reason, s.Ticket, s.ApprovedBy, s.Policies
 	if len(s.Users)+len(s.Groups) > 0 {
-		e.Spec.Constraints = &v1alpha1.ExceptionConstraints{AllowedUsers: s.Users, AllowedGroups: s.Groups}
+		rules.Constraints = &v1alpha1.ExceptionConstraints{AllowedUsers: s.Users, AllowedGroups: s.Groups}
 	}
-	return e
+	return e, rules
+}
+
+// beneficiary is the user for whom the effect is worked out: the user who asks, or one for whom the exception is meant.
+func (s ExceptionSpec) beneficiary(asks court.User) court.User {
+	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
+	switch {
+	case meant || len(s.Users)+len(s.Groups) == 0:
+		return asks
+	case len(s.Users) > 0:
+		return court.User{Name: s.Users[0]}
+	}
+	return court.User{Name: "a member of " + s.Groups[0], Groups: s.Groups[:1]}
 }
 
 // Preview is what an exception lifts and what it does not.
 type Preview struct {
 	// DryRun says that nothing was written.
-	DryRun    bool                    `json:"dryRun,omitempty"`
-	Exception *freeze.ExceptionObject `json:"exception"`
+	DryRun    bool          `json:"dryRun,omitempty"`
+	Exception policy.Object `json:"exception"`
 	// Lifted are the changes that it lets through, Refused those that are refused all the same, and Idle those that nothing denies.
 	Lifted  []court.Answer `json:"lifted,omitempty"`
 	Refused []court.Answer `json:"refused,omitempty"`
@@ -69,12 +92,15 @@ type Preview struct {
 	// Also are targets that the exception selects besides those named, because it selects by kinds and names together.
 	Also []string `json:"also,omitempty"`
 
-	zone *time.Location
+	zone  *time.Location
+	rules *v1alpha1.ExceptionRules
+	user  court.User
 }
 
-// Foresee works out what an exception lifts, for a user, at the instant at which it begins.
+// Foresee works out what an exception lifts, for a user or, where it is not for them, for a user whom it names, at the instant at which it begins.
 func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
-	p := &Preview{Exception: s.Object(), zone: zone}
+	p := &Preview{zone: zone, user: s.beneficiary(user)}
+	p.Exception, p.rules = s.Object()
 	without, err := w.Memory()
 	if err != nil {
 		return nil, err
@@ -91,7 +117,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.U
 	before, after := NewCourt(without, flyballNamespace), NewCourt(with, flyballNamespace)
 	for _, t := range s.Targets {
 		for _, action := range s.Actions {
-			q := court.Question{Target: TargetOf(t), Action: action, User: user, At: s.From}
+			q := court.Question{Target: TargetOf(t), Action: action, User: p.user, At: s.From}
 			old, err := before.Answer(ctx, q)
 			if err != nil {
 				return nil, Hinted(err, w, t)
@@ -123,19 +149,55 @@ func (p *Preview) also(memory *world.Memory, s ExceptionSpec) {
 	}
 	memory.EachObject(func(ref workload.Ref) {
 		named := slices.ContainsFunc(s.Targets, func(t source.Target) bool { return t.Ref == ref })
-		if !named && ref.Namespace == s.Namespace && e.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
+		reached := s.Cluster || ref.Namespace == s.Namespace
+		if !named && reached && e.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
 			p.Also = append(p.Also, ref.String())
 		}
 	})
 	slices.Sort(p.Also)
 }
 
+// Useless says why an exception that lifts nothing does not; empty: it lifts something.
+func (p *Preview) Useless() string {
+	if len(p.Lifted) > 0 {
+		return ""
+	}
+	if len(p.Refused) == 0 {
+		return fmt.Sprintf("no freeze denies this at %s; give --from an instant at which one does", instant.Text(p.rules.ActiveFrom.Time, p.zone))
+	}
+	var denying []string
+	cluster := false
+	for _, a := range p.Refused {
+		for _, d := range a.Denials {
+			if d.Enforcement == string(v1alpha1.EnforcementDeny) && !slices.Contains(denying, d.Policy) {
+				denying = append(denying, d.Policy)
+				cluster = cluster || strings.HasPrefix(d.Policy, "Cluster")
+			}
+		}
+	}
+	why := strings.Join(denying, ", ") + " would still deny it"
+	switch {
+	case cluster && p.Exception.GetNamespace() != "":
+		why += "; only a ClusterFreezeException lifts a policy of the cluster: add --cluster"
+	case len(p.rules.Policies) > 0:
+		why += "; --policies names " + strings.Join(p.rules.Policies, ", ")
+	}
+	return why
+}
+
 // Manifest is the exception as YAML, without its empty status.
 func (p *Preview) Manifest() ([]byte, error) {
-	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": p.Exception.APIVersion, "kind": p.Exception.Kind,
-		"metadata": map[string]string{"name": p.Exception.Name, "namespace": p.Exception.Namespace}, "spec": p.Exception.Spec,
-	})
+	manifest, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.Exception)
+	if err != nil {
+		return nil, fmt.Errorf("encode the exception: %w", err)
+	}
+	metadata := map[string]any{"name": p.Exception.GetName()}
+	if namespace := p.Exception.GetNamespace(); namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	manifest["metadata"] = metadata
+	delete(manifest, "status")
+	text, err := yaml.Marshal(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("encode the exception: %w", err)
 	}
@@ -144,20 +206,22 @@ func (p *Preview) Manifest() ([]byte, error) {
 
 // Names implements report.Finding.
 func (p *Preview) Names() []string {
-	return []string{"freezeexception.flyball.dev/" + p.Exception.Name}
+	return []string{strings.ToLower(p.Exception.GetObjectKind().GroupVersionKind().Kind) + ".flyball.dev/" + p.Exception.GetName()}
 }
 
 // Text implements report.Finding.
 func (p *Preview) Text(w *report.Writer) {
-	spec := &p.Exception.Spec
 	note := ""
 	if p.DryRun {
 		note = " (dry run: nothing was written)"
 	}
-	w.Line("FreezeException/%s/%s from %s until %s%s", p.Exception.Namespace, p.Exception.Name,
-		instant.Text(spec.ActiveFrom.Time, p.zone), instant.Text(spec.ActiveTo.Time, p.zone), note)
-	p.group(w, "It lifts", p.Lifted, report.Good)
-	p.group(w, "It does not lift", p.Refused, report.Bad)
+	w.Line("%s from %s until %s%s", source.IDOf(p.Exception), instant.Text(p.rules.ActiveFrom.Time, p.zone), instant.Text(p.rules.ActiveTo.Time, p.zone), note)
+	whom := ""
+	if p.rules.Constraints != nil {
+		whom = ", for " + p.user.Name
+	}
+	p.group(w, "It lifts"+whom, p.Lifted, report.Good)
+	p.group(w, "It does not lift"+whom, p.Refused, report.Bad)
 	p.group(w, "Nothing denies, so there is nothing to lift", p.Idle, report.Plain)
 	if len(p.Also) > 0 {
 		w.Heading("It holds for these too, by their kinds and names")

@@ -80,8 +80,19 @@ func RuleOf(p *policy.Policy) *Rule {
 	return nil
 }
 
-// ExceptionObject is the API object of an exception of one namespace, for who makes one.
-type ExceptionObject = v1alpha1.FreezeException
+// NewException makes an exception of a namespace, or one of the cluster for some namespaces where it has none itself, and gives its selector and
+// its rules to fill in.
+func NewException(namespace, name string, namespaces []string) (policy.Object, *v1alpha1.TargetSelector, *v1alpha1.ExceptionRules) {
+	if namespace == "" {
+		e := &v1alpha1.ClusterFreezeException{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		e.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(ClusterExceptionKind))
+		e.Spec.Target.Namespaces = namespaces
+		return e, &e.Spec.Target.TargetSelector, &e.Spec.ExceptionRules
+	}
+	e := &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	e.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(ExceptionKind))
+	return e, &e.Spec.Target, &e.Spec.ExceptionRules
+}
 
 // ExceptionOf gives the exception of a compiled one; nil for any other policy.
 func ExceptionOf(p *policy.Policy) *Exception {
