@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,8 +13,36 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// barCells is how many cells the bar of a timeline has.
+// barCells is how many cells the bar of a timeline has at most.
 const barCells = 56
+
+// cellSizes are how long a cell may be: spans that people count in.
+var cellSizes = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
+	2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, day}
+
+const day = 24 * time.Hour
+
+// cells returns how long a cell of a bar is, and how many there are.
+func cells(span time.Duration) (size time.Duration, n int) {
+	for _, size := range cellSizes {
+		if span <= barCells*size {
+			return size, int((span + size - 1) / size)
+		}
+	}
+	size = (span/barCells + day - 1).Truncate(day)
+	return size, int((span + size - 1) / size)
+}
+
+// spanText writes the length of a cell.
+func spanText(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
+}
+
+// apart is how many changes have a line each; of more, those that are alike share one. maxRows is how many lines are shown.
+const apart, maxRows = 24, 60
 
 // maxBars is how many timelines are drawn unless everything is wanted.
 const maxBars = 20
@@ -47,26 +77,127 @@ func (p *Plan) textChanges(w *report.Writer) {
 	if p.Compared {
 		heads = append([]string{" "}, heads...)
 	}
-	rows := make([][]report.Cell, len(p.Changes))
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		field := c.Field
-		switch {
-		case c.Created:
-			field = "(created)"
-		case field == "":
-			field = "(the ledger only)"
-		}
-		rows[i] = report.Row(instant.Text(c.At, p.zone), c.Target, field, Brief(c.From), Brief(c.To), c.By)
-		if p.Compared {
-			style := report.Good
-			if c.Diff == "-" {
-				style = report.Bad
-			}
-			rows[i] = append([]report.Cell{{Text: c.Diff, Style: style}}, rows[i]...)
-		}
+	lines := p.lines(w.Wide)
+	shown := lines
+	if len(shown) > maxRows && !w.Wide {
+		shown = shown[:maxRows]
+	}
+	rows := make([][]report.Cell, len(shown))
+	for i := range shown {
+		rows[i] = p.row(&shown[i])
 	}
 	w.Grid("", heads, rows)
+	if more := len(lines) - len(shown); more > 0 {
+		w.Line("and %d lines more; -o wide shows every write", more)
+	}
+}
+
+// line is one line of the table: one change, or the same change of several objects.
+type line struct {
+	*Change
+	objects []workload.Ref
+	// several is true where the values before, or those after, differ.
+	from, to bool
+}
+
+// lines are those of the table. Where there are many changes, those of one instant that differ in nothing but the object and its own number
+// share a line.
+func (p *Plan) lines(wide bool) []line {
+	var all []line
+	together := len(p.Changes) > apart && !wide
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		same := -1
+		for j := len(all) - 1; together && j >= 0 && all[j].At.Equal(c.At); j-- {
+			if o := all[j]; o.Diff == c.Diff && o.By == c.By && o.Field == c.Field && o.Created == c.Created && o.ref.GroupKind == c.ref.GroupKind && o.ref.Namespace == c.ref.Namespace {
+				same = j
+				break
+			}
+		}
+		if same < 0 {
+			all = append(all, line{Change: c, objects: []workload.Ref{c.ref}})
+			continue
+		}
+		l := &all[same]
+		l.objects = append(l.objects, c.ref)
+		l.from, l.to = l.from || l.From != c.From, l.to || l.To != c.To
+	}
+	return all
+}
+
+// row is one line as cells.
+func (p *Plan) row(l *line) []report.Cell {
+	field := Readable(l.Field)
+	switch {
+	case l.Created:
+		field = "(created)"
+	case l.Field == "":
+		field = "(the ledger only)"
+	}
+	object, from, to := l.Target, Brief(l.From), Brief(l.To)
+	if n := len(l.objects); n > 1 {
+		object = fmt.Sprintf("%d %s: %s", n, strings.TrimSuffix(l.Target, "/"+l.ref.Name), named(l.objects))
+	}
+	if l.from {
+		from = "various"
+	}
+	if l.to {
+		to = "various"
+	}
+	row := report.Row(instant.Text(l.At, p.zone), object, field, from, to, l.By)
+	if p.Compared {
+		style := report.Good
+		if l.Diff == "-" {
+			style = report.Bad
+		}
+		row = append([]report.Cell{{Text: l.Diff, Style: style}}, row...)
+	}
+	return row
+}
+
+// named lists the first names of some objects.
+func named(refs []workload.Ref) string {
+	const most = 3
+	var names []string
+	for _, r := range refs[:min(len(refs), most)] {
+		names = append(names, r.Name)
+	}
+	if more := len(refs) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+var plainToken = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// Readable is a JSON pointer in the form in which adapters and kubectl write paths: .spec.replicas. Of a long one the end is left.
+func Readable(pointer string) string {
+	const limit = 40
+	if pointer == "" {
+		return ""
+	}
+	var steps []string
+	for _, token := range strings.Split(pointer[1:], "/") {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		switch _, err := strconv.Atoi(token); {
+		case plainToken.MatchString(token):
+			token = "." + token
+		case err == nil:
+			token = "[" + token + "]"
+		default:
+			token = "['" + token + "']"
+		}
+		steps = append(steps, token)
+	}
+	text, cut := strings.Join(steps, ""), false
+	for len(text) > limit && len(steps) > 2 {
+		steps, cut = steps[1:], true
+		text = strings.Join(steps, "")
+	}
+	if cut {
+		text = "..." + strings.TrimPrefix(text, ".")
+	}
+	return text
 }
 
 // Brief is a JSON text for a table.
@@ -90,15 +221,15 @@ func (p *Plan) textBars(w *report.Writer) {
 	if len(p.Timelines) == 0 {
 		return
 	}
-	cell := p.To.Sub(p.From) / barCells
-	w.Heading("What runs (# all, + some, . nothing; a cell is %s)", cell.Round(time.Minute))
+	cell, n := cells(p.To.Sub(p.From))
+	w.Heading("What runs (# all, + some, . nothing; a cell is %s)", spanText(cell))
 	shown := p.Timelines
 	if len(shown) > maxBars && !w.Wide {
 		shown = shown[:maxBars]
 	}
 	rows := make([][]report.Cell, len(shown))
 	for i, t := range shown {
-		rows[i] = report.Row(t.Target, t.bar(p.From, cell))
+		rows[i] = report.Row(t.Target, t.bar(p.From, cell, n))
 	}
 	w.Grid("  ", nil, rows)
 	if more := len(p.Timelines) - len(shown); more > 0 {
@@ -107,10 +238,10 @@ func (p *Plan) textBars(w *report.Writer) {
 }
 
 // bar shows what runs for the longest part of each cell.
-func (t *Timeline) bar(from time.Time, cell time.Duration) string {
+func (t *Timeline) bar(from time.Time, cell time.Duration, n int) string {
 	var b strings.Builder
 	at := 0
-	for i := range barCells {
+	for i := range n {
 		middle := from.Add(cell*time.Duration(i) + cell/2)
 		for at+1 < len(t.Steps) && !t.Steps[at+1].At.After(middle) {
 			at++
