@@ -38,7 +38,7 @@ func Run(dir string, update bool) ([]Result, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "testdata", "*", "case.yaml"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no cases: each is a folder in testdata with case.yaml and object.yaml", dir)
+		return nil, fmt.Errorf("%s has no cases: each is a folder in testdata with case.yaml and object.yaml; kubectl flyball adapter new RESOURCE --into DIR drafts some", dir)
 	}
 	results := []Result{{Adapter: spec.Name}}
 	var runs []*run
@@ -56,11 +56,27 @@ func Run(dir string, update bool) ([]Result, error) {
 	return results, nil
 }
 
+// Asks are what a case may ask for to exercise a capability, as case.yaml has it.
+var Asks = map[v1alpha1.Capability]string{
+	v1alpha1.CapabilityScale: "{replicas: 1}", v1alpha1.CapabilitySuspend: "{sleep: true}", v1alpha1.CapabilityHold: "{hold: true}",
+	v1alpha1.CapabilityBounds: "{bounds: {min: 1, max: 1}}", v1alpha1.CapabilityAnnotate: `{annotations: {team.example.com/asleep: "true"}}`,
+	v1alpha1.CapabilityResources: "{requests: {main: {cpu: 250m}}}",
+}
+
+// exercise says how a capability is exercised.
+func exercise(c v1alpha1.Capability) string {
+	ask, ok := Asks[c]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(": add a folder to testdata with an object.yaml and a case.yaml that has ask: %s", ask)
+}
+
 // uncovered are the capabilities that no case has used.
 func uncovered(a *adapter.Adapter, runs []*run) (failures []string) {
 	for _, c := range a.Capabilities() {
 		if !slices.ContainsFunc(runs, func(r *run) bool { return r.covered[c] }) {
-			failures = append(failures, fmt.Sprintf("no case exercises the capability %s", c))
+			failures = append(failures, fmt.Sprintf("no case exercises the capability %s%s", c, exercise(c)))
 		}
 	}
 	return failures

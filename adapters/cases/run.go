@@ -55,7 +55,7 @@ func (r *run) open(spec *v1alpha1.Adapter) (err error) {
 		return fmt.Errorf("decode %s: %w", file, err)
 	}
 	if gjson.GetBytes(r.object, "metadata.resourceVersion").Str == "" {
-		return fmt.Errorf("%s: give it a metadata.resourceVersion, as each stored object has one", file)
+		return fmt.Errorf("%s: its metadata needs resourceVersion: \"1\", because every patch names the version that it was made for", file)
 	}
 	return nil
 }

@@ -24,12 +24,15 @@ func newAdapter(s *session) *cobra.Command {
 
 func newAdapterNew(s *session) *cobra.Command {
 	var m manifests
+	into := ""
 	cmd := &cobra.Command{
 		Use:   "new RESOURCE",
 		Short: "Draft an adapter from the CustomResourceDefinition of a kind",
 		Long: `Drafts an adapter from the CustomResourceDefinition of a kind, named by its plural and group or by its kind: counts, switches, bounds,
-the pod template. Comments say what was guessed and why, and what was not found. With -f the definition is read from files.`,
-		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new RayCluster -f crds/",
+the pod template. Comments say what was guessed and why, what was not found, and which numbers and switches nothing was made of. With -f
+the definition is read from files. With --into, a directory gets the draft and a test case for each capability: adapter test DIR --update
+runs them and writes their golden files.`,
+		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new rayclusters.ray.io --into adapters/raycluster\n  kubectl flyball adapter new RayCluster -f crds/",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			crds, err := s.definitions(cmd.Context(), m.paths)
@@ -44,10 +47,19 @@ the pod template. Comments say what was guessed and why, and what was not found.
 			if err != nil {
 				return err
 			}
-			return s.printManifests(d)
+			if into == "" {
+				return s.printManifests(d)
+			}
+			files, err := d.WriteTo(into)
+			if err != nil {
+				return err
+			}
+			return s.print(draft.Written{Dir: into, Files: files})
 		},
 	}
 	m.addFlags(cmd, "Files or directories with CustomResourceDefinitions, instead of the cluster's")
+	cmd.Flags().StringVar(&into, "into", "", "Directory to write the draft into, with a test case for each capability, instead of printing it")
+	_ = cmd.MarkFlagDirname("into")
 	return cmd
 }
 
@@ -144,11 +156,27 @@ func newAdapterTry(s *session) *cobra.Command {
 	return cmd
 }
 
+// calls reports whether a name is one of the kind of an adapter: the kind, the plural, or a short name that the cluster knows.
+func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
+	resource := schema.ParseGroupResource(a.Name)
+	if strings.EqualFold(name, a.Spec.Target.Kind) || strings.EqualFold(name, resource.Resource) || strings.EqualFold(name, a.Name) {
+		return true
+	}
+	if s.offline {
+		return false
+	}
+	mapper, err := s.config.ToRESTMapper()
+	if err != nil {
+		return false
+	}
+	found, err := mapper.ResourceFor(schema.ParseGroupResource(strings.ToLower(name)).WithVersion(""))
+	return err == nil && found.GroupResource() == resource
+}
+
 // objectFor reads one object of the kind of an adapter that need not be applied.
 func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string, files []string) ([]byte, error) {
 	kind, name, ok := strings.Cut(arg, "/")
-	resource := schema.ParseGroupResource(a.Name)
-	if !ok || !strings.EqualFold(kind, a.Spec.Target.Kind) && !strings.EqualFold(kind, resource.Resource) {
+	if !ok || !s.calls(a, kind) {
 		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))
 	}
 	namespace := s.namespace()

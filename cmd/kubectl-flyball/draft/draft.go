@@ -26,6 +26,10 @@ type Draft struct {
 	Adapter *v1alpha1.Adapter
 	// Guesses say what was guessed and why, and Missing what was not found.
 	Guesses, Missing []string
+	// Unused are fields of the schema that look like levers, by their types, and that the draft makes no use of.
+	Unused []string
+
+	compiled *adapter.Adapter
 }
 
 // drafting is a draft while it is made.
@@ -66,9 +70,12 @@ func Of(crd []byte) (*Draft, error) {
 			s.Target.Kind, strings.Join(countNames, ", "), strings.Join(slices.Concat(suspendPaths, holdPaths), ", "),
 			"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
 	}
-	if _, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{}); len(errs) > 0 {
+	compiled, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{})
+	if len(errs) > 0 {
 		return nil, fmt.Errorf("draft an adapter of %s: %w", s.Target.Kind, errs.ToAggregate())
 	}
+	d.compiled = compiled
+	d.unused()
 	return &d.Draft, nil
 }
 
@@ -149,7 +156,7 @@ func (d *drafting) lists() {
 				name = n
 			}
 		}
-		for _, count := range []string{"replicas", "count", "instances"} {
+		for _, count := range []string{"replicas", "count", "instances", "size"} {
 			if name != "" && element.Get(count+".type").Str == "integer" {
 				d.guess("scale: each of .spec.%s[*].%s, named by its %s", key.Str, count, name)
 				d.Adapter.Spec.Scale = append(d.Adapter.Spec.Scale, v1alpha1.ScaleComponent{
@@ -163,7 +170,7 @@ func (d *drafting) lists() {
 
 // suspendPaths and holdPaths are where kinds have the switches that stop their objects, and those that stop the owner or its roll-outs.
 var (
-	suspendPaths = []string{".spec.suspend", ".spec.suspended", ".spec.stopped", ".spec.running"}
+	suspendPaths = []string{".spec.suspend", ".spec.suspended", ".spec.hibernate", ".spec.hibernated", ".spec.stopped", ".spec.running"}
 	holdPaths    = []string{".spec.paused", ".spec.pause", ".spec.updateStrategy.paused", ".spec.updateStrategy.rollingUpdate.paused"}
 )
 
@@ -190,17 +197,23 @@ func (d *drafting) switches() {
 	}
 }
 
-// bounds finds an autoscaler's limits.
+// bounds finds an autoscaler's limits: two counts whose names differ in min and max alone, such as minReplicas and maxReplicas.
 func (d *drafting) bounds() {
-	for _, names := range [][2]string{{"minReplicas", "maxReplicas"}, {"minReplicaCount", "maxReplicaCount"}, {"minRunners", "maxRunners"}} {
-		low, high := ".spec."+names[0], ".spec."+names[1]
-		if !d.is(low, "integer") || !d.is(high, "integer") {
-			continue
+	found := ""
+	d.at(".spec").Get("properties").ForEach(func(key, field gjson.Result) bool {
+		if of, ok := strings.CutPrefix(key.Str, "min"); ok && d.is(".spec."+key.Str, "integer") && d.is(".spec.max"+of, "integer") {
+			if found == "" || of == "Replicas" {
+				found = of
+			}
 		}
-		d.guess("bounds: %s and %s, by their names", low, high)
-		d.Adapter.Spec.Bounds = &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: v1alpha1.Path(low)}, Max: &v1alpha1.Bound{Path: v1alpha1.Path(high)}}
+		return true
+	})
+	if found == "" {
 		return
 	}
+	low, high := ".spec.min"+found, ".spec.max"+found
+	d.guess("bounds: %s and %s, by their names", low, high)
+	d.Adapter.Spec.Bounds = &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: v1alpha1.Path(low)}, Max: &v1alpha1.Bound{Path: v1alpha1.Path(high)}}
 }
 
 // governs finds what an autoscaler scales.
@@ -214,22 +227,28 @@ func (d *drafting) governs() {
 	}
 }
 
+// templatePaths are where kinds have the template of their pods.
+var templatePaths = []string{".spec.template", ".spec.podTemplate", ".spec.podTemplateSpec"}
+
 // pods finds the pod template and the selector.
 func (d *drafting) pods() {
-	switch template := d.at(".spec.template"); {
-	case template.Get("properties.spec.properties.containers").Exists():
-		d.guess("pods: the template at .spec.template, which has containers")
-	case template.Get(`x-kubernetes-preserve-unknown-fields`).Bool() && d.at(".spec.selector.matchLabels").Exists():
-		d.guess("pods: the template at .spec.template, beside a selector; its schema is open")
-	default:
-		d.Missing = append(d.Missing, "no pod template at .spec.template: every edit of .spec but of counts and switches counts as a roll-out")
+	for _, path := range templatePaths {
+		switch template := d.at(path); {
+		case template.Get("properties.spec.properties.containers").Exists():
+			d.guess("pods: the template at %s, which has containers", path)
+		case template.Get(`x-kubernetes-preserve-unknown-fields`).Bool() || template.Get("type").Str == "object" && d.at(path+".spec").Get(`x-kubernetes-preserve-unknown-fields`).Bool():
+			d.guess("pods: the template at %s, by its name; its schema is open, so check that it is that of a pod, with spec.containers", path)
+		default:
+			continue
+		}
+		p := &v1alpha1.Pods{Template: v1alpha1.Path(path)}
+		if d.at(".spec.selector.matchLabels").Exists() {
+			p.Selector = ".spec.selector"
+		}
+		d.Adapter.Spec.Pods = p
 		return
 	}
-	p := &v1alpha1.Pods{Template: ".spec.template"}
-	if d.at(".spec.selector.matchLabels").Exists() {
-		p.Selector = ".spec.selector"
-	}
-	d.Adapter.Spec.Pods = p
+	d.Missing = append(d.Missing, fmt.Sprintf("no pod template at %s: every edit of .spec but of counts and switches counts as a roll-out", strings.Join(templatePaths, ", ")))
 }
 
 // resources finds what objects without a pod template request; the containers of a template need no mention.
@@ -309,6 +328,9 @@ func (d *Draft) Manifest() ([]byte, error) {
 	}
 	for _, m := range d.Missing {
 		b.WriteString("# missing: " + report.Clean(m) + "\n")
+	}
+	for _, u := range d.Unused {
+		b.WriteString("# not used: " + report.Clean(u) + "\n")
 	}
 	return append([]byte(b.String()), text...), nil
 }

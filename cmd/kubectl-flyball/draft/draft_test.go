@@ -1,6 +1,8 @@
 package draft
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,5 +52,65 @@ func TestRequestsAreFound(t *testing.T) {
 				t.Errorf("%s, %v", manifest, err)
 			}
 		})
+	}
+}
+
+// ferries have levers with names of their own.
+const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.harbour.example.com"},"spec":{"group":"harbour.example.com","names":{"kind":"Ferry"},
+	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"scale":{"specReplicasPath":".spec.boats"}},"schema":{"openAPIV3Schema":{"properties":{"spec":{"properties":{
+	"boats":{"type":"integer"},"hibernate":{"type":"boolean"},"paused":{"type":"boolean"},"minBoats":{"type":"integer"},"maxBoats":{"type":"integer"},
+	"pools":{"type":"array","items":{"properties":{"name":{"type":"string"},"size":{"type":"integer"},"spare":{"type":"integer"}}}},
+	"lanterns":{"type":"object","properties":{"lit":{"type":"boolean"}}},
+	"template":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`
+
+// TestLeversAreFoundOrNamed has a draft use what it recognizes, and name the other numbers and switches.
+func TestLeversAreFoundOrNamed(t *testing.T) {
+	d, err := Of([]byte(ferries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := d.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"guessed scale: .spec.boats, which the scale subresource names", "guessed scale: each of .spec.pools[*].size, named by its name",
+		"guessed suspend: .spec.hibernate is set to true", "guessed hold: .spec.paused is set to true", "guessed bounds: .spec.minBoats and .spec.maxBoats",
+		"guessed pods: the template at .spec.template, by its name; its schema is open",
+		"not used: .spec.lanterns.lit (boolean)", "not used: .spec.pools[*].spare (integer)",
+	} {
+		if !strings.Contains(string(manifest), "# "+want) {
+			t.Errorf("%q is not said in\n%s", want, manifest)
+		}
+	}
+	if len(d.Unused) != 2 || strings.Contains(string(manifest), "missing: no pod template") {
+		t.Errorf("unused %q in\n%s", d.Unused, manifest)
+	}
+}
+
+// TestFirstCasesPass runs the cases that a draft comes with: all pass, and every capability has one.
+func TestFirstCasesPass(t *testing.T) {
+	d, err := Of([]byte(ferries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files, err := d.WriteTo(dir)
+	if err != nil || !slices.Contains(files, filepath.Join(dir, "testdata", "scale", "case.yaml")) {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, update := range []bool{true, false} {
+		got, err := RunCases([]string{dir}, update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range got.Results {
+			if len(r.Failures) > 0 {
+				t.Errorf("update %t: %s: %q", update, r.Case, r.Failures)
+			}
+		}
+	}
+	if _, err := d.WriteTo(dir); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("a draft is written over another: %v", err)
 	}
 }

@@ -142,9 +142,12 @@ var _ = Describe("Verbs that read", func() {
 		got = run("viewer", "", "adapter", "check", file)
 		Expect(got.Code).To(Equal(1))
 		Expect(got.Out).To(ContainSubstring("problem: you may not patch deployments.apps in all namespaces"))
-		got = run("viewer", "", "adapter", "try", file, "deployment/web", "-n", ns)
-		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
-		Expect(got.Out).To(ContainSubstring("waking gives back exactly what was there"))
+		for _, name := range []string{"deployment/web", "deploy/web"} {
+			got = run("viewer", "", "adapter", "try", file, name, "-n", ns)
+			Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
+			Expect(got.Out).To(ContainSubstring("waking gives back exactly what was there"))
+		}
+		Expect(run("viewer", "", "adapter", "try", file, "sts/web", "-n", ns).ErrOut).To(ContainSubstring("give deployment/NAME"))
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))

@@ -1,0 +1,56 @@
+package draft
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// How deep fields are looked for in .spec, and how many are named.
+const unusedDepth, maxUnused = 3, 20
+
+// unused names the numbers and switches of .spec that nothing was made of: a lever that was not recognized is among them.
+func (d *drafting) unused() {
+	used := map[string]bool{}
+	for _, use := range d.compiled.Uses() {
+		used[use.Path.String()] = true
+	}
+	var found []string
+	d.levers(".spec", d.at(".spec"), unusedDepth, func(path, kind string) {
+		if !used[path] {
+			found = append(found, fmt.Sprintf("%s (%s)", path, kind))
+		}
+	})
+	slices.Sort(found)
+	more := len(found) - maxUnused
+	for _, field := range found[:min(len(found), maxUnused)] {
+		d.Unused = append(d.Unused, field+": add it by hand if it says how much runs, or whether")
+	}
+	if more > 0 {
+		d.Unused = append(d.Unused, fmt.Sprintf("%d more numbers and switches", more))
+	}
+}
+
+// levers yields the integers and booleans below a path, those of elements of lists included. Pod templates have none.
+func (d *drafting) levers(path string, schema gjson.Result, depth int, yield func(path, kind string)) {
+	if depth == 0 || d.Adapter.Spec.Pods != nil && path == string(d.Adapter.Spec.Pods.Template) {
+		return
+	}
+	schema.Get("properties").ForEach(func(key, field gjson.Result) bool {
+		at := path + "." + key.Str
+		if strings.ContainsAny(key.Str, ".['") {
+			return true
+		}
+		switch kind := field.Get("type").Str; kind {
+		case "integer", "boolean":
+			yield(at, kind)
+		case "array":
+			d.levers(at+"[*]", field.Get("items"), depth-1, yield)
+		case "object":
+			d.levers(at, field, depth-1, yield)
+		}
+		return true
+	})
+}
