@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 )
 
 func main() {
@@ -36,6 +39,27 @@ func write(dir string) error {
 	root.DisableAutoGenTag = true
 	if err := doc.GenMarkdownTree(root, dir); err != nil {
 		return fmt.Errorf("write the pages of the commands: %w", err)
+	}
+	return below(root, dir)
+}
+
+// below puts the texts that stand below the flags into the pages.
+func below(cmd *cobra.Command, dir string) error {
+	if text := cmd.Annotations[syntax.Reference]; text != "" {
+		name := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md")
+		page, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read a page: %w", err)
+		}
+		before, after, _ := strings.Cut(string(page), "### SEE ALSO")
+		if err := os.WriteFile(name, []byte(before+"### Files and queries\n\n```\n"+strings.TrimRight(text, "\n")+"\n```\n\n### SEE ALSO"+after), 0o644); err != nil {
+			return fmt.Errorf("write a page: %w", err)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		if err := below(c, dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/usage"
+	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/cmd/version"
 )
 
@@ -93,7 +93,7 @@ func New(env Env) *cobra.Command {
 			return s.complete(cmd.Annotations[moreFormats])
 		},
 	}
-	root.SetFlagErrorFunc(usage.FlagError)
+	root.SetFlagErrorFunc(syntax.FlagError)
 	root.Version = version.String()
 	root.SetVersionTemplate("kubectl flyball {{.Version}}\n")
 	root.SetIn(env.In)
@@ -114,7 +114,8 @@ func New(env Env) *cobra.Command {
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	usage.Explain(root)
+	syntax.Explain(root)
+	syntax.Below(root)
 	s.suggestions().Flags(root)
 	return root
 }

@@ -11,20 +11,25 @@ const examples = `  kubectl flyball recommend deployment/web --usage web.csv
   kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
   kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json`
 
-// long is the help of the verb. It has the default queries, so that a reader can change them.
-func long() string {
-	var queries strings.Builder
-	for _, name := range history.Queried() {
-		queries.WriteString("\n  " + name + "\n    " + recorded.DefaultQueries[name] + "\n")
-	}
-	return `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
+// long is the help of the verb, before its flags.
+const long = `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
 changed, and nothing has to be installed. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; what it
 used comes from files (--usage) or from a Prometheus server (--prometheus). The history is replayed through the manager's own code, as if a
 Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. A Tortoise that selects the
 workload says how it is tuned, and flags that are given go before it. The profile Tortoise has the formulas of mercari/tortoise instead; what
 its VPA would recommend is made of the same samples, and slots are those of --time-zone.
 
-Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
+The columns of files and the queries of Prometheus are below the flags.
+
+Exit codes: 0 success, 1 an error, 2 too little was seen to recommend anything.`
+
+// reference is what stands below the flags. It has the default queries, so that a reader can change them.
+func reference() string {
+	var queries strings.Builder
+	for _, name := range history.Queried() {
+		queries.WriteString("\n  " + name + "\n    " + recorded.DefaultQueries[name] + "\n")
+	}
+	return `Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
 with # are comments. Files of JSON lines have one object a line, with the same names as keys. Empty, or not there, means not known.
 
   time          needed; RFC 3339 (2037-05-11T18:00:00Z), or seconds of Unix time
@@ -38,9 +43,8 @@ with # are comments. Files of JSON lines have one object a line, with the same n
 
 A sample a minute is best: with less, the next minutes are not learnt, and margins are wider.
 
-A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, at most a week at a time. The queries are these; --query NAME=PROMQL puts another one in place. Each gives one series a container,
-by the label container; replicas gives one series. $namespace, $pods and $step are filled in. cpu is in cores, memory and memory_limit
-in bytes.
-` + queries.String() + `
-Exit codes: 0 success, 1 an error, 2 too little was seen to recommend anything.`
+A Prometheus server is asked with --prometheus http://prometheus.monitoring:9090, at most a week at a time. The queries are these;
+--query NAME=PROMQL puts another one in place. Each gives one series a container, by the label container; replicas gives one series.
+$namespace, $pods and $step are filled in. cpu is in cores, memory and memory_limit in bytes.
+` + queries.String()
 }

@@ -22,6 +22,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
@@ -76,12 +77,13 @@ func New(s Surroundings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "recommend KIND/NAME",
 		Short:             "Say what requests, bounds and target utilisation a workload should have, from what it used",
-		Long:              long(),
+		Long:              long,
 		Example:           examples,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.Complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
+	cmd.Annotations = map[string]string{syntax.Reference: reference()}
 	f := cmd.Flags()
 	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")

@@ -1,5 +1,5 @@
-// Package usage says in plain words how a verb is written, where the flag library would only count arguments or repeat what was typed.
-package usage
+// Package syntax says in plain words how a verb is written, where the flag library would only count arguments or repeat what was typed.
+package syntax
 
 import (
 	"errors"
@@ -24,6 +24,23 @@ func Explain(cmd *cobra.Command) {
 	}
 	for _, c := range cmd.Commands() {
 		Explain(c)
+	}
+}
+
+// Reference is the annotation of a command whose help has a text below the flags.
+const Reference = "reference"
+
+// Below has the help of a command, and of all below it, show its text below the flags.
+func Below(cmd *cobra.Command) {
+	if text := cmd.Annotations[Reference]; text != "" {
+		help := cmd.HelpFunc()
+		cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+			help(cmd, args)
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\n%s", text)
+		})
+	}
+	for _, c := range cmd.Commands() {
+		Below(c)
 	}
 }
 
