@@ -17,17 +17,34 @@ type StateChange struct {
 	By   string `json:"by"`
 }
 
-// StateChanges lists what a take-over changes, and what the policies given change at once in a world in which everything is taken over.
+// StateChanges lists what the policies given change at once, what a take-over changes, and what the policies change once everything is taken over.
 func StateChanges(in world.Lists, items []*Handover, policies []workload.Policy, now time.Time) ([]StateChange, error) {
+	all, err := writesAt(in, policies, now)
+	if err != nil {
+		return nil, err
+	}
 	in.Objects = slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
 		ref := NewObject(raw, "").Ref()
 		return slices.ContainsFunc(items, func(h *Handover) bool { return h.Ref == ref })
 	})
-	var all []StateChange
 	for _, h := range items {
 		in.Objects = append(in.Objects, h.after)
 		all = append(all, h.changes...)
 	}
+	later, err := writesAt(in, policies, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range later {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// writesAt are the writes that policies make to a world at an instant.
+func writesAt(in world.Lists, policies []workload.Policy, now time.Time) ([]StateChange, error) {
 	memory, err := world.NewMemory(in)
 	if err != nil {
 		return nil, err
@@ -36,6 +53,7 @@ func StateChanges(in world.Lists, items []*Handover, policies []workload.Policy,
 	if err != nil {
 		return nil, err
 	}
+	var all []StateChange
 	for _, w := range writes {
 		if len(w.Edits) > 0 && slices.Contains(policies, w.By) {
 			all = append(all, StateChange{Target: w.Target.String(), What: w.Message, By: w.By.String()})
