@@ -34,7 +34,7 @@ metadata: {name: judge-%[1]s}
 webhooks:
 - name: judge.example.com
   clientConfig: {url: "https://%[3]s/"}
-  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["%[2]s"]}]
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["%[2]s"], scope: Namespaced}]
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
   failurePolicy: Fail
   sideEffects: None
