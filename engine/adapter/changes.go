@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -75,6 +76,7 @@ func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
 	}
 }
 
+// subresources takes down those that the spec names. Status is one of them where a field of it is listed.
 func (c *compiler) subresources(at *field.Path, names []string) {
 	for i, name := range names {
 		here := at.Index(i)
@@ -88,4 +90,13 @@ func (c *compiler) subresources(at *field.Path, names []string) {
 		}
 	}
 	c.a.subresources = slices.Clone(names)
+	inStatus := func(o *override) bool { return o.action != 0 && path.Covers(statusPath, o.path) }
+	if !slices.Contains(names, statusName) && slices.ContainsFunc(c.overrides, inStatus) {
+		c.a.subresources = append(c.a.subresources, statusName)
+	}
 }
+
+// statusName is the subresource that controllers report by, and statusPath the field.
+const statusName = "status"
+
+var statusPath = path.Path{}.Field(statusName)

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +76,9 @@ func TestLifecycleIsNotWatched(t *testing.T) {
 	without := compiled(t, "target: {group: example.com, kind: Guest, versions: [v1]}", Keys{})
 	if with.ProjectionID() != without.ProjectionID() {
 		t.Errorf("changes alters the projection: %s, %s", with.ProjectionID(), without.ProjectionID())
+	}
+	if got := compiled(t, cronJobYAML+"changes: {create: [.status.seen]}", Keys{}).Subresources(); !slices.Equal(got, []string{"status"}) {
+		t.Errorf("a field of the status is listed, and %v are judged", got)
 	}
 	if diff := cmp.Diff([]string{"status", "resize"}, with.Subresources()); diff != "" {
 		t.Errorf("subresources (-want +got):\n%s", diff)

@@ -133,11 +133,14 @@ const maxEntries = 2 * maxElements
 const maxTokens = 2 * maxSteps
 
 // dropLedgerOfAnother drops a ledger that is another object's. An object of the same kind that has what Flyball had set on the other one is
-// a copy of that, and gets LedgerNotes.CopyOf. An object of another kind is none: controllers copy annotations to what they make.
+// a copy of that, and gets LedgerNotes.CopyOf. An object of another kind is none: controllers copy annotations to what they make. On an object
+// that a controller has made, only its own UID counts: any ledger can come out of a template, and its author does not know that UID.
 func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	obj, on := r.Object, r.origin
 	isOther := on.UID != "" && on.Namespace != obj.Namespace
-	if len(obj.Ledger) == 0 || !isOther && (on.Of == "" || on.Of == workload.LedgerOf(kind, obj.Name)) {
+	isOfTemplate := obj.Owner != nil && on.UID != obj.UID
+	hasName := on.Of == "" || on.Of == workload.LedgerOf(kind, obj.Name)
+	if len(obj.Ledger) == 0 || hasName && !isOther && !isOfTemplate {
 		return nil
 	}
 	ledger := obj.Ledger
@@ -153,13 +156,17 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	if err != nil {
 		return err
 	}
+	of := on.String()
+	if hasName && !isOther {
+		of = "an earlier " + of
+	}
 	for i := range found {
 		e, text := &ledger[i], found[i].Raw
 		if found[i].Type() == path.Null {
 			text = nil
 		}
 		if e.Once == "" && mayEqual(text, e.Set) && sameNumber(string(text), e.Set) && !same(e.Was, e.Set) {
-			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: on.String()}
+			obj.LedgerNotes = &workload.LedgerNotes{CopyOf: of}
 		}
 	}
 	return nil

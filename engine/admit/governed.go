@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,7 +16,7 @@ import (
 // its target, where that exists. The first target that must not be scaled decides.
 func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	found := j.Freezes.Adapter(r.resource.GroupResource())
-	if found == nil || !found.CanGovern() || r.subresource != "" {
+	if found == nil || !found.CanGovern() || r.subresource != "" && !slices.Contains(found.Subresources(), r.subresource) {
 		return nil
 	}
 	before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
@@ -32,7 +33,8 @@ func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, ver
 // addScaling adds to a verdict that each of some targets is scaled.
 func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	for _, target := range targets {
-		if !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {
+		target, adapted := j.referent(target)
+		if !adapted || !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {
 			continue
 		}
 		facts, err := j.factsOf(ctx, target)
@@ -52,6 +54,18 @@ func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *fre
 		verdict.Warnings = append(verdict.Warnings, scaled.Warnings...)
 	}
 	return nil
+}
+
+// referent is the object of an adapted kind that a reference names; false: the kind has no adapter.
+func (j *Judge) referent(ref workload.Ref) (workload.Ref, bool) {
+	resource, adapted := j.Freezes.Resource(ref.GroupKind)
+	if !adapted {
+		return ref, false
+	}
+	if found := j.Freezes.Adapter(resource.GroupResource()); found != nil {
+		ref.GroupKind = found.GroupKind()
+	}
+	return ref, true
 }
 
 // factsOf is what selection looks at in an object that the review does not carry; nil: there is no such object.

@@ -37,7 +37,7 @@ type Freezes interface {
 	Set() *freeze.Set
 	// Adapter finds what classifies the changes of a resource; nil: changes of it are not judged.
 	Adapter(resource schema.GroupResource) *adapter.Adapter
-	// Resource finds how the API server serves an adapted kind; false: the kind has no adapter.
+	// Resource finds how the API server serves the adapted kind that a reference names (workload.Names); false: the kind has no adapter.
 	Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool)
 	// Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
 	Namespace(name string) (labels []workload.Pairs, terminating, known bool)

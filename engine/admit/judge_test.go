@@ -45,7 +45,7 @@ func (m inMemory) Set() *freeze.Set                                { return m.se
 func (m inMemory) Adapter(r schema.GroupResource) *adapter.Adapter { return m.adapters[r] }
 func (m inMemory) Resource(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
 	for resource, a := range m.adapters {
-		if a.GroupKind() == gk {
+		if workload.Names(gk, a.GroupKind()) {
 			return resource.WithVersion(a.Versions()[0]), true
 		}
 	}
@@ -146,6 +146,14 @@ func hpa(target string, minimum int) string {
 	return fmt.Sprintf(`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
 }
 
+// spelled names the kind of an autoscaler's target otherwise.
+func spelled(kind, review string) string {
+	return strings.ReplaceAll(review, `"apiVersion":"apps/v1","kind":"Deployment"`, `"apiVersion":"apps/v1","kind":"`+kind+`"`)
+}
+
+// ownZero is an autoscaler that says that it has taken its target to zero.
+var ownZero = strings.TrimSuffix(hpa("web", 2), "}") + `,"status":{"conditions":[{"type":"ScaledToZero","status":"True"}]}}`
+
 const (
 	promoted = `{"metadata":{"name":"web","uid":"known","labels":{}},"spec":{"replicas":1},"status":{"promoteFull":true}}`
 
@@ -193,6 +201,11 @@ func TestJudge(t *testing.T) {
 		{"one of another target", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), ""},
 		{"one edited in nothing", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 2))), ""},
 		{"one whose target is selected by its labels", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), "change of Deployment.apps/shop/api refused: ClusterChangeFreeze/front denies Scale"},
+		{"one that names the kind in lower case", namedFreeze, spelled("deployment", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one that names it in capitals, which no autoscaler finds", namedFreeze, spelled("DEPLOYMENT", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
+		{"one by its plural", namedFreeze, spelled("deployments", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
+		{"a status by which an autoscaler lifts its target from 0", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), ownZero)), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"a status that tells", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), strings.Replace(ownZero, "ScaledToZero", "AbleToScale", 1))), ""},
 		{"one whose target does not exist", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("absent", 2), hpa("absent", 3))), ""},
 		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), "deployments", "gadgets"), ""},
 		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`, `"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},

@@ -216,27 +216,38 @@ func TestAccountsThatPass(t *testing.T) {
 	}
 }
 
-// The documentation lists every field that a shipped adapter ignores.
+// The documentation lists every field that a shipped adapter ignores, and every field of a status that it has judged.
 func TestFieldsThatPass(t *testing.T) {
 	all, err := shipped.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := map[string]string{}, map[string]string{}
-	for _, row := range rows(section(t, "### Fields that are nothing"), 2) {
-		got[row[0]] = row[1]
+	inStatus := func(c *v1alpha1.Changes) []v1alpha1.Path {
+		judged := slices.Concat(c.Create, c.Delete, c.Rollout, c.Scale)
+		judged = slices.DeleteFunc(judged, func(p v1alpha1.Path) bool { return !strings.HasPrefix(string(p), ".status.") })
+		slices.Sort(judged)
+		return slices.Compact(judged)
 	}
-	for _, a := range all {
-		if a.Spec.Changes == nil || len(a.Spec.Changes.Ignore) == 0 {
-			continue
+	for heading, pathsOf := range map[string]func(*v1alpha1.Changes) []v1alpha1.Path{
+		"### Fields that are nothing": func(c *v1alpha1.Changes) []v1alpha1.Path { return c.Ignore },
+		"### Fields of a status":      inStatus,
+	} {
+		got, want := map[string]string{}, map[string]string{}
+		for _, row := range rows(section(t, heading), 2) {
+			got[row[0]] = row[1]
 		}
-		var paths []string
-		for _, p := range a.Spec.Changes.Ignore {
-			paths = append(paths, "`"+string(p)+"`")
+		for _, a := range all {
+			if a.Spec.Changes == nil || len(pathsOf(a.Spec.Changes)) == 0 {
+				continue
+			}
+			var paths []string
+			for _, p := range pathsOf(a.Spec.Changes) {
+				paths = append(paths, "`"+string(p)+"`")
+			}
+			want[stdcmp.Or(a.Spec.Target.Group, "core")+"/"+a.Spec.Target.Kind] = strings.Join(paths, ", ")
 		}
-		want[stdcmp.Or(a.Spec.Target.Group, "core")+"/"+a.Spec.Target.Kind] = strings.Join(paths, ", ")
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ignored (-) and documented (+):\n%s", diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: in adapters (-) and documented (+):\n%s", heading, diff)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func TestWhatAGovernorControlsDoesNotGovern(t *testing.T) {
 		{"asleep", nightly(0), 8, []string{webAt(4), scaledObject, strings.Replace(kedaOf("ScaledObject", "scaled"), `"minReplicas":1`, `"minReplicas":0`, 1)}, "", `paused`},
 		{"what another policy of the kind has set is given back", tuning(v1alpha1.TortoiseAuto), 0,
 			[]string{requesting(4), scaledObject, strings.Replace(kedaOf("ScaledObject", "scaled"), `"metadata":{`,
-				`"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":8,\"set\":9,\"by\":\"Tortoise/shop/tuned\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"HorizontalPodAutoscaler/hpa\"}"},`, 1)},
+				`"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":8,\"set\":9,\"by\":\"Tortoise/shop/tuned\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"HorizontalPodAutoscaler/hpa\",\"namespace\":\"shop\",\"uid\":\"uid-hpa\"}"},`, 1)},
 			`"maxReplicas":8`, `"77"`},
 		{"of a ScaledObject that governs something else", tuning(v1alpha1.TortoiseAuto), 0,
 			[]string{requesting(4), strings.Replace(scaledObject, `"name":"web"`, `"name":"other"`, 1), kedaOf("ScaledObject", "scaled")}, `"value":77`, ""},

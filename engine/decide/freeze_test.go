@@ -111,6 +111,25 @@ func TestAFreezeHoldsUpNoScaling(t *testing.T) {
 	}
 }
 
+// A ledger that was begun on another object, such as one that a controller copied from a template, is not known to be Flyball's: what it says
+// is judged as anybody's change. One of Flyball's own wakes in a freeze.
+func TestALedgerOfAnotherObjectIsJudged(t *testing.T) {
+	for uid, waits := range map[string]bool{"uid-web": false, "another": true, "": true} {
+		for deny, denied := range map[v1alpha1.Action]bool{v1alpha1.ActionScale: true, v1alpha1.ActionCreate: false} {
+			w, k, _ := shop(t, true)
+			w.freezes = w.freezes.With(sale(t, nil, deny))
+			ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 0, strings.Replace(webLedger, `\"uid-web\"`, `\"`+uid+`\"`, 1))))
+			v := decide.Target(w, ref, noon, nil)
+			if v.Result.Patch == nil {
+				t.Fatalf("begun on %q: nothing is written: %+v", uid, v)
+			}
+			if got := v.Gate.Kind == decide.GateFreeze; got != (waits && denied) {
+				t.Errorf("begun on %q, %s is denied: waits %t, for %q", uid, deny, got, v.Gate.Reason)
+			}
+		}
+	}
+}
+
 // To suspend stops something, and is never held up. To give that back is judged as the roll-out or the scaling that it lets go, and not as
 // a creation or a deletion.
 func TestAFreezeJudgesSuspensionsByWhatTheyLetGo(t *testing.T) {

@@ -85,6 +85,7 @@ func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Objec
 	if !ok {
 		return nil, nil
 	}
+	target = d.w.Referent(target)
 	tk := d.w.Kind(target.GroupKind)
 	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Governors(target), k.Ref(obj)) {
 		return nil, nil

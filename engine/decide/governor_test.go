@@ -43,6 +43,11 @@ func webAt(replicas int, entries ...string) string {
 	return worldtest.Deployment("web", replicas, ledgerOf("Deployment/web", strings.Join(entries, ",")))
 }
 
+// naming has an autoscaler name the kind of its target otherwise.
+func naming(kind, hpa string) string {
+	return strings.Replace(hpa, `"kind":"Deployment"`, `"kind":"`+kind+`"`, 1)
+}
+
 // hpaOf is an autoscaler of the Deployment, with a ledger if there are entries.
 func hpaOf(low, high int, entries ...string) string {
 	if len(entries) == 0 {
@@ -129,6 +134,8 @@ func TestGovernorsFollowTheSleepOfTheirTarget(t *testing.T) {
 		{"awake", noon, nightly(0), []string{webAt(6), hpaOf(0, 9)}, nil},
 		{"put to zero", evening, nightly(0), []string{webAt(6), hpaOf(0, 9)}, []string{held}},
 		{"at zero", later, nightly(0), []string{webAt(0, asleep), hpaOf(0, 9)}, []string{held}},
+		{"at zero, named in lower case", later, nightly(0), []string{webAt(0, asleep), naming("deployment", hpaOf(0, 9))}, []string{held}},
+		{"at zero, in capitals, which no autoscaler finds", later, nightly(0), []string{webAt(0, asleep), naming("DEPLOYMENT", hpaOf(0, 9))}, nil},
 		{"still to be woken", noon, nightly(0), []string{webAt(0, asleep), hpaOf(0, 9)}, []string{held}},
 		{"at zero under an autoscaler that leaves it there", later, nightly(0), []string{webAt(0, asleep), hpaOf(4, 9)}, nil},
 		{"still to be put to half", evening, half(), []string{webAt(6), hpaOf(4, 9)}, nil},

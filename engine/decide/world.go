@@ -23,6 +23,9 @@ type World interface {
 	Adapts(schema.GroupKind) bool
 	// Object gives an object of a kind in use; nil: there is none.
 	Object(workload.Ref) *workload.Object
+	// Referent gives the object that a reference of an autoscaler names (workload.Names), with its kind by its own name. The reference itself
+	// where it names no adapted kind.
+	Referent(workload.Ref) workload.Ref
 	// Governors lists the objects that own an object's replicas, in order of their names, but for those that another of them controls.
 	Governors(workload.Ref) []workload.Ref
 	// EachPolicy yields the policies that can reach a namespace; for the empty one, which is that of objects outside

@@ -22,7 +22,7 @@ var (
 	evening   = noon.Add(8 * time.Hour)
 	nights    = workload.Policy{Kind: schedule.Kind, Namespace: "shop", Name: "nights"}
 	owners    = schema.GroupKind{Group: "example.com", Kind: "Shop"}
-	webLedger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}"}`
+	webLedger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\",\"namespace\":\"shop\",\"uid\":\"uid-web\"}"}`
 )
 
 // small is a World in memory.
@@ -55,10 +55,19 @@ func (w *small) Policy(id workload.Policy) *decide.Policy {
 	return nil
 }
 
+func (w *small) Referent(ref workload.Ref) workload.Ref {
+	for gk := range w.kinds {
+		if workload.Names(ref.GroupKind, gk) {
+			ref.GroupKind = gk
+		}
+	}
+	return ref
+}
+
 func (w *small) Governors(ref workload.Ref) []workload.Ref {
 	var all []workload.Ref
 	for g, obj := range w.objects {
-		if to, ok := w.kinds[g.GroupKind].Adapter.Governs(obj); ok && to == ref {
+		if to, ok := w.kinds[g.GroupKind].Adapter.Governs(obj); ok && w.Referent(to) == ref {
 			all = append(all, g)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,7 +51,7 @@ func NewLive(a *adapter.Adapter) *Live {
 
 // Effects are what a change of one object means to others.
 type Effects struct {
-	// Targets are to be looked at again: the object, what it governs or governed, and what governs it.
+	// Targets are to be looked at again: the object, and what it governs or governed, as its references say that (Snapshot.Referent).
 	Targets []workload.Ref
 	// Emptied lists the policies that have just lost their last ledger on objects of the kind.
 	Emptied []workload.Policy
@@ -157,10 +158,15 @@ func (l *Live) policiesOn(ref workload.Ref) []workload.Policy {
 func (l *Live) governorsOf(ref workload.Ref) []workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if len(l.governors.of[ref]) == 0 {
+	if len(l.governors.of) == 0 {
 		return nil
 	}
-	return slices.Collect(maps.Keys(l.governors.of[ref]))
+	all := slices.Collect(maps.Keys(l.governors.of[ref]))
+	if lower := strings.ToLower(ref.Kind); lower != ref.Kind {
+		ref.Kind = lower // the other spelling that references have (workload.Names)
+		all = slices.AppendSeq(all, maps.Keys(l.governors.of[ref]))
+	}
+	return all
 }
 
 func (l *Live) governedBy(ref workload.Ref) workload.Ref {

@@ -158,6 +158,28 @@ func (s *Snapshot) Object(ref workload.Ref) *workload.Object {
 	return k.Live.Get(ref.Namespace, ref.Name)
 }
 
+// Referent implements decide.World.
+func (s *Snapshot) Referent(ref workload.Ref) workload.Ref {
+	if s.kinds[ref.GroupKind] != nil {
+		return ref
+	}
+	found := schema.GroupKind{}
+	for gk := range s.kinds {
+		if workload.Names(ref.GroupKind, gk) {
+			found = gk
+		}
+	}
+	for _, a := range s.adapters {
+		if workload.Names(ref.GroupKind, a.GroupKind) {
+			found = a.GroupKind
+		}
+	}
+	if !found.Empty() {
+		ref.GroupKind = found
+	}
+	return ref
+}
+
 // Governors implements decide.World.
 func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
 	var all []workload.Ref
@@ -305,7 +327,7 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	yield(ref)
 	if k := s.kinds[ref.GroupKind]; k != nil {
 		if governed := k.Live.governedBy(ref); governed != (workload.Ref{}) {
-			yield(governed)
+			yield(s.Referent(governed))
 		}
 	}
 	for _, g := range s.Governors(ref) {

@@ -156,9 +156,10 @@ func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	return nil
 }
 
-// Resource finds how the API server serves an adapted kind; false: the kind has no adapter.
+// Resource finds how the API server serves the adapted kind that a reference names; false: the kind has no adapter.
 func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool) {
 	s := w.Snapshot()
+	kind = s.Referent(workload.Ref{GroupKind: kind}).GroupKind
 	if k := s.InUse(kind); k != nil {
 		return k.Resource, true
 	}

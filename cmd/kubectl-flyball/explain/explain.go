@@ -380,7 +380,7 @@ func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.
 	}
 	obj, kind := memory.Object(ref), memory.Kind(ref.GroupKind)
 	if governed, ok := kind.Adapter.Governs(obj); ok {
-		r := tell(governed)
+		r := tell(memory.Referent(governed))
 		e.Governs = &r
 	}
 }

@@ -94,7 +94,7 @@ func (s *subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 		if err != nil {
 			return err
 		}
-		if governed, ok := a.Governs(obj); ok && governed == s.ref && s.governor == nil {
+		if governed, ok := a.Governs(obj); ok && memory.Referent(governed) == s.ref && s.governor == nil {
 			if fault := a.AmountFault(obj); fault != "" {
 				return fmt.Errorf("%s: %s", ref, fault)
 			}

@@ -32,6 +32,7 @@ func (w *World) Governed(ref workload.Ref) (*schema.GroupKind, error) {
 	if !ok {
 		return nil, nil
 	}
+	governed = memory.Referent(governed)
 	if memory.Kind(governed.GroupKind) == nil {
 		return nil, nil // nobody can put it to sleep
 	}

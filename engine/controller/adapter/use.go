@@ -170,8 +170,11 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 	if old == nil && c.World.Snapshot().Serves(live) {
 		c.targets.Arrived(effects.Targets[0])
 	}
-	c.targets.Queue(effects.Targets...)
-	c.targets.Queue(c.World.Snapshot().Governors(effects.Targets[0])...)
+	s := c.World.Snapshot()
+	for _, ref := range effects.Targets {
+		c.targets.Queue(s.Referent(ref))
+	}
+	c.targets.Queue(s.Governors(effects.Targets[0])...)
 }
 
 // putToUse puts a synced watch to use, and ends the one that it replaces.
