@@ -64,7 +64,7 @@ const samples = `
 func TestNoSubresourceTakesALedger(t *testing.T) {
 	clients, objects := kubernetes.NewForConfigOrDie(api.Config()), dynamic.NewForConfigOrDie(api.Config())
 	opts := options(t, adapters(t))
-	opts.Ledger = true
+	opts.Policies = true
 	start(t, opts)
 	lists, err := discovery.ServerPreferredResources(clients.Discovery())
 	if err != nil {

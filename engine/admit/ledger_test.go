@@ -32,7 +32,7 @@ func TestLedgerIsGuarded(t *testing.T) {
 	const ledger = `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"of\":\"Deployment/%s\"}"}}}`
 	reporter := kubernetes.NewForConfigOrDie(api.Impersonate("reporter", "reporters"))
 	opts := options(t, adapters(t))
-	opts.Ledger = true
+	opts.Policies = true
 	start(t, opts)
 	refused := func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), registration.LedgerPolicyName)

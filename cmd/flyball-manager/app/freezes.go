@@ -39,7 +39,7 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 		return err
 	}
 	return mgr.Add(&controller.Cleanup{
-		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, Names: []string{registration.FreezeConfigurationName, configurationName},
+		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, Names: []string{registration.FreezeConfigurationName, registration.OwnConfigurationName},
 		Clock: clock.RealClock{},
 		Log:   opts.Log.WithName("webhook"),
 	})

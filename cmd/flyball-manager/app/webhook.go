@@ -27,9 +27,6 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// configurationName is the ValidatingWebhookConfiguration of Flyball's own kinds.
-const configurationName = "flyball"
-
 // addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement, pods members.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
@@ -63,10 +60,10 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		Kinds:  own,
 		Log:    opts.Log.WithName("webhook"),
 
-		OwnConfiguration: configurationName, Configurations: []string{registration.FreezeConfigurationName}, Owner: judging.owner(),
+		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName}, Owner: judging.owner(),
 	}
-	o.Endpoint, o.Ledger = endpoint(opts), opts.Webhook.URL != ""
-	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(configurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
+	o.Endpoint, o.Policies = endpoint(opts), opts.Webhook.URL != ""
+	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	server, err := server.New(config, o)

@@ -44,9 +44,9 @@ type keeper struct {
 	paths    credential.PathRotation
 	// directory has the certificate where somebody else makes it; nil: the keeper does.
 	directory *credential.Directory
-	// ledger guards the ledger where no chart does; nil: a chart does.
-	ledger *registration.LedgerGuard
-	log    logr.Logger
+	// policies keeps Flyball's admission policies where no chart does; nil: a chart does.
+	policies *registration.PolicyKeeper
+	log      logr.Logger
 
 	current atomic.Pointer[kept]
 	// authority and since are the newest authority that all configurations trust, and since when this replica knows it. token and
@@ -151,8 +151,8 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	next := &kept{serving: certs.serving, tokens: credential.Tokens(paths.Held), reach: registration.Reach{Bundle: certs.bundle, Token: k.paths.Current(paths.Held, now)}}
 	k.serve(next)
 	next.pending = k.hooks.Announce(ctx, next.reach)
-	if k.ledger != nil {
-		next.pending = errors.Join(next.pending, k.ledger.Keep(ctx))
+	if k.policies != nil {
+		next.pending = errors.Join(next.pending, k.policies.Keep(ctx))
 	}
 	k.current.Store(next)
 	k.leading(paths.Held, now) // as it is from now on
@@ -275,9 +275,9 @@ func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
 	if err := registration.WatchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
 	}
-	if k.ledger != nil {
-		if err := k.ledger.Watch(ctx, k.log, notify); err != nil {
-			return fmt.Errorf("watch the guard of the ledger: %w", err)
+	if k.policies != nil {
+		if err := k.policies.Watch(ctx, k.log, notify); err != nil {
+			return fmt.Errorf("watch the admission policies: %w", err)
 		}
 	}
 	return k.hooks.Watch(ctx, k.log, notify)

@@ -45,8 +45,8 @@ type Options struct {
 	Author registration.Author
 	// Owner finds what that configuration goes with; nil: nothing.
 	Owner func(context.Context) (*metav1.OwnerReference, error)
-	// Ledger says that the server creates and corrects the policy that guards the ledger, as the Helm chart does otherwise.
-	Ledger bool
+	// Policies says that the server creates and corrects Flyball's admission policies, which the Helm chart installs otherwise.
+	Policies bool
 
 	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted

@@ -74,8 +74,8 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 		h.Names, h.Desired = append([]string{options.OwnConfiguration}, h.Names...), options.own
 	}
 	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
-	if options.Ledger {
-		k.ledger = &registration.LedgerGuard{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
+	if options.Policies {
+		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
 	}
 	// A path can be told to users by the API server, in the text of an error: it lives for a day.
 	k.paths = credential.PathRotation{Life: min(24*time.Hour, options.ServingLifetime*2/3), Overlap: options.Overlap}

@@ -225,6 +225,32 @@ spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target:
 		Expect(patch(alice, hpa, `{"spec":{"minReplicas":2}}`)).To(BeRefused("HorizontalPodAutoscaler.autoscaling/"+ns+"/hpa", "denies Scale"))
 	})
 
+	It("reads the reference of an autoscaler as its controller does", func() {
+		Expect(env.Client.Create(ctx, deployment(ns, "api"))).To(Succeed())
+		scaler := func(name, kind, target string) *unstructured.Unstructured {
+			return object(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: %s}, spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: %s}}}`, ns, name, kind, target)
+		}
+		lower, capitals := scaler("lower", "deployment", "web"), scaler("capitals", "DEPLOYMENT", "api")
+		for _, hpa := range []client.Object{lower, capitals} {
+			Expect(env.Client.Create(ctx, hpa)).To(Succeed())
+		}
+		replicas := func(g Gomega) int64 {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
+			n, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas")
+			return n
+		}
+		Eventually(replicas).Should(BeEquivalentTo(2), "kube-controller-manager finds the kind in lower case")
+		Eventually(func(g Gomega) []any {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(capitals), capitals)).To(Succeed())
+			conditions, _, _ := unstructured.NestedSlice(capitals.Object, "status", "conditions")
+			return conditions
+		}).Should(ContainElement(And(HaveKeyWithValue("type", "AbleToScale"), HaveKeyWithValue("status", "False"))), "and not in capitals")
+		freezing(ns, "sizes", "Scale", "  target: {kinds: [{group: apps, kind: Deployment}]}")
+		eventuallyRefused(func() error { return patch(alice, web, `{"spec":{"replicas":5}}`, client.DryRunAll) })
+		Expect(patch(alice, lower, `{"spec":{"minReplicas":3}}`)).To(BeRefused("Deployment.apps/"+ns+"/web", "denies Scale"))
+		Expect(patch(alice, capitals, `{"spec":{"minReplicas":3}}`)).To(Succeed())
+	})
+
 	It("lets a frozen CronJob make its Jobs, and no person", func() {
 		cron := object(`{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %s, name: yearly}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, ns)
 		Expect(env.Client.Create(ctx, cron)).To(Succeed())
