@@ -117,8 +117,8 @@ func TestTheAutoscalerIsHeldFirst(t *testing.T) {
 	w.kinds[k.GroupKind] = k
 	hpa := w.put(k, worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 0, 9, "")))
 	v := decide.Target(w, web, evening, nil)
-	if v.Gate.Kind != decide.GateGovernor || v.Gate.Governor != hpa {
-		t.Errorf("the Deployment waits for %v (%s), want its autoscaler first", v.Gate.Governor, v.Gate.Reason)
+	if v.Gate.Kind != decide.GateOther || v.Gate.First != hpa {
+		t.Errorf("the Deployment waits for %v (%s), want its autoscaler first", v.Gate.First, v.Gate.Reason)
 	}
 	v = decide.Target(w, hpa, evening, nil)
 	check(t, v, v.Result.Direction, `"selectPolicy":"Disabled"`)

@@ -22,7 +22,10 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 		return Gate{Kind: GateBlocked, Reason: k.Blocked}
 	}
 	if governor, first := d.governorFirst(k, obj, v); first {
-		return Gate{Kind: GateGovernor, Reason: fmt.Sprintf("waits for %s to be held", governor), Governor: governor}
+		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", governor), First: governor}
+	}
+	if governed, first := d.governedFirst(k, obj, v); first {
+		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to get its size", governed), First: governed}
 	}
 	return d.freezeGate(k, obj, v)
 }

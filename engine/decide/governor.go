@@ -224,12 +224,10 @@ func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.
 	}
 }
 
-// governorFirst names a governor that has to be written before the object: it has to be held before the object goes to
-// zero, and to have its bounds before a size is set inside them.
+// governorFirst names a governor that has to be written before the object: it has to be held before the object goes to zero.
 func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
 	toZero := v.Result.Direction == workload.DirectionDown && v.Plan.Asleep() && k.Adapter.Observe(obj).Capacity(v.Plan.Size.Value) == 0
-	setOnce := v.Plan.Size != nil && v.Plan.Size.Once && len(v.Result.Changed) > 0
-	if !toZero && !setOnce {
+	if !toZero {
 		return workload.Ref{}, false
 	}
 	var first workload.Ref
@@ -243,6 +241,28 @@ func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 		}
 	})
 	return first, found
+}
+
+// governedFirst names what a governor governs, where that has to get a size that is set once before the governor gets other bounds. With the
+// bounds first, an autoscaler whose target is outside of them scales it at the same time: it decides by the count of before, and writes that over
+// the size. Right before the size is written, the governor is opened to it (Openings).
+func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
+	if !slices.ContainsFunc(v.Result.Changed, k.Adapter.IsBound) {
+		return workload.Ref{}, false
+	}
+	tk, governed := d.governed(k, obj)
+	if governed == nil || tk.Blocked != "" {
+		return workload.Ref{}, false
+	}
+	passed, _ := d.passedOn(tk, governed)
+	intents := append(deleteForOthers(d.ask(tk, governed, nil).intents), passed...)
+	plan, _ := pipeline.Merge(append(intents, d.keepers(tk, governed)...)...)
+	if plan.Size == nil || !plan.Size.Once {
+		return workload.Ref{}, false
+	}
+	plan.Within = d.boundsByGovernors(tk, governed, plan)
+	next, err := tk.Adapter.Render(governed, plan)
+	return tk.Ref(governed), err == nil && next.Sized
 }
 
 // onceSizes gives, by policy, the sizes set once that are still in place, on an object and on what it governs: neither has its

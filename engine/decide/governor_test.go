@@ -222,8 +222,7 @@ func TestBoundsWaitForTheTarget(t *testing.T) {
 	}
 }
 
-// TestASizeSetOnce under an autoscaler: it comes after the bounds that it has to fit into, and counts until something else sets
-// the size.
+// TestASizeSetOnce under an autoscaler: it comes before the minimum that it has to reach, and counts until something else sets the size.
 func TestASizeSetOnce(t *testing.T) {
 	both := peakAt(v1alpha1.TriggerValues{Min: new(int64(6)), Replicas: new(int64(7))})
 	bounds := hpaOf(6, 9, strings.Replace(entry("minReplicas", "1", "6", peak), "20:00", "18:00", 1))
@@ -236,7 +235,7 @@ func TestASizeSetOnce(t *testing.T) {
 		gate    decide.GateKind
 		sizes   map[workload.Policy]string
 	}{
-		{"the autoscaler has its old bounds", []string{webAt(3), hpaOf(1, 9)}, `"replicas":7`, decide.GateGovernor, nil},
+		{"the autoscaler has its old bounds", []string{webAt(3), hpaOf(1, 9)}, `"replicas":7`, decide.GateOpen, nil},
 		{"the autoscaler has the bounds of the Trigger", []string{webAt(3), bounds}, `"replicas":7`, decide.GateOpen, nil},
 		{"the size is right already, and only the ledger says so late", []string{webAt(7, strings.Replace(once, "18:00", "17:00", 1)), hpaOf(1, 9)}, `\"since\":\"2026-03-02T18:00:00Z\"`, decide.GateOpen, stays},
 		{"the size was set", []string{webAt(7, once), bounds}, "", decide.GateOpen, stays},

@@ -9,7 +9,7 @@ import (
 )
 
 // Openings are the writes that the governors of an object need right before the write of a verdict about it, where that takes the object out of
-// their bounds: to a size above zero as it goes to sleep, or back from one. A governor that looked in between would undo it. Each takes the new
+// their bounds: to a size above zero as it goes to sleep, back from one, or to a size that is set once. A governor that looked in between would undo it. Each takes the new
 // count into the bounds and touches nothing else. What the governor needs besides follows once the object has its count. A governor whose write
 // has to wait for something is left out.
 func Openings(w World, v *Verdict, now time.Time) []Verdict {
@@ -30,15 +30,19 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 		if !v.Plan.Asleep() {
 			from := d.sleepers(v.Kind, v.Object, gk, governor)
 			i := slices.IndexFunc(from, func(id workload.Policy) bool { return isBoundBy(gk, governor, id) })
-			if i < 0 {
+			switch {
+			case i >= 0:
+				by = from[i]
+			case v.Plan.Size != nil && v.Plan.Size.Once:
+				by = v.Plan.Size.By
+			default:
 				return
 			}
-			by = from[i]
 		}
 		gv := Verdict{Kind: gk, Object: governor}
 		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(governor), opening(gk, governor, by, after))...)
 		gv.Result, gv.Err = gk.Adapter.Render(governor, gv.Plan)
-		if gv.Err == nil && gv.Result.Patch != nil && d.gate(gk, governor, &gv).Kind == GateOpen {
+		if gv.Err == nil && gv.Result.Patch != nil && gk.Blocked == "" && d.freezeGate(gk, governor, &gv).Kind == GateOpen {
 			all = append(all, gv)
 		}
 	})

@@ -22,6 +22,7 @@ func TestGovernorsAreOpened(t *testing.T) {
 	low, high := entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)
 	later := evening.Add(time.Hour)
 	once := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(12))})
+	wider := peakAt(v1alpha1.TriggerValues{Min: new(int64(4)), Max: new(int64(20)), Replicas: new(int64(12))})
 	for _, tc := range []struct {
 		reason  string
 		now     time.Time
@@ -42,7 +43,8 @@ func TestGovernorsAreOpened(t *testing.T) {
 		{"each of two autoscalers", later, half(), []string{webAt(6), hpaOf(4, 9), worldtest.Autoscaler("second", "web", 5, 9, "")},
 			[]string{"minReplicas 4 -> 3", "minReplicas 5 -> 3"}},
 		{"no autoscaler", later, half(), []string{webAt(6)}, nil},
-		{"a size that is set once", evening, once, []string{webAt(3), hpaOf(1, 9)}, nil},
+		{"a size that is set once, inside the owner's bounds", evening, once, []string{webAt(3), hpaOf(1, 9)}, nil},
+		{"a size that is set once, above the maximum of before", evening, wider, []string{webAt(3), hpaOf(1, 9)}, []string{"maxReplicas 9 -> 12"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := memory(t, []policy.Object{tc.policy}, tc.objects...)
@@ -73,12 +75,15 @@ func TestASizeSetOnceAsItWakes(t *testing.T) {
 	}
 }
 
-// blockedAutoscalers is a world in which nothing may be written for autoscalers.
-type blockedAutoscalers struct{ *world.Memory }
+// blocked is a world in which nothing may be written of a kind.
+type blocked struct {
+	*world.Memory
+	kind schema.GroupKind
+}
 
-func (w blockedAutoscalers) Kind(gk schema.GroupKind) *decide.Kind {
+func (w blocked) Kind(gk schema.GroupKind) *decide.Kind {
 	k := w.Memory.Kind(gk)
-	if k == nil || gk != hpa.GroupKind {
+	if k == nil || gk != w.kind {
 		return k
 	}
 	blocked := *k
@@ -89,7 +94,7 @@ func (w blockedAutoscalers) Kind(gk schema.GroupKind) *decide.Kind {
 // TestWhatHasToWaitIsNotOpened: what keeps an autoscaler from being written keeps it from being opened, and not its target from the change.
 func TestWhatHasToWaitIsNotOpened(t *testing.T) {
 	free := memory(t, []policy.Object{half()}, webAt(6), hpaOf(4, 9))
-	for _, w := range []decide.World{free, blockedAutoscalers{free}} {
+	for _, w := range []decide.World{free, blocked{free, hpa.GroupKind}} {
 		v := decide.Target(w, web, evening.Add(time.Hour), nil)
 		if opened, want := len(decide.Openings(w, &v, evening.Add(time.Hour))), map[bool]int{true: 1, false: 0}[w == decide.World(free)]; opened != want || v.Gate.Kind != decide.GateOpen {
 			t.Errorf("%d autoscalers are opened, want %d; the gate of the target: %v", opened, want, v.Gate)

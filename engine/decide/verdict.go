@@ -36,8 +36,8 @@ const (
 	GateOpen GateKind = iota
 	// GateBlocked: the adapter of the kind is not fit for use.
 	GateBlocked
-	// GateGovernor: an autoscaler has to be written first.
-	GateGovernor
+	// GateOther: an autoscaler has to be written before what it governs, or the other way round.
+	GateOther
 	// GateFreeze: a freeze refuses what the write would do.
 	GateFreeze
 )
@@ -47,8 +47,8 @@ type Gate struct {
 	Kind GateKind
 	// Reason says so in words.
 	Reason string
-	// Governor is the autoscaler of GateGovernor.
-	Governor workload.Ref
+	// First is the object of GateOther that has to be written first.
+	First workload.Ref
 	// Until is when a freeze lets the write through; zero: when policies change.
 	Until time.Time
 }

@@ -97,8 +97,8 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	switch v.Gate.Kind {
 	case decide.GateBlocked:
 		out.Failure = v.Gate.Reason
-	case decide.GateGovernor:
-		l.queue.Add(v.Gate.Governor)
+	case decide.GateOther:
+		l.queue.Add(v.Gate.First)
 	case decide.GateFreeze:
 		l.frozen.Store(ref, nil)
 	}

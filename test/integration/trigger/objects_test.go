@@ -3,6 +3,9 @@ package trigger
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -107,6 +110,49 @@ func bounds(namespace string) func(Gomega) [2]int32 {
 		var hpa autoscalingv2.HorizontalPodAutoscaler
 		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &hpa)).To(Succeed())
 		return boundsOf(&hpa)
+	}
+}
+
+// sizesSeen follows the count of a Deployment and the bounds of its autoscaler, and gives each pair that there was, in the order of the
+// resourceVersions.
+func sizesSeen(namespace string) func(Gomega) []string {
+	GinkgoHelper()
+	watcher, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Client.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	var mu sync.Mutex
+	versions := map[uint64]client.Object{}
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &autoscalingv2.HorizontalPodAutoscalerList{}} {
+		events, err := watcher.Watch(ctx, list, client.InNamespace(namespace))
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(events.Stop)
+		go func() {
+			for event := range events.ResultChan() {
+				if obj, ok := event.Object.(client.Object); ok {
+					version, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+					mu.Lock()
+					versions[version] = obj
+					mu.Unlock()
+				}
+			}
+		}()
+	}
+	return func(Gomega) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		var pairs []string
+		var count, within string
+		for _, version := range slices.Sorted(maps.Keys(versions)) {
+			switch obj := versions[version].(type) {
+			case *appsv1.Deployment:
+				count = fmt.Sprint(*obj.Spec.Replicas)
+			case *autoscalingv2.HorizontalPodAutoscaler:
+				within = fmt.Sprintf("%d..%d", *obj.Spec.MinReplicas, obj.Spec.MaxReplicas)
+			}
+			if pair := count + " in " + within; count != "" && within != "" && !slices.Contains(pairs, pair) {
+				pairs = append(pairs, pair)
+			}
+		}
+		return pairs
 	}
 }
 

@@ -66,9 +66,24 @@ var _ = Describe("Replicas", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(4))
 		clock.SetTime(hour(9))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(9))
-		Expect(bounds(ns)(Default)).To(Equal([2]int32{8, 20}), "the bounds come first")
+		Expect(bounds(ns)(Default)[1]).To(BeNumerically(">=", 9), "the maximum comes first")
+		Eventually(bounds(ns)).Should(Equal([2]int32{8, 20}))
 		clock.SetTime(hour(10))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(12))
+	})
+
+	It("come after a maximum that lets them in, and before a minimum that the autoscaler would scale to itself", func() {
+		clock := start(7)
+		ns := newNamespace()
+		t := trigger(ns, autoscalers, daily("peak", 1, "08:00", "11:00", v1alpha1.TriggerValues{Min: n(3), Max: n(11), Replicas: n(5)}))
+		create(deployment(ns, 2), autoscaler(ns, 2, 4), t)
+		Eventually(shown(t)).Should(Equal([2]string{"Idle", ""}))
+		seen := sizesSeen(ns)
+		clock.SetTime(hour(8))
+		Eventually(seen).Should(HaveExactElements("2 in 2..4", "2 in 2..5", "5 in 2..5", "5 in 3..11"))
+		By("the window ends: what comes back is the autoscaler's, and no size")
+		clock.SetTime(hour(11))
+		Eventually(seen).Should(HaveExactElements("2 in 2..4", "2 in 2..5", "5 in 2..5", "5 in 3..11", "5 in 2..4"))
 	})
 
 	It("are set again by an edit, and held once the autoscaler is gone", func() {
