@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,6 +68,8 @@ func (o Outcome) PodError(err error) error {
 
 // Writer patches objects of any kind. It asks for metadata only in the answer, so that a write costs little to read.
 type Writer struct {
+	// Log takes what goes wrong beside a write that is through.
+	Log    logr.Logger
 	client metadata.Interface
 }
 
@@ -97,6 +100,11 @@ func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource
 			return Unchanged, nil // the version tells nothing: what is left in managedFields may have changed it
 		}
 		version = got.GetResourceVersion()
+		if p.Keeps != nil && p.Next == nil {
+			if err := w.giveUp(ctx, resource, got); err != nil {
+				w.Log.Error(err, "Failed to give up the ownership of what was given back", "kind", resource.GroupResource().String(), "object", name(obj))
+			}
+		}
 	}
 	if version == obj.ResourceVersion {
 		return Unchanged, nil

@@ -75,6 +75,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	if err != nil {
 		return err
 	}
+	writer.Log = log
 	objects, err := apply.NewTemplates(config)
 	if err != nil {
 		return err

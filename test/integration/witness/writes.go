@@ -108,8 +108,8 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		at := w.now()
 		resp, err := next.RoundTrip(r)
-		if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
-			return resp, err
+		if err != nil || resp.StatusCode >= http.StatusMultipleChoices || bytes.Contains(body, []byte(`"/metadata/managedFields/`)) {
+			return resp, err // what gives up the ownership of fields follows a write, and is not decided by itself
 		}
 		answer, err := io.ReadAll(resp.Body)
 		if err != nil {

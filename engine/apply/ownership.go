@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// giveUpTries is how often a write of managedFields is tried that others come before: a controller that writes its status moves the entries.
+const giveUpTries = 5
+
+// giveUp takes the fields that Flyball has given back out of its managed fields. The API server takes who changes a field for its owner, also where
+// that gives it back, and would refuse the next server-side apply of another value. meta is the object after the write. Where nobody uses
+// server-side apply, nothing is written. What is left over by a failure goes with the next write of a ledger.
+func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResource, meta *metav1.PartialObjectMetadata) error {
+	if resource.Group == "" && resource.Resource == "pods" {
+		return nil // what Flyball owns on pods says what it has to take away there
+	}
+	client := w.client.Resource(resource).Namespace(meta.Namespace)
+	var failed error
+	for range giveUpTries {
+		patch, err := givenUp(meta)
+		if err != nil || patch == nil {
+			return err
+		}
+		_, failed = client.Patch(ctx, meta.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		switch {
+		case failed == nil || classify(failed, types.JSONPatchType) == Gone:
+			return nil
+		case classify(failed, types.JSONPatchType) != Stale:
+			return failed
+		}
+		if meta, err = client.Get(ctx, meta.Name, metav1.GetOptions{}); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		}
+	}
+	return failed
+}
+
+// givenUp is the JSON patch of managedFields after which Flyball owns no more than what the ledger lists, and the ledger. It is nil where that is
+// so already, and where nobody else uses server-side apply.
+func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+	applied := false
+	for i := range meta.ManagedFields {
+		e := &meta.ManagedFields[i]
+		applied = applied || e.Operation == metav1.ManagedFieldsOperationApply && e.Manager != TemplateManager
+	}
+	if !applied {
+		return nil, nil
+	}
+	kept, err := keptFields(meta.Annotations[v1alpha1.AnnotationLedger])
+	if err != nil {
+		return nil, nil //nolint:nilerr // nothing is written of a ledger that cannot be read
+	}
+	var steps []map[string]any
+	for i := len(meta.ManagedFields) - 1; i >= 0; i-- { // from the end, so that no removal moves those that follow
+		e := &meta.ManagedFields[i]
+		if e.Manager != FieldManager || e.Operation != metav1.ManagedFieldsOperationUpdate || e.FieldsV1 == nil {
+			continue
+		}
+		fields, changed, err := withoutSurplus(e.FieldsV1.GetRawBytes(), kept)
+		if err != nil {
+			return nil, err
+		}
+		if !changed {
+			continue
+		}
+		place := fmt.Sprint("/metadata/managedFields/", i)
+		steps = append(steps, map[string]any{"op": "test", "path": place, "value": e})
+		if fields == nil {
+			steps = append(steps, map[string]any{"op": "remove", "path": place})
+		} else {
+			steps = append(steps, map[string]any{"op": "replace", "path": place + "/fieldsV1", "value": json.RawMessage(fields)})
+		}
+	}
+	if steps == nil {
+		return nil, nil
+	}
+	return json.Marshal(steps)
+}
+
+// keptFields are the places of which Flyball stays the owner, as the tokens of their pointers: those of the ledger, with the containers that were
+// made for them, and the ledger itself. A size that was set once is left to others.
+func keptFields(ledger string) ([][]string, error) {
+	if ledger == "" {
+		return nil, nil
+	}
+	entries, _, err := workload.ParseLedger(ledger)
+	if err != nil {
+		return nil, err
+	}
+	kept := [][]string{{"metadata", "annotations", v1alpha1.AnnotationLedger}}
+	for i := range entries {
+		e := &entries[i]
+		tokens := path.Pointer(e.Pointer).Tokens()
+		if e.Made > 0 && int(e.Made) < len(tokens) {
+			tokens = tokens[:e.Made]
+		}
+		if e.Once == "" || e.Pending {
+			kept = append(kept, tokens)
+		}
+	}
+	return kept, nil
+}
+
+// withoutSurplus takes out of a FieldsV1 set what is not among the places kept. left is nil where nothing remains.
+func withoutSurplus(fields []byte, kept [][]string) (left []byte, changed bool, err error) {
+	var all fieldpath.Set
+	if err := all.FromJSON(bytes.NewReader(fields)); err != nil {
+		return nil, false, fmt.Errorf("read managedFields: %w", err)
+	}
+	owned := fieldpath.NewSet()
+	for p := range all.All() {
+		for _, tokens := range kept {
+			if overlaps(p, tokens) {
+				owned.Insert(p)
+				break
+			}
+		}
+	}
+	if owned.Size() == all.Size() {
+		return nil, false, nil
+	}
+	if owned.Empty() {
+		return nil, true, nil
+	}
+	left, err = owned.ToJSON()
+	return left, true, err
+}
+
+// overlaps says whether a field lies in a place, around it, or is it. An element of a list has a key there and an index here, so any may be any.
+func overlaps(field fieldpath.Path, place []string) bool {
+	for i := range min(len(field), len(place)) {
+		if name := field[i].FieldName; name != nil && *name != place[i] {
+			return false
+		}
+	}
+	return true
+}
