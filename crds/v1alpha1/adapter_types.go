@@ -20,7 +20,8 @@ type AdapterTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Versions in order of preference: the first that the API server serves is used.
+	// Versions in order of preference: the first that the API server serves is used. Where writes through it would lose fields of the version
+	// in which objects are stored, that one is used instead, if it has every path of the adapter.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set

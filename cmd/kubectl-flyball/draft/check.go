@@ -85,6 +85,14 @@ func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter
 	if compiled.UsesScale() && !served.HasScale {
 		c.Problems = append(c.Problems, "via: Scale is used, and the kind has no scale subresource")
 	}
+	served, loses, err := inspector.Lossless(ctx, served, compiled)
+	if err != nil {
+		return err
+	}
+	c.Served = served.Message
+	if loses != "" {
+		c.Problems = append(c.Problems, loses)
+	}
 	matched, err := inspector.MatchSchema(ctx, served.GVK, compiled.Uses())
 	if err != nil {
 		return err

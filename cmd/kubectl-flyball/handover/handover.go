@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
@@ -55,7 +56,7 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 			continue
 		}
 		doing(h.Target)
-		mapping, err := cluster.Mapper.RESTMapping(h.Ref.GroupKind)
+		mapping, err := cluster.Mapper.RESTMapping(h.Ref.GroupKind, versionsOf(lists, h.Ref.GroupKind)...)
 		if err != nil {
 			return fmt.Errorf("find how %s is served: %w", h.Ref.Kind, err)
 		}
@@ -76,6 +77,20 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 	}
 	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *migrate.Handover) bool { return h.Done }) {
 		return missing
+	}
+	return nil
+}
+
+// versionsOf are the versions in which an adapter speaks of a kind: the one that the manager has found best, or those that it may.
+func versionsOf(lists world.Lists, gk schema.GroupKind) []string {
+	for _, a := range lists.Adapters {
+		if a.Spec.Target.GroupKind() != gk {
+			continue
+		}
+		if a.Status.Version != "" {
+			return []string{a.Status.Version}
+		}
+		return a.Spec.Target.Versions
 	}
 	return nil
 }

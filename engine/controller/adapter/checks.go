@@ -40,6 +40,8 @@ type finding struct {
 	// form tells what was compiled apart: the adapter, and the keys that policies look at and set.
 	form   string
 	served inspect.Served
+	// loses says which fields writes take out of objects; empty: none.
+	loses string
 	// failed is the first condition that does not hold.
 	failed string
 	// unsure is the first condition that could not be looked at, because the API server gave no answer.
@@ -55,6 +57,7 @@ type finding struct {
 type checks struct {
 	form   string
 	served inspect.Served
+	loses  string
 	status v1alpha1.AdapterStatus
 }
 
@@ -94,7 +97,7 @@ func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
 
 // recall takes over what checks came to that need not be repeated.
 func (f *finding) recall(passed *checks) {
-	f.served = passed.served
+	f.served, f.loses = passed.served, passed.loses
 	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
 	f.status.Version, f.status.Resource = passed.status.Version, passed.status.Resource
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
@@ -122,7 +125,7 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	}
 	f := c.check(ctx, a)
 	if f.failed == "" {
-		c.rememberChecks(a.Name, &checks{form: form, served: f.served, status: *f.status.DeepCopy()}, round)
+		c.rememberChecks(a.Name, &checks{form: form, served: f.served, loses: f.loses, status: *f.status.DeepCopy()}, round)
 	}
 	return f, c.use(ctx, a, f)
 }
@@ -175,7 +178,9 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 		f.skip(v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized, v1alpha1.ConditionWatching)
 		return f
 	}
-	c.matchSchema(ctx, f)
+	if c.speak(ctx, f) {
+		c.matchSchema(ctx, f)
+	}
 	c.authorize(ctx, f)
 	if f.failed != "" {
 		f.skip(v1alpha1.ConditionWatching)
@@ -276,6 +281,21 @@ func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *fi
 	f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
 }
 
+// speak settles in which version the adapter reads and writes, of those that the API server serves.
+func (c *Controller) speak(ctx context.Context, f *finding) bool {
+	served, loses, err := c.inspector.Lossless(ctx, f.served, f.compiled)
+	if err != nil {
+		f.cannotTell(v1alpha1.ConditionSchemaMatched, "SchemaUnavailable", err, time.Second)
+		return false
+	}
+	if served.GVK != f.served.GVK {
+		f.set(v1alpha1.ConditionServed, true, "Served", served.Message+", the version in which objects are stored")
+	}
+	f.served, f.loses = served, loses
+	f.status.Version = served.GVK.Version
+	return true
+}
+
 func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 	report, err := c.inspector.MatchSchema(ctx, f.served.GVK, f.compiled.Uses())
 	if err != nil {
@@ -302,6 +322,10 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 			message += "; "
 		}
 		message += idle.String()
+	}
+	if f.loses != "" {
+		f.set(v1alpha1.ConditionSchemaMatched, true, "FieldsMayBeLost", f.loses)
+		return
 	}
 	f.set(v1alpha1.ConditionSchemaMatched, true, "Matched", message)
 }

@@ -24,7 +24,11 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 	c.tell(a, f)
 	failed := f.failed
 	if failed == "" {
-		f.set(v1alpha1.ConditionReady, true, "Ready", "in use")
+		message := "in use"
+		if f.loses != "" {
+			message += ", but " + f.loses
+		}
+		f.set(v1alpha1.ConditionReady, true, "Ready", message)
 	} else {
 		condition := meta.FindStatusCondition(f.status.Conditions, failed)
 		f.set(v1alpha1.ConditionReady, false, condition.Reason, condition.Message)

@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
+)
+
+// maxLost is how many lost fields are named.
+const maxLost = 10
+
+// Lossless gives the version in which an adapter of a kind reads and writes, served as the kind was found, and says what its writes lose; empty:
+// nothing. Where a CustomResourceDefinition does not convert objects, the API server takes out of each write what the version of the request does
+// not have in its schema, also of fields that nobody wrote. So where that would lose fields, the version is the one in which objects are stored, if
+// it is served and has all paths of the adapter. A webhook that converts has to keep such fields by itself.
+func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adapter) (best Served, loses string, err error) {
+	if !strings.Contains(served.GVK.Group, ".") { // no CustomResourceDefinition defines it
+		return served, "", nil
+	}
+	name := served.GVR.GroupResource().String()
+	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if apierrors.IsForbidden(err) {
+		return served, fmt.Sprintf("whether writes lose fields is not known: %v", err), nil
+	}
+	if err != nil {
+		return served, "", fmt.Errorf("look for the CustomResourceDefinition %s: %w", name, err)
+	}
+	if len(found.Items) == 0 || found.Items[0].Spec.Group != served.GVK.Group {
+		return served, "", nil
+	}
+	stored, lost := lostBy(&found.Items[0], served.GVK.Version)
+	if len(lost) == 0 {
+		return served, "", nil
+	}
+	best, why, err := c.storedAs(ctx, served, a, stored)
+	if err != nil {
+		return served, "", fmt.Errorf("look whether %s can be spoken: %w", stored, err)
+	}
+	if why == "" {
+		return best, "", nil
+	}
+	if len(lost) > maxLost {
+		lost = append(lost[:maxLost:maxLost], fmt.Sprintf("%d more", len(lost)-maxLost))
+	}
+	return served, fmt.Sprintf("each write through %s loses what only %s has, in which objects are stored: %s. %s",
+		served.GVK.Version, stored, strings.Join(lost, ", "), why), nil
+}
+
+// storedAs is how the version is served in which objects are stored, or else why an adapter cannot speak it.
+func (c *Inspector) storedAs(ctx context.Context, served Served, a *adapter.Adapter, stored string) (best Served, why string, err error) {
+	best, err = c.servedAs(ctx, served.GVK.GroupKind().WithVersion(stored))
+	switch {
+	case err != nil:
+		return served, "", err
+	case !best.Found:
+		return served, fmt.Sprintf("It is not served: set served: true for %s", stored), nil
+	case a.UsesScale() && !best.HasScale:
+		return served, fmt.Sprintf("The adapter cannot speak %s, which has no /scale", stored), nil
+	}
+	report, err := c.MatchSchema(ctx, best.GVK, a.Uses())
+	if err != nil {
+		return served, "", err
+	}
+	if report.Matched() {
+		return best, "", nil
+	}
+	return served, fmt.Sprintf("The adapter cannot speak %s: %s", stored, report.Missing[0]), nil
+}
+
+// lostBy lists the fields that a write through a version takes out of what is stored, and names the version in which objects are stored.
+func lostBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (stored string, lost []string) {
+	if c := crd.Spec.Conversion; crd.Spec.PreserveUnknownFields || c != nil && c.Strategy == apiextensionsv1.WebhookConverter {
+		return "", nil
+	}
+	var spoken, storage *apiextensionsv1.JSONSchemaProps
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		if v.Schema == nil {
+			continue
+		}
+		if v.Name == version {
+			spoken = v.Schema.OpenAPIV3Schema
+		}
+		if v.Storage {
+			stored, storage = v.Name, v.Schema.OpenAPIV3Schema
+		}
+	}
+	if stored == version || spoken == nil || storage == nil {
+		return stored, nil
+	}
+	return stored, missingFrom(*spoken, *storage, path.Path{})
+}
+
+// missingFrom lists the fields of one schema that another one, of the same place, does not keep.
+func missingFrom(spoken, stored apiextensionsv1.JSONSchemaProps, at path.Path) (lost []string) {
+	open := spoken.XPreserveUnknownFields != nil && *spoken.XPreserveUnknownFields
+	if !open && stored.XPreserveUnknownFields != nil && *stored.XPreserveUnknownFields {
+		return []string{at.String()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(stored.Properties)) {
+		if at.Len() == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			continue
+		}
+		inner, known := spoken.Properties[name]
+		if values := spoken.AdditionalProperties; !known && values != nil {
+			if values.Schema == nil {
+				continue
+			}
+			inner, known = *values.Schema, true
+		}
+		switch {
+		case known:
+			lost = append(lost, missingFrom(inner, stored.Properties[name], at.Field(name))...)
+		case !open:
+			lost = append(lost, at.Field(name).String())
+		}
+	}
+	each := join(at, path.Step{Kind: path.Wildcard})
+	if stored.Items != nil && stored.Items.Schema != nil && spoken.Items != nil && spoken.Items.Schema != nil {
+		lost = append(lost, missingFrom(*spoken.Items.Schema, *stored.Items.Schema, each)...)
+	}
+	if stored.AdditionalProperties != nil && stored.AdditionalProperties.Schema != nil {
+		switch values := spoken.AdditionalProperties; {
+		case values != nil && values.Schema != nil:
+			lost = append(lost, missingFrom(*values.Schema, *stored.AdditionalProperties.Schema, each)...)
+		case values == nil && !open:
+			lost = append(lost, each.String())
+		}
+	}
+	return lost
+}

@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/customkind"
+)
+
+// defineLooms installs a kind called Loom whose objects are stored as v2, with a field .spec.color that v1 does not have. served says
+// whether v2 is served, and count is what v2 calls the field .spec.replicas of v1.
+func defineLooms(group string, served bool, count string) {
+	GinkgoHelper()
+	name := "looms." + group
+	Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: %s
+  scope: Namespaced
+  names: {kind: Loom, listKind: LoomList, plural: looms, singular: loom}
+  versions:
+  - name: v1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {replicas: {type: integer}}}}}}
+  - name: v2
+    served: %t
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s: {type: integer}, color: {type: string}}}}}}
+`, name, group, served, count))).To(Succeed())
+	DeferCleanup(func() {
+		crd := &unstructured.Unstructured{}
+		crd.SetAPIVersion("apiextensions.k8s.io/v1")
+		crd.SetKind("CustomResourceDefinition")
+		crd.SetName(name)
+		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, crd))).To(Succeed())
+	})
+	Expect(env.AwaitCRDs(ctx)).To(Succeed())
+}
+
+// loomAdapter speaks of looms by v1 alone.
+func loomAdapter(group string) *v1alpha1.Adapter {
+	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "looms." + group}}
+	a.Spec.Target = v1alpha1.AdapterTarget{Group: group, Kind: "Loom", Versions: []string{"v1"}}
+	a.Spec.Scale = []v1alpha1.ScaleComponent{{Name: "main", Replicas: ".spec.replicas"}}
+	return a
+}
+
+var _ = Describe("An adapter of a kind that is stored in another version", func() {
+	It("speaks that version, so that a night takes no field away", func() {
+		night := managerAtNight()
+		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
+		defineLooms(group, true, "replicas")
+		ns := newNamespace()
+		loom := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(3), "color": "red"}}}
+		loom.SetAPIVersion(group + "/v2")
+		loom.SetKind("Loom")
+		loom.SetNamespace(ns)
+		loom.SetName("web")
+		Expect(env.Client.Create(ctx, loom)).To(Succeed())
+		a := adapt(loomAdapter(group))
+		nightly(ns, "nights")
+		state := func(g Gomega) string {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(loom), loom)).To(Succeed())
+			color, _, _ := unstructured.NestedString(loom.Object, "spec", "color")
+			return fmt.Sprint(customkind.Number(loom, ".spec.replicas"), " ", color)
+		}
+		Eventually(state).Should(Equal("0 red"))
+		night.clock.SetTime(monday.Add(21 * time.Hour))
+		Eventually(state).Should(Equal("3 red"))
+		Expect(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)(Default)).To(beCondition(metav1.ConditionTrue, "Matched"))
+		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+		Expect(a.Status.Version).To(Equal("v2"))
+	})
+
+	DescribeTable("says which fields its writes would lose, where it cannot speak that version",
+		func(served bool, count, why string) {
+			managerAtNight()
+			group := fmt.Sprintf("g%d.example.com", groups.Add(1))
+			defineLooms(group, served, count)
+			a := adapt(loomAdapter(group))
+			Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionTrue, "FieldsMayBeLost"),
+				HaveField("Message", And(ContainSubstring("each write through v1 loses what only v2 has"), ContainSubstring(".spec.color"), ContainSubstring(why)))))
+			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "Ready"),
+				HaveField("Message", ContainSubstring(".spec.color"))))
+			By("the definition is mended")
+			defineLooms(group, true, "replicas")
+			Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(beCondition(metav1.ConditionTrue, "Matched"))
+			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(HaveField("Message", "in use"))
+		},
+		Entry("it is not served", false, "replicas", "set served: true for v2"),
+		Entry("it lacks a path of the adapter", true, "count", ".spec.replicas is not in the schema of"),
+	)
+})
