@@ -39,6 +39,8 @@ type Explanation struct {
 	// Pending is what has still to be written now, and Waits what that waits for.
 	Pending string `json:"pending,omitempty"`
 	Waits   *Wait  `json:"waits,omitempty"`
+	// Recording is true where a write is pending that changes the ledger alone: no news of the object, but its ledger is not up to date.
+	Recording bool `json:"-"`
 	// Claims are the values agreed on, by facet.
 	Claims   []Claim  `json:"claims,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
@@ -307,8 +309,8 @@ func (e *Explanation) decided(v *decide.Verdict) {
 	slices.SortFunc(e.Overruled, func(a, b Conflict) int {
 		return strings.Compare(a.Facet+"\x00"+a.Winner+"\x00"+a.Loser, b.Facet+"\x00"+b.Winner+"\x00"+b.Loser)
 	})
-	if v.Err == nil && v.Result.Patch != nil { // a write of the ledger alone is no news of the object
-		e.Pending = v.Result.Message
+	if v.Err == nil && v.Result.Patch != nil {
+		e.Pending, e.Recording = v.Result.Message, v.Result.Message == ""
 	}
 	if v.Gate.Kind != decide.GateOpen {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}

@@ -200,7 +200,7 @@ func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []stri
 			return nil, nil, fmt.Errorf("explain %s: %w", ref, err)
 		}
 		now.stories[ref] = story
-		if story.Pending != "" && (story.Waits == nil || !story.Waits.Until.After(now.at)) {
+		if (story.Pending != "" || story.Recording) && (story.Waits == nil || !story.Waits.Until.After(now.at)) {
 			now.open[ref] = true
 			continue
 		}
