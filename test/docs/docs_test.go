@@ -20,7 +20,6 @@ import (
 // notRun are the commands that cannot run here, by how they begin, with the reason.
 var notRun = map[string]string{
 	"docker build ":                    "it needs a container engine",
-	"make install run":                 "it does not end; test/demo does the same",
 	"make demo":                        "test/demo runs it, in its own tests",
 	"make test":                        "it runs this test",
 	"make unit":                        "make test runs the same packages",
