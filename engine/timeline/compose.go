@@ -106,13 +106,15 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 	return false, nearest
 }
 
-// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than
-// twenty years of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as
-// weekdays by the wall clock and nights by elapsed hours, come near it.
-const maxLooks = 1 << 14
+// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than ten years
+// of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as weekdays by the wall clock
+// and nights by elapsed hours, come near it.
+const maxLooks = 1 << 13
 
-// extend moves the edge of a run outwards for as long as another part is on beyond it.
+// extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that goes on over
+// all kinds of years (seasonsSeconds) is endless.
 func (n *union) extend(edge int64, d direction) int64 {
+	first := edge
 	for looks := 0; looks < maxLooks; looks += len(n.parts) {
 		before := edge
 		for _, part := range n.parts {
@@ -125,6 +127,9 @@ func (n *union) extend(edge int64, d direction) int64 {
 		}
 		if edge == before {
 			return edge
+		}
+		if looks > len(n.parts)*len(n.parts) && max(edge-first, first-edge) > seasonsSeconds {
+			break
 		}
 	}
 	return d.farthest()

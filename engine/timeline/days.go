@@ -109,6 +109,24 @@ type cronDays struct {
 	either bool   // both day fields are restricted: a day in either of them counts
 }
 
+// widestGap returns the longest distance between two neighbouring days of a set that has some. It looks at each month of the Gregorian cycle
+// once, after which everything repeats.
+func widestGap(s daySet) (widest int64) {
+	m, _ := monthOf(0)
+	first, last := int64(-1), int64(0)
+	for range gregorianMonths {
+		for mask := s.mask(m); mask != 0; mask &= mask - 1 {
+			day := m.first + int64(bits.TrailingZeros32(mask)) - 1
+			if first < 0 {
+				first, last = day, day
+			}
+			widest, last = max(widest, day-last), day
+		}
+		m = m.next()
+	}
+	return max(widest, first+gregorianSeconds/daySeconds-last)
+}
+
 const allWeekdays = 1<<7 - 1
 
 func (c *cronDays) mask(m month) uint32 {
@@ -123,12 +141,6 @@ func (c *cronDays) mask(m month) uint32 {
 		return (c.dom | weekdays) & m.all()
 	}
 	return c.dom & weekdays & m.all()
-}
-
-// weekly says whether the set depends on the weekday only, so that it repeats every week.
-func (c *cronDays) weekly() bool {
-	const allDays, allMonths = 1<<32 - 2, 1<<13 - 2
-	return c.months == allMonths && !c.either && c.dom == allDays
 }
 
 // yearDays are days of the year, by month and day of the month. 29 February exists in leap years only.

@@ -31,10 +31,12 @@ const (
 func newRepeat(loc *time.Location, c *cron, length time.Duration, label string) node {
 	r := &repeat{zone: zone{loc}, cron: c, length: int64(length / time.Second), label: label}
 	r.hourly = c.hours == everyHour
-	switch {
+	switch overnight := c.widestOvernight(); {
 	case c.widestWithinDay()*minuteSeconds > r.length:
 		return r
-	case c.overnightWithin(r.length):
+	case overnight+2*maxOffset <= r.length: // whatever the zone's clock does meanwhile
+		return &settled{node: r, from: always}
+	case overnight <= r.length:
 		r.stretch = oneOffset
 		return settle(r)
 	default:
@@ -67,7 +69,11 @@ func (r *repeat) look(at int64, d direction) (bool, int64) {
 
 // end returns the end of the run that the opening is part of.
 func (r *repeat) end(opening int64) int64 {
-	for limit := max(opening, steady) + gregorianSeconds; opening < limit; {
+	cycle := int64(gregorianSeconds)
+	if r.stretch == oneOffset && r.length < yearSeconds {
+		cycle = seasonsSeconds
+	}
+	for limit := max(opening, steady) + cycle; opening < limit; {
 		last := r.lastOfStretch(opening)
 		if last == forever {
 			return forever
@@ -79,6 +85,14 @@ func (r *repeat) end(opening int64) int64 {
 	}
 	return forever
 }
+
+const (
+	yearSeconds = 365 * daySeconds
+	// seasonsSeconds is a time after which the changes of a zone's clock have met every kind of year, with every kind of year after it.
+	// Years follow each other in 28 ways until a century without a leap day. A stretch shorter than a year that goes on over as
+	// long ends at none of them.
+	seasonsSeconds = 64 * 366 * daySeconds
+)
 
 // start returns the start of the run that the opening is part of.
 func (r *repeat) start(opening int64) int64 {
@@ -217,23 +231,7 @@ func (c *cron) widestWithinDay() int64 {
 	}
 }
 
-// overnightWithin says whether the last firing of each day and the first of the next day that has one are always within
-// the length, in seconds.
-func (c *cron) overnightWithin(length int64) bool {
-	night := int64(c.lastMinute()-c.firstMinute()) * minuteSeconds
-	apart := (length + night) / daySeconds // the most days from a day that fires to the next one
-	cycle := int64(gregorianSeconds / daySeconds)
-	if days, ok := c.days.(*cronDays); ok && days.weekly() {
-		cycle = 7
-	}
-	// After a cycle of days everything repeats.
-	first, ok := dayFrom(c.days, 0)
-	for day := first; ok && day < first+cycle; {
-		next, _ := dayFrom(c.days, day+1)
-		if next-day > apart {
-			return false
-		}
-		day = next
-	}
-	return ok
+// widestOvernight returns the longest time from the last firing of a day to the first of the next day that has one, in seconds.
+func (c *cron) widestOvernight() int64 {
+	return widestGap(c.days)*daySeconds - int64(c.lastMinute()-c.firstMinute())*minuteSeconds
 }

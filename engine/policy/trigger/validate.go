@@ -23,6 +23,13 @@ func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, fi
 	if len(rules.Triggers) == 0 {
 		errs = append(errs, field.Required(at.Child("triggers"), "list at least one"))
 	}
+	windows := make([]v1alpha1.Window, len(rules.Triggers))
+	for i := range rules.Triggers {
+		windows[i] = rules.Triggers[i].Window
+	}
+	if es := when.TooManyCrons(windows, at.Child("triggers")); len(es) > 0 {
+		return nil, append(errs, es...)
+	}
 	var all []trigger
 	seen := sets.New[string]()
 	for i, t := range rules.Triggers {

@@ -2,6 +2,7 @@
 package when
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -61,8 +62,28 @@ func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	return errs
 }
 
+// MaxCrons is how many windows of a policy have a cron at most: where each of them ends is found by searching, which others wait for.
+const MaxCrons = 32
+
+// TooManyCrons is the error of a list in which more windows have a cron than a policy may have.
+func TooManyCrons(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
+	n := 0
+	for i := range ws {
+		if ws[i].Cron != "" {
+			n++
+		}
+	}
+	if n <= MaxCrons {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, n, fmt.Sprintf("%d windows have a cron, where at most %d may: write the others as days with from and to, or make another policy", n, MaxCrons))}
+}
+
 // EveryWindow compiles a list of windows, whatever they are called.
 func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
+	if errs := TooManyCrons(ws, at); len(errs) > 0 {
+		return nil, errs
+	}
 	var errs field.ErrorList
 	out := make([]timeline.Timeline, 0, len(ws))
 	for i, w := range ws {

@@ -144,3 +144,17 @@ func TestCalendar(t *testing.T) {
 	}
 	var _ when.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
 }
+
+// No policy has so many windows with a cron that others have to wait until it is checked. Other windows may be as many as the schema says.
+func TestCronsAreCounted(t *testing.T) {
+	list := func(crons, others int) []v1alpha1.Window {
+		return append(slices.Repeat([]v1alpha1.Window{{Cron: "0 0 1-30 * 1", Duration: "520w"}}, crons), slices.Repeat([]v1alpha1.Window{{From: "10:00", To: "12:00"}}, others)...)
+	}
+	if _, errs := when.EveryWindow(list(when.MaxCrons, 32), berlin(t), at); len(errs) > 0 {
+		t.Errorf("as many as may be: %v", errs)
+	}
+	_, errs := when.EveryWindow(list(when.MaxCrons+1, 0), berlin(t), at)
+	if len(errs) != 1 || errs[0].Field != "spec.windows" || !strings.Contains(errs[0].Detail, "33 windows have a cron, where at most 32 may") {
+		t.Errorf("one more: %v", errs)
+	}
+}

@@ -1,0 +1,88 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// TestWidestGap compares the gaps found by months with those found day by day.
+func TestWidestGap(t *testing.T) {
+	for _, expr := range []string{"0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "0 0 31 * *", "0 0 * 2 3", "0 0 29 2 1", "0 0 1-7 1,7 *", "0 0 * * 6,0"} {
+		c, err := parseCron(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, cycle := int64(0), int64(gregorianSeconds/daySeconds)
+		first, _ := dayFrom(c.days, 0)
+		for day := first; day < first+cycle; {
+			next, _ := dayFrom(c.days, day+1)
+			want, day = max(want, next-day), next
+		}
+		if got := widestGap(c.days); got != want {
+			t.Errorf("%s: the widest gap is %d days, want %d", expr, got, want)
+		}
+	}
+}
+
+// counted counts how often a node is looked at.
+type counted struct {
+	node
+	looks *int
+}
+
+func (c counted) look(at int64, d direction) (bool, int64) {
+	*c.looks++
+	return c.node.look(at, d)
+}
+
+// TestEndlessWindowsAreNotSearched: whoever writes windows of ten years must not keep the others waiting for where they end. Those whose
+// openings overlap whatever the clock does are known to be endless, and a union of many short runs stops after a bounded number of looks.
+func TestEndlessWindowsAreNotSearched(t *testing.T) {
+	berlin, err := LoadZone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expr := range []string{"0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "* * * * *"} {
+		c, err := parseCron(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := newRepeat(berlin, c, 520*7*24*time.Hour, "").(*settled); !ok || s.from != always {
+			t.Errorf("%s for ten years is searched for an end", expr)
+		}
+	}
+	looks := 0
+	var parts []node
+	for i := range 64 {
+		w, errs := ParseWindow(WindowSpec{Cron: fmt.Sprintf("* * 1-30 * %d", i%7), Duration: 24 * time.Hour}, berlin, field.NewPath("w"))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		parts = append(parts, counted{w.root, &looks})
+	}
+	newUnion(parts, parts)
+	if looks == 0 || looks > 2*(maxLooks+len(parts)) {
+		t.Errorf("%d looks at the parts of a union", looks)
+	}
+}
+
+// TestManyWindowsInARow are joined in whatever order they are, and end where the last one does.
+func TestManyWindowsInARow(t *testing.T) {
+	var all []Timeline
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	const years, windows = 2, 64
+	at := func(i int) time.Time { return start.AddDate(years*i, 0, 0) }
+	for i := windows - 1; i >= 0; i-- {
+		w, errs := ParseWindow(WindowSpec{Start: at(i).Format(time.RFC3339), End: at(i + 1).Format(time.RFC3339)}, time.UTC, field.NewPath("w"))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		all = append(all, w)
+	}
+	if _, edge := Union(all...).root.look(start.Unix(), forward); edge != at(windows).Unix() {
+		t.Errorf("%d windows of %d years end at %s, want %s", windows, years, time.Unix(edge, 0).UTC(), at(windows))
+	}
+}
