@@ -42,7 +42,7 @@ type AdapterStatus struct {
 	// +optional
 	// +listType=set
 	Capabilities []Capability `json:"capabilities,omitempty"`
-	// MissingRules are the RBAC rules that Flyball lacks, as YAML ready to paste into a ClusterRole.
+	// MissingRules are the RBAC rules that Flyball lacks, as one line of YAML to paste after rules: of a ClusterRole.
 	// +optional
 	MissingRules string `json:"missingRules,omitempty"`
 	// UnknownPaths lists paths that lie in a part of the schema that preserves unknown fields, so that they cannot be checked.

@@ -184,6 +184,7 @@ type ClusterScheduleSpec struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`
+// +kubebuilder:printcolumn:name="Awake",type=integer,JSONPath=`.status.targets.awake`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.targets.failed`
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -214,6 +215,7 @@ type ScheduleList struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets.total`
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`
+// +kubebuilder:printcolumn:name="Awake",type=integer,JSONPath=`.status.targets.awake`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.targets.failed`
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1

@@ -2,12 +2,15 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 )
 
 func TestMinimalRules(t *testing.T) {
@@ -36,6 +39,22 @@ func TestMinimalRules(t *testing.T) {
 				t.Errorf("RulesYAML (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Rules on one line are the same rules, for a terminal, a condition and a paste.
+func TestRulesLine(t *testing.T) {
+	want := minimalRules([]grant{{"apps", "deployments", "patch"}, {"apps", "deployments/scale", "get"}, {"", "pods", "list"}})
+	line := RulesLine(want)
+	if strings.ContainsAny(line, "\n\\") {
+		t.Errorf("%q is no plain line", line)
+	}
+	var got []rbacv1.PolicyRule
+	if err := yaml.UnmarshalStrict([]byte(line), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-) and pasted (+):\n%s", diff)
 	}
 }
 

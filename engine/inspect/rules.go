@@ -66,6 +66,15 @@ func RulesYAML(rules []rbacv1.PolicyRule) string {
 	return b.String()
 }
 
+// RulesLine renders rules as one line of YAML that goes after `rules:` of a ClusterRole: a condition and a terminal show it as it is.
+func RulesLine(rules []rbacv1.PolicyRule) string {
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = fmt.Sprintf("{apiGroups: %s, resources: %s, verbs: %s}", flow(r.APIGroups), flow(r.Resources), flow(r.Verbs))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
 // flow renders a YAML flow sequence of quoted strings.
 func flow(items []string) string {
 	quoted := make([]string, 0, len(items))

@@ -7,10 +7,14 @@ import (
 )
 
 // Nearest finds the candidate closest to a name that was probably mistyped; empty if none is close: a third of the
-// letters may differ, and at least one.
+// letters may differ, and at least one. Of a name of one or two letters some may be missing and none may be wrong: abbreviations of other
+// things look like that.
 func Nearest(name string, candidates []string) string {
 	best, bestDistance := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
+		if len(name) <= 2 && len(c) <= len(name) && !strings.EqualFold(c, name) {
+			continue
+		}
 		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < bestDistance || d == bestDistance && best != "" && c < best {
 			best, bestDistance = c, d
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	fields := []string{"replicas", "replica", "selector", "template", "paused"}
+	fields := []string{"replicas", "replica", "selector", "template", "paused", "app"}
 	tests := []struct{ name, want string }{
 		{"replcias", "replicas"},
 		{"Replicas", "replicas"},
@@ -15,11 +15,17 @@ func TestNearest(t *testing.T) {
 		{"pause", "paused"},
 		{"minReadySeconds", ""},
 		{"x", ""},
+		{"ap", "app"},
 		{"repilcas", "replicas"}, // a swap is one mistake
 	}
 	for _, tt := range tests {
 		if got := spelling.Nearest(tt.name, fields); got != tt.want {
 			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	for _, name := range []string{"cm", "ns"} { // names of other things, and no mistyped cj and ds
+		if got := spelling.Nearest(name, []string{"cj", "ds", "deploy"}); got != "" {
+			t.Errorf("nearest(%q) = %q, want none", name, got)
 		}
 	}
 	if got := spelling.Nearest("anything", nil); got != "" {

@@ -223,6 +223,9 @@ func (v *view) summary() string {
 	case fine > 1:
 		message = fmt.Sprintf("%d targets are as they should be", fine)
 	}
+	if n := t.counts[Awake]; n > 0 && v.state.Asleep {
+		message = join(message, fmt.Sprintf("%d kept awake", n))
+	}
 	if n := t.counts[Overridden]; n > 0 {
 		message = join(message, fmt.Sprintf("%d overridden: %s", n, list(t.overridden, "")))
 	}

@@ -74,3 +74,25 @@ func TestPrioritiesAreNoConflict(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsKeptAwakeIsCounted: a schedule that is asleep over targets that are kept awake does not look like one that has put them to sleep.
+func TestWhatIsKeptAwakeIsCounted(t *testing.T) {
+	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
+	for _, test := range []struct {
+		asleep  bool
+		counts  map[State]int32
+		message string
+	}{
+		{true, map[State]int32{Asleep: 2}, "2 targets are as they should be"},
+		{true, map[State]int32{Asleep: 1, Awake: 2}, "3 targets are as they should be; 2 kept awake"},
+		{false, map[State]int32{Awake: 2}, "2 targets are as they should be"},
+	} {
+		v := &view{policy: p, tally: *newTally(), state: policy.State{Asleep: test.asleep}}
+		for state, n := range test.counts {
+			v.tally.counts[state] = n
+		}
+		if got := v.summary(); got != test.message {
+			t.Errorf("%s; want %s", got, test.message)
+		}
+	}
+}

@@ -109,8 +109,8 @@ var _ = Describe("What a schedule reports", func() {
 		nightly(ns, "nights")
 		clock.SetTime(dusk)
 		Eventually(func() [][]string { return kubectl("get", "fsch", "-n", ns) }).Should(HaveExactElements(
-			Equal([]string{"NAME", "STATE", "READY", "TARGETS", "ASLEEP", "FAILED", "NEXT", "AGE"}),
-			HaveExactElements("nights", "Asleep", "True", "2", "1", "0", "2026-03-03T08:00:00Z", Not(BeEmpty())),
+			Equal([]string{"NAME", "STATE", "READY", "TARGETS", "ASLEEP", "AWAKE", "FAILED", "NEXT", "AGE"}),
+			HaveExactElements("nights", "Asleep", "True", "2", "1", "0", "0", "2026-03-03T08:00:00Z", Not(BeEmpty())),
 		))
 		Expect(kubectl("get", "flyball", "-n", ns)).To(ContainElement(ContainElement("schedule.flyball.dev/nights")))
 	})

@@ -336,8 +336,8 @@ func (c *Controller) authorize(ctx context.Context, f *finding) {
 	case err != nil:
 		f.cannotTell(v1alpha1.ConditionAuthorized, "Unknown", err, 2*time.Second)
 	case len(missing) > 0:
-		f.status.MissingRules = inspect.RulesYAML(missing)
-		f.set(v1alpha1.ConditionAuthorized, false, "MissingRules", "add to a ClusterRole of Flyball:\n"+f.status.MissingRules)
+		f.status.MissingRules = inspect.RulesLine(missing)
+		f.set(v1alpha1.ConditionAuthorized, false, "MissingRules", "add to a ClusterRole of Flyball the rules "+f.status.MissingRules)
 		f.again = rightsRecheck
 	default:
 		f.set(v1alpha1.ConditionAuthorized, true, "Authorized", "Flyball holds every right the adapter needs")
