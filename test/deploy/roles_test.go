@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
@@ -46,6 +49,45 @@ func TestUserRoles(t *testing.T) {
 					t.Errorf("%s is in another role by %s", role.GetName(), label)
 				}
 			}
+		}
+	}
+}
+
+// What lies outside namespaces and governs them is read by groups that a value names: no binding in a namespace gives that right.
+func TestClusterReaders(t *testing.T) {
+	want := []string{"adapters", "calendars"}
+	for _, k := range kinds.All() {
+		if k.ClusterScoped {
+			want = append(want, k.Resource)
+		}
+	}
+	slices.Sort(want)
+	for value, groups := range map[string][]string{"": {"system:authenticated"}, `["devs","ops"]`: {"devs", "ops"}, `[]`: nil} {
+		var args []string
+		if value != "" {
+			args = []string{"--set-json", "rbac.clusterReaders=" + value}
+		}
+		all := render(t, args...)
+		role := rules(t, find(t, all, "ClusterRole", source.ClusterReader))
+		slices.Sort(role[0].Resources)
+		if len(role) != 1 || !slices.Equal(role[0].Resources, want) || !slices.Equal(role[0].Verbs, []string{"get", "list", "watch"}) {
+			t.Errorf("%+v, want to read %v", role, want)
+		}
+		var bound []string
+		for _, obj := range all {
+			if obj.GetKind() != "ClusterRoleBinding" || obj.GetName() != source.ClusterReader {
+				continue
+			}
+			subjects, _, err := unstructured.NestedSlice(obj.Object, "subjects")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, subject := range subjects {
+				bound = append(bound, subject.(map[string]any)["name"].(string))
+			}
+		}
+		if !slices.Equal(bound, groups) {
+			t.Errorf("with %q it is bound to %v, want %v", value, bound, groups)
 		}
 	}
 }

@@ -10,6 +10,11 @@ changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptio
 changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers, deletioncosts, maintenancewindows, schedules, tortoises, triggers
 {{- end -}}
 
+{{/* Those outside namespaces, which govern many of them. */}}
+{{- define "flyball.policies.cluster" -}}
+clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers
+{{- end -}}
+
 {{/* All others. */}}
 {{- define "flyball.policies.passive" -}}
 clusterfreezeexceptions, freezeexceptions
