@@ -13,14 +13,11 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
@@ -43,8 +40,7 @@ func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
 // Find reads KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
 func Find(w *source.World, text, namespace string) (Place, error) {
 	kind, name, _ := strings.Cut(text, "/")
-	switch strings.ToLower(kind) {
-	case "namespace", "namespaces", "ns":
+	if NamespaceOf(text) != "" {
 		if !slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
 			return Place{}, fmt.Errorf("there is no namespace %s", name)
 		}
@@ -53,7 +49,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	if found, ok := findPolicy(w, kind, name, namespace); ok {
 		return found, nil
 	}
-	if policyKind(kind) {
+	if _, known := source.PolicyKind(kind); known {
 		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, spelling.Meant(text, Names(w, namespace)))
 	}
 	target, err := w.FindTarget(text, namespace)
@@ -66,6 +62,15 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		}
 	}
 	return Place{}, w.Missing(target.Ref)
+}
+
+// NamespaceOf is the namespace that somebody names as namespace/NAME; empty: the text names something else.
+func NamespaceOf(text string) string {
+	kind, name, _ := strings.Cut(text, "/")
+	if slices.Contains([]string{"namespace", "namespaces", "ns"}, strings.ToLower(kind)) {
+		return name
+	}
+	return ""
 }
 
 // ReachesAll says whether what somebody names as KIND/NAME is of a kind of schedules that reach all namespaces.
@@ -87,13 +92,6 @@ func Names(w *source.World, namespace string) []string {
 		}
 	}
 	return names
-}
-
-// policyKind says whether a name is that of a policy kind: Schedule, schedules, ClusterSchedule and so on.
-func policyKind(name string) bool {
-	return slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool {
-		return strings.EqualFold(k.Name, name) || strings.EqualFold(k.Resource, name)
-	})
 }
 
 func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
@@ -133,21 +131,34 @@ type Effect struct {
 	Places []string  `json:"places"`
 	// DryRun says that nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Plan is the difference that the edit makes.
-	Plan *plan.Plan `json:"plan"`
+	// NotKept are the places that nothing kept awake before.
+	NotKept []string `json:"notKept,omitempty"`
+	// Plan is the difference that the edit makes; absent where it could not be read.
+	Plan *plan.Plan `json:"plan,omitempty"`
 	// Ready lists what has been waited for.
 	Ready []string `json:"ready,omitempty"`
 
 	// kept are the objects that would go to sleep at once if nothing kept them awake.
 	kept []string
-	zone *time.Location
+	// scheduled is how many objects are reached that schedules select.
+	scheduled int
+	zone      *time.Location
+}
+
+// Blind is the effect of an edit of places of which nothing could be read.
+func Blind(places []Place, until time.Time, reason string, zone *time.Location) *Effect {
+	e := &Effect{Until: until, Reason: reason, zone: zone}
+	for _, p := range places {
+		e.Places = append(e.Places, p.String())
+	}
+	return e
 }
 
 // Of works out what an edit changes between now and some time after until.
 func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect, error) {
-	e := &Effect{Until: until, Reason: reason, zone: zone}
-	for _, p := range places {
-		e.Places = append(e.Places, p.String())
+	e := Blind(places, until, reason, zone)
+	if err := e.look(w, places, now); err != nil {
+		return nil, err
 	}
 	edited, err := edit(w, places, until, reason)
 	if err != nil {
@@ -295,35 +306,3 @@ func setOrDelete(annotations map[string]string, until time.Time) {
 
 // Names implements report.Finding.
 func (e *Effect) Names() []string { return e.Places }
-
-// Text implements report.Finding.
-func (e *Effect) Text(w *report.Writer) {
-	verb := "awake until " + instant.Text(e.Until, e.zone)
-	if e.Until.IsZero() {
-		verb = "no longer kept awake"
-	}
-	note := ""
-	if e.DryRun {
-		note = " (dry run: nothing was written)"
-	}
-	for _, p := range e.Places {
-		w.Line("%s: %s%s", p, verb, note)
-	}
-	w.Line("")
-	if len(e.Plan.Changes) == 0 {
-		w.Line("This changes nothing: what it reaches is awake anyway, or no schedule reaches it.")
-	}
-	var rows [][]report.Cell
-	for i := range e.Plan.Changes {
-		c := &e.Plan.Changes[i]
-		word := "happens"
-		if c.Diff == "-" {
-			word = "does not happen"
-		}
-		rows = append(rows, report.Row(instant.Text(c.At, e.zone), word, c.Target, c.Field+" "+plan.Brief(c.From)+" -> "+plan.Brief(c.To), c.By))
-	}
-	w.Grid("", nil, rows)
-	for _, r := range e.Ready {
-		w.Line("%s", w.Styled(r+" is ready", report.Good))
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/world"
 )
 
 // resource gives what reads and writes a place.
@@ -38,44 +39,47 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 // lookAgain is how often Await looks whether objects are ready.
 const lookAgain = time.Second
 
-// Await waits until the objects among the places, and those that the places wake at once or keep awake already, are awake and ready. It tells
-// what it waits for.
-func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing func(string)) (ready []string, err error) {
+// Await waits until the objects among the places, and those that the places wake at once or keep awake already, are awake and ready. It says
+// what it waits for, and which objects are ready as soon as they are.
+func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing, ready func(string)) error {
 	memory, err := w.Memory()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for _, p := range e.toAwait(w, places) {
-		adapter := memory.Kind(p.ref.GroupKind).Adapter
-		isReady := func() (bool, string) {
-			obj, err := resource(client, p).Get(ctx, p.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			raw, err := obj.MarshalJSON()
-			if err != nil {
-				return false, err.Error()
-			}
-			if why := e.Unwritten(p.ref, raw); why != "" {
-				return false, why
-			}
-			return adapter.Ready(raw)
-		}
+	all := e.toAwait(w, places)
+	for _, p := range all {
 		for {
-			ok, why := isReady()
+			ok, why := e.isReady(ctx, client, memory, p)
 			if ok {
-				ready = append(ready, p.String())
+				e.Ready = append(e.Ready, p.String())
+				ready(p.String())
 				break
 			}
-			doing("waiting for " + p.String() + ": " + why)
+			doing(fmt.Sprintf("%d of %d ready, waiting for %s: %s", len(e.Ready), len(all), p, why))
 			select {
 			case <-ctx.Done():
-				return nil, fmt.Errorf("%s is kept awake but not ready after %s: %s", p, timeout, why)
+				return fmt.Errorf("%s is kept awake but not ready after %s: %s (%d of %d ready)", p, timeout, why, len(e.Ready), len(all))
 			case <-time.After(lookAgain):
 			}
 		}
 	}
-	return ready, nil
+	return nil
+}
+
+// isReady reports whether an object is awake and ready, and if not, why.
+func (e *Effect) isReady(ctx context.Context, client dynamic.Interface, memory *world.Memory, p Place) (bool, string) {
+	obj, err := resource(client, p).Get(ctx, p.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err.Error()
+	}
+	raw, err := obj.MarshalJSON()
+	if err != nil {
+		return false, err.Error()
+	}
+	if why := e.Unwritten(p.ref, raw); why != "" {
+		return false, why
+	}
+	return memory.Kind(p.ref.GroupKind).Adapter.Ready(raw)
 }

@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -67,6 +68,9 @@ func Of(w *source.World, live, whole bool) (*Checkup, error) {
 		return nil, err
 	}
 	c := &Checkup{}
+	if text := w.Unseen.Note(); text != "" {
+		c.Skip("rights", text)
+	}
 	c.adapters(w, live)
 	c.policies(memory, live)
 	c.selections(memory, whole)
@@ -128,14 +132,9 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 			return true
 		}
 		selects := false
-		if rule := freeze.RuleOf(p.Policy.Policy); rule != nil {
-			memory.EachObject(func(ref workload.Ref) {
-				selects = selects || rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels)
-			})
-		} else {
-			memory.EachTarget(p, func(workload.Ref) { selects = true })
-			selects = selects || p.Template() != nil
-		}
+		targets.EachJudged(memory, p, func(workload.Ref) { selects = true })
+		memory.EachTarget(p, func(workload.Ref) { selects = true })
+		selects = selects || p.Template() != nil
 		if !selects {
 			findings = append(findings, fmt.Sprintf("%s selects nothing: explain an object that it was meant for, to see which term fails", p.ID))
 		}
@@ -172,23 +171,35 @@ var rivalMarks = map[string]string{
 	"kube-green.dev/": "kube-green", "freeze-operator.io/": "kube-freeze-operator",
 }
 
-// rivals names objects that other tools write.
+// rivals names objects that other tools write. What another object controls carries copies of its annotations, as ReplicaSets do, and is not named.
 func (c *Checkup) rivals(w *source.World) {
 	var findings []string
 	for _, raw := range w.Objects {
 		root := gjson.ParseBytes(raw)
-		root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {
-			for mark, tool := range rivalMarks {
-				if strings.HasPrefix(key.Str, mark) {
-					findings = append(findings, fmt.Sprintf("%s %s carries %s: %s writes it too, so let only one of them", root.Get("kind").Str,
-						strings.TrimPrefix(root.Get("metadata.namespace").Str+"/"+root.Get("metadata.name").Str, "/"), key.Str, tool))
-				}
-			}
-			return true
-		})
+		if root.Get("metadata.ownerReferences.#(controller==true)").Exists() {
+			continue
+		}
+		for tool, keys := range marksOf(root) {
+			findings = append(findings, fmt.Sprintf("%s %s carries %s: %s writes it too, so let only one of them", root.Get("kind").Str,
+				strings.TrimPrefix(root.Get("metadata.namespace").Str+"/"+root.Get("metadata.name").Str, "/"), strings.Join(keys, ", "), tool))
+		}
 	}
 	slices.Sort(findings)
 	c.Add("rivals", "no object carries the annotations of another scheduler", findings)
+}
+
+// marksOf are the annotations of an object by which other tools are known, by tool.
+func marksOf(root gjson.Result) map[string][]string {
+	marks := map[string][]string{}
+	root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {
+		for mark, tool := range rivalMarks {
+			if strings.HasPrefix(key.Str, mark) {
+				marks[tool] = append(marks[tool], key.Str)
+			}
+		}
+		return true
+	})
+	return marks
 }
 
 // Names implements report.Finding.

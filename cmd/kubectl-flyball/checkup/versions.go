@@ -1,6 +1,7 @@
 package checkup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,11 +18,13 @@ import (
 type Versions struct {
 	Client string `json:"client"`
 	// ClientAPI is the version of the API that this build speaks, ServerAPI those that the cluster serves.
-	ClientAPI  string   `json:"clientAPI"`
-	ServerAPI  []string `json:"serverAPI,omitempty"`
-	Manager    string   `json:"manager,omitempty"`
-	Kubernetes string   `json:"kubernetes,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	ClientAPI string   `json:"clientAPI"`
+	ServerAPI []string `json:"serverAPI,omitempty"`
+	// Manager is absent where it is not known; ManagerUnknown then says why.
+	Manager        string   `json:"manager,omitempty"`
+	ManagerUnknown string   `json:"managerUnknown,omitempty"`
+	Kubernetes     string   `json:"kubernetes,omitempty"`
+	Warnings       []string `json:"warnings,omitempty"`
 }
 
 // Names implements report.Finding.
@@ -31,9 +34,12 @@ func (v Versions) Names() []string { return []string{v.Client} }
 func (v Versions) Text(w *report.Writer) {
 	rows := [][]report.Cell{report.Row("client", v.Client, "API "+v.ClientAPI)}
 	if v.Kubernetes != "" {
-		rows = append(rows, report.Row("manager", v.Manager, "API "+strings.Join(v.ServerAPI, ", ")), report.Row("kubernetes", v.Kubernetes))
+		rows = append(rows, report.Row("manager", cmp.Or(v.Manager, "unknown"), "API "+strings.Join(v.ServerAPI, ", ")), report.Row("kubernetes", v.Kubernetes))
 	}
 	w.Grid("", nil, rows)
+	if v.ManagerUnknown != "" {
+		w.Line("The version of the manager is not known: %s", v.ManagerUnknown)
+	}
 	for _, text := range v.Warnings {
 		w.Line("%s", w.Styled("warning: "+text, report.Warn))
 	}
@@ -61,25 +67,25 @@ func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespac
 			}
 		}
 	}
-	v.Manager = managerVersion(ctx, clients, flyballNamespace)
+	v.Manager, v.ManagerUnknown = managerVersion(ctx, clients, flyballNamespace)
 	v.compare()
 	return nil
 }
 
-// managerVersion is the tag of the image that the manager's Deployment runs; in brackets what is known instead.
-func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) string {
+// managerVersion is the tag of the image that the manager's Deployment runs, or why it is not known.
+func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) (version, unknown string) {
 	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	switch {
 	case err != nil:
-		return "(not known: " + err.Error() + ")"
+		return "", err.Error()
 	case len(list.Items) == 0 || len(list.Items[0].Spec.Template.Spec.Containers) == 0:
-		return "(there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace + ")"
+		return "", "there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace + "; --flyball-namespace says where it runs"
 	}
 	image := list.Items[0].Spec.Template.Spec.Containers[0].Image
 	if at := strings.LastIndex(image, ":"); at > strings.LastIndex(image, "/") && !strings.Contains(image, "@") {
-		return image[at+1:]
+		return image[at+1:], ""
 	}
-	return image
+	return image, ""
 }
 
 // compare warns of versions that do not fit together.
@@ -90,7 +96,7 @@ func (v *Versions) compare() {
 	case !strings.Contains(" "+strings.Join(v.ServerAPI, " ")+" ", " "+v.ClientAPI+" "):
 		v.Warnings = append(v.Warnings, fmt.Sprintf("the cluster serves %s, and this plugin speaks %s", strings.Join(v.ServerAPI, ", "), v.ClientAPI))
 	}
-	if !strings.HasPrefix(v.Manager, "(") && v.Manager != v.Client {
+	if v.Manager != "" && v.Manager != v.Client {
 		v.Warnings = append(v.Warnings, fmt.Sprintf("the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does", v.Manager, v.Client))
 	}
 }

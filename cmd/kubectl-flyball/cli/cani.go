@@ -30,6 +30,8 @@ type canIVerb struct {
 	manifests
 	world []string
 	when  string
+	// halfSeen is true where what may not be read could make another verdict.
+	halfSeen bool
 }
 
 func newCanI(s *session) *cobra.Command {
@@ -38,7 +40,8 @@ func newCanI(s *session) *cobra.Command {
 		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
 		Short: "Say whether freezes let you make a change, now or at another time",
 		Long: `Says whether freezes let a change through: for you, or for whom --as and --as-group name, now or --at another time. The verdict is
-that of the admission webhook, by its own code.
+that of the admission webhook, by its own code. Policies and objects are read with your own rights, also with --as. Where they do not
+suffice, what could be read is judged, and a change that this allows ends with exit code 2.
 
 ACTION is one or more of create, delete, rollout and scale, with commas between. Each is asked of each object. With -f, what applying the manifests would change is worked out and judged.
 Offline, --world has the manifests of policies and objects.
@@ -74,6 +77,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	v.readsAsCaller = true
 	var answers []court.Answer
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
@@ -89,6 +93,9 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	all := verdict.Answers{Allowed: true, Answers: answers, Zone: v.zone}
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
+	}
+	if all.Allowed && v.halfSeen {
+		return answer(v.print(all), true, exitUndecided)
 	}
 	return answer(v.print(all), !all.Allowed, exitDenied)
 }
@@ -129,6 +136,7 @@ func (v *canIVerb) court(w *source.World) (*court.Court, error) {
 		return nil, err
 	}
 	v.showNotes(w)
+	v.halfSeen = v.halfSeen || len(w.Unseen) > 0
 	return verdict.NewCourt(memory, v.flyballNamespace), nil
 }
 

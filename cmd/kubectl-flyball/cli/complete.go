@@ -52,7 +52,7 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 		files = worlds
 	}
 	namespace := s.namespace()
-	w, err := s.load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	w, err := s.read(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
 	if err != nil {
 		return nil, none
 	}
@@ -84,7 +84,7 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 		return nil, none
 	}
 	if !s.offline {
-		if w, err = s.load(ctx, source.Query{Namespace: namespace, Kinds: []schema.GroupKind{k.GroupKind}}, files); err != nil {
+		if w, err = s.read(ctx, source.Query{Namespace: namespace, Kinds: []schema.GroupKind{k.GroupKind}}, files); err != nil {
 			return nil, none
 		}
 	}
@@ -100,7 +100,7 @@ func (s *session) suggest(cmd *cobra.Command, typed string, more func(w *source.
 // suggestions are what completes the values of flags.
 func (s *session) suggestions() suggest.Session {
 	return suggest.Session{
-		Ready: func() error { return s.complete("") }, Load: s.load, Namespace: s.namespace, OwnFormat: moreFormats,
+		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,
 		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.ToRawKubeConfigLoader().RawConfig() },
 		Cluster: func() *source.Cluster {
 			if s.offline {
@@ -112,4 +112,21 @@ func (s *session) suggestions() suggest.Session {
 			return nil
 		},
 	}
+}
+
+// suggestNames suggests what a function of the world gives as KIND/NAME.
+func (s *session) suggestNames(cmd *cobra.Command, names func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if s.complete("") != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	files, _ := cmd.Flags().GetStringSlice("filename")
+	namespace := s.namespace()
+	w, err := s.read(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	if err != nil {
+		return nil, none
+	}
+	return names(w, namespace), none
 }

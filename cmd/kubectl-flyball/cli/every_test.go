@@ -15,7 +15,8 @@ import (
 
 // shownElsewhere are the flags that only a cluster can show, which test/integration/cli does, and those that write files.
 var shownElsewhere = map[string][]string{
-	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "adapter test": {"update"}, "adapter new": {"into"},
+	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
+	"adapter test": {"update"}, "adapter new": {"into"},
 }
 
 // TestEveryVerb has every verb have golden files of its output as a table and as JSON and of an error, and every flag of it in one.

@@ -84,11 +84,20 @@ func (s *session) around(ctx context.Context, arg string, files []string) (*sour
 	return w, targets[0], nil
 }
 
-// aroundAll loads what targets are decided by: their kinds, the kinds that govern others, and the kinds that they govern themselves.
+// aroundAll loads what targets are decided by, and says what of it may not be read.
 func (s *session) aroundAll(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
+	w, targets, err := s.readAround(ctx, args, files)
+	if err == nil {
+		s.tell(w.Unseen)
+	}
+	return w, targets, err
+}
+
+// readAround reads what targets are decided by: their kinds, the kinds that govern others, and the kinds that they govern themselves.
+func (s *session) readAround(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
-	w, err := s.load(ctx, q, files)
+	w, err := s.read(ctx, q, files)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +114,7 @@ func (s *session) aroundAll(ctx context.Context, args []string, files []string) 
 		return w, targets, nil
 	}
 	q.PoliciesOnly, q.Kinds = false, kinds
-	if w, err = s.load(ctx, q, files); err != nil {
+	if w, err = s.read(ctx, q, files); err != nil {
 		return nil, nil, err
 	}
 	for _, target := range targets {
@@ -118,7 +127,7 @@ func (s *session) aroundAll(ctx context.Context, args []string, files []string) 
 		}
 	}
 	if len(q.Kinds) > len(kinds) {
-		w, err = s.load(ctx, q, files)
+		w, err = s.read(ctx, q, files)
 	}
 	return w, targets, err
 }

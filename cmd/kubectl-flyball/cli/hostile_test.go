@@ -15,7 +15,7 @@ func TestHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
 	}
 	verbs := []string{
-		"status --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
+		"status --offline -f FILE", "targets --offline -f FILE", "pause schedule/nights --offline -f FILE", "resume schedule/nights --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
 		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
 		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --offline -f FILE",
 		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE", "adapter check FILE --offline",

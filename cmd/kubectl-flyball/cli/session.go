@@ -32,6 +32,10 @@ type session struct {
 	zone   *time.Location
 	// namespaceErr is why namespace could not say one.
 	namespaceErr error
+	// readsAsCaller has the cluster read by whoever runs the command, whom --as names being only asked about.
+	readsAsCaller bool
+	// told is what was said last of what may not be read.
+	told string
 }
 
 // complete checks the shared flags. A verb may have an output format of its own.
@@ -126,8 +130,25 @@ func (s *session) files(paths []string, namespace string) source.Files {
 	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace}
 }
 
-// load reads the world of a query, from files where the session is offline.
+// load reads the world of a query, from files where the session is offline, and says what of it may not be read.
 func (s *session) load(ctx context.Context, q source.Query, files []string) (*source.World, error) {
+	w, err := s.read(ctx, q, files)
+	if err == nil {
+		s.tell(w.Unseen)
+	}
+	return w, err
+}
+
+// tell says once what a person has no right to read.
+func (s *session) tell(unseen source.MissingRights) {
+	if text := unseen.Note(); text != "" && text != s.told {
+		s.told = text
+		_, _ = fmt.Fprintln(s.ErrOut, "note:", report.Clean(text))
+	}
+}
+
+// read reads the world of a query, from files where the session is offline.
+func (s *session) read(ctx context.Context, q source.Query, files []string) (*source.World, error) {
 	if s.offline {
 		if len(files) == 0 {
 			return nil, errors.New("--offline needs manifests to work from: give -f DIR")
@@ -157,6 +178,9 @@ func (s *session) cluster() (source.Cluster, error) {
 	config, err := s.restConfig()
 	if err != nil {
 		return source.Cluster{}, err
+	}
+	if s.readsAsCaller {
+		config.Impersonate = rest.ImpersonationConfig{}
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/world"
 )
 
 // watchEvery is how often status --watch looks again.
@@ -33,7 +34,7 @@ func newStatus(s *session) *cobra.Command {
 		Long: `Lists every policy with its state, when that began and ends, what has become of its targets, and what is wrong.
 
 States are computed here, from the policies; the counts of targets and the failures are those that the manager reports.
-Offline, targets are counted as they would be decided now.`,
+Offline, targets are counted as they would be decided now. Of Cluster policies, those are listed that reach the namespace; with -A all.`,
 		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline -f manifests/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
@@ -90,9 +91,20 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	found := overview.Of(memory, overview.Options{
-		At: at, Zone: v.zone, Live: !v.offline, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
-	})
+	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
+		Unread: func(p *world.Policy) string {
+			if w.HidesCalendarsOf(p) {
+				return "it uses calendars, which you may not list"
+			}
+			return ""
+		}}
+	for _, ns := range w.Namespaces {
+		o.Namespaces = append(o.Namespaces, ns.Name)
+	}
+	if !v.offline {
+		o.Namespace = v.within()
+	}
+	found := overview.Of(memory, o)
 	var out bytes.Buffer
 	err = report.Print(&out, found, v.format, v.Color && !v.noColor)
 	return out.Bytes(), err

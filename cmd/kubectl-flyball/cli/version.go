@@ -1,34 +1,29 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/checkup"
-	"flyball.dev/flyball/cmd/version"
-	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-func newVersion(s *session) *cobra.Command {
-	client := false
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			own, _ := version.Get()
-			v := checkup.Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
-			if !client && !s.offline {
-				config, err := s.restConfig()
-				if err != nil {
-					return err
-				}
-				if err := v.Ask(cmd.Context(), config, s.flyballNamespace); err != nil {
-					return err
-				}
-			}
-			return s.print(v)
-		},
-	}
-	cmd.Flags().BoolVar(&client, "client", false, "Only the version of this plugin; ask no cluster")
+func newVersion(s *session) *cobra.Command { return checkup.NewVersion(s.checkup()) }
+
+func newDoctor(s *session) *cobra.Command {
+	cmd := checkup.New(s.checkup())
+	s.addAllFlag(cmd)
 	return cmd
+}
+
+// checkup is what the verbs of package checkup need of a session. What may not be read is one of the checks, and is not said twice.
+func (s *session) checkup() checkup.Surroundings {
+	return checkup.Surroundings{
+		Now: s.Now, Offline: &s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig, Cluster: s.cluster,
+		Load: func(ctx context.Context, files []string) (*source.World, error) {
+			return s.read(ctx, source.Query{Namespace: s.within()}, files)
+		},
+		Print: s.print, Ill: exit{code: exitError},
+	}
 }

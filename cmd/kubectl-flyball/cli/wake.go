@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -22,6 +23,7 @@ type wakeVerb struct {
 	manifests
 	span, until string
 	reason      string
+	selector    string
 	wait        bool
 	timeout     time.Duration
 	dryRun      bool
@@ -32,21 +34,23 @@ type wakeVerb struct {
 func newWake(s *session) *cobra.Command {
 	v := &wakeVerb{session: s}
 	cmd := &cobra.Command{
-		Use:   "wake TARGET... --for 2h",
+		Use:   "wake {TARGET... | -l LABELS} --for 2h",
 		Short: "Keep objects, a namespace or a schedule's targets awake for some time, whatever schedules say",
 		Long: `Keeps objects (KIND/NAME), a namespace (namespace/NAME) or all targets of a schedule (schedule/NAME) awake until an instant, by the
-annotation flyball.dev/awake-until, and says what wakes. What a freeze suspends is not woken.
+annotation flyball.dev/awake-until, and says what wakes. What a freeze suspends is not woken. With -l, the objects with these labels that
+schedules select are kept awake.
+
+It takes the right to patch what is annotated. Without rights to read policies too, what wakes is not shown.
 
 Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
-		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake namespace/shop --until 2037-05-11T23:00\n  kubectl flyball wake schedule/office-hours --for 1d --dry-run",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake namespace/shop --until 22:00\n  kubectl flyball wake -l team=search --until \"tomorrow 08:00\"\n  kubectl flyball wake schedule/office-hours --for 1d --dry-run",
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 
 		ValidArgsFunction: s.completePlaces,
 	}
 	v.flags(cmd)
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
-	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for")
+	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for; 22:00 alone is the next time that it is that late")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named, and those that a namespace or a schedule wakes at once or keeps awake, are ready, as their adapters say")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
@@ -56,12 +60,11 @@ Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
 func newSleep(s *session) *cobra.Command {
 	v := &wakeVerb{session: s, asleep: true}
 	cmd := &cobra.Command{
-		Use:   "sleep TARGET...",
+		Use:   "sleep {TARGET... | -l LABELS}",
 		Short: "Take away what wake has set, so that schedules decide again",
 		Long: `Takes the annotation flyball.dev/awake-until from objects, a namespace or a schedule, and says what follows. It puts nothing to sleep
 that no schedule puts to sleep.`,
 		Example:           "  kubectl flyball sleep deployment/web\n  kubectl flyball sleep namespace/shop --dry-run",
-		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: s.completePlaces,
 	}
@@ -71,58 +74,99 @@ that no schedule puts to sleep.`,
 
 func (v *wakeVerb) flags(cmd *cobra.Command) {
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "In place of TARGETs: the objects of the namespace with these labels that schedules select")
 	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Say what would change, and write nothing")
 }
 
 func (v *wakeVerb) run(ctx context.Context, args []string) error {
+	if (len(args) > 0) == (v.selector != "") {
+		return errors.New("give TARGETs (KIND/NAME, namespace/NAME or schedule/NAME), or labels with -l, and not both")
+	}
 	until, err := v.end()
 	if err != nil {
 		return err
 	}
-	namespace := v.namespace()
+	namespace, err := awake.Where(args, v.namespace())
+	if err != nil {
+		return err
+	}
 	q := source.Query{Namespace: namespace}
 	if slices.ContainsFunc(args, awake.ReachesAll) {
 		q.Namespace = ""
 	}
 	w, err := v.load(ctx, q, v.paths)
 	if err != nil {
-		return err
+		return v.blindly(ctx, args, namespace, until, err)
 	}
-	var places []awake.Place
-	for _, arg := range args {
-		p, err := awake.Find(w, arg, namespace)
-		if err != nil {
-			return err
-		}
-		if p.Kind == "Namespace" && p.Name != namespace {
-			return fmt.Errorf("to see what wakes in it, work in that namespace: add -n %s", p.Name)
-		}
-		places = append(places, p)
+	places, err := awake.Places(w, args, v.selector, namespace)
+	if err != nil {
+		return v.blindly(ctx, args, namespace, until, err)
 	}
 	effect, err := awake.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
 	if err != nil {
 		return err
 	}
-	effect.DryRun = v.dryRun || v.offline
-	if !effect.DryRun {
-		cluster, err := v.cluster()
+	v.showNotes(w)
+	if effect.DryRun = v.dryRun || v.offline; effect.DryRun {
+		return v.print(effect)
+	}
+	cluster, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+		return err
+	}
+	if !v.wait {
+		return v.print(effect)
+	}
+	return v.await(ctx, cluster, w, places, effect)
+}
+
+// blindly annotates where the rights to read what follows are missing, as kubectl annotate would. Any other fault it returns.
+func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string, until time.Time, fault error) error {
+	missing := source.MissingRights(nil)
+	if !errors.As(fault, &missing) || v.dryRun || v.wait || v.selector != "" {
+		return fault
+	}
+	cluster, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	var places []awake.Place
+	for _, arg := range args {
+		p, err := awake.Resolve(cluster.Mapper, arg, namespace)
 		if err != nil {
 			return err
 		}
-		if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+		places = append(places, p)
+	}
+	if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+		return err
+	}
+	v.tell(missing)
+	return v.print(awake.Blind(places, until, v.reason, v.zone))
+}
+
+// await waits until everything is ready. A person sees first what was changed, and then each object once it is ready.
+func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []awake.Place, effect *awake.Effect) error {
+	people := v.format == report.Table || v.format == report.Wide
+	if people {
+		if err := v.print(effect); err != nil {
 			return err
 		}
-		if v.wait {
-			p := v.startProgress()
-			effect.Ready, err = effect.Await(ctx, cluster.Client, w, places, v.timeout, p.Doing)
-			p.Done()
-			if err != nil {
-				return err
-			}
-		}
 	}
-	v.showNotes(w)
-	return v.print(effect)
+	p := v.startProgress()
+	defer p.Done()
+	err := effect.Await(ctx, cluster.Client, w, places, v.timeout, p.Doing, func(ready string) {
+		if people {
+			p.Line(v.Out, ready+" is ready")
+		}
+	})
+	if people {
+		return err
+	}
+	return errors.Join(v.print(effect), err)
 }
 
 // end is until when something is kept awake; zero: it no longer is.
@@ -130,7 +174,9 @@ func (v *wakeVerb) end() (time.Time, error) {
 	switch {
 	case v.asleep:
 		return time.Time{}, nil
-	case (v.span == "") == (v.until == ""):
+	case v.span != "" && v.until != "":
+		return time.Time{}, errors.New("--for and --until both say how long: give only one of them")
+	case v.span == "" && v.until == "":
 		return time.Time{}, errors.New("say how long: give --for 2h, or --until with an instant")
 	case v.span != "":
 		span, err := instant.Span(v.span)
@@ -139,8 +185,11 @@ func (v *wakeVerb) end() (time.Time, error) {
 		}
 		return v.Now().Add(span).Truncate(time.Second), nil
 	}
-	t, err := v.at("until", v.until)
-	if err == nil && !t.After(v.Now()) {
+	t, err := instant.Next(v.until, v.Now(), v.zone)
+	if err != nil {
+		return t, fmt.Errorf("--until: %w", err)
+	}
+	if !t.After(v.Now()) {
 		err = fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
 	}
 	return t, err

@@ -17,10 +17,45 @@ const Layout = "Mon 2006-01-02 15:04 MST"
 // local are the layouts of local times. Fractions of seconds are read too.
 var local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
 
+// clocks are the layouts of times of day.
+var clocks = []string{"15:04:05", "15:04"}
+
+// Next is Parse for an instant to come: a time of day alone, such as 22:00, is the next one at which the clock of the zone shows it.
+func Next(text string, now time.Time, zone *time.Location) (time.Time, error) {
+	clock := strings.TrimSpace(text)
+	if !isTimeOfDay(clock) {
+		return Parse(text, now, zone)
+	}
+	t, err := Parse("today "+clock, now, zone)
+	if err == nil && !t.After(now) {
+		return Parse("tomorrow "+clock, now, zone)
+	}
+	return t, err
+}
+
+func isTimeOfDay(text string) bool {
+	for _, layout := range clocks {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// dated puts a date in place of today or tomorrow before a time of day.
+func dated(text string, now time.Time, zone *time.Location) string {
+	day, clock, _ := strings.Cut(text, " ")
+	after, named := map[string]int{"today": 0, "tomorrow": 1}[strings.ToLower(day)]
+	if !named || !isTimeOfDay(strings.TrimSpace(clock)) {
+		return text
+	}
+	return now.In(zone).AddDate(0, 0, after).Format(time.DateOnly) + "T" + strings.TrimSpace(clock)
+}
+
 // Parse reads an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time in a zone such as
-// 2037-05-11T18:00. A local time that the zone's clock shows twice, or never, is refused.
+// 2037-05-11T18:00, where today and tomorrow stand for dates. A local time that the zone's clock shows twice, or never, is refused.
 func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
-	trimmed := strings.TrimSpace(text)
+	trimmed := dated(strings.TrimSpace(text), now, zone)
 	switch {
 	case trimmed == "":
 		return time.Time{}, fmt.Errorf("read the time %q: it is empty", text)
@@ -58,7 +93,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if _, ok := reads(time.DateOnly); ok {
 		return time.Time{}, fmt.Errorf("read the time %q: a date alone is ambiguous; add the time of day, as in %sT18:00", text, trimmed)
 	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
+	for _, layout := range clocks {
 		if _, ok := reads(layout); ok {
 			return time.Time{}, fmt.Errorf("read the time %q: a time of day alone is ambiguous; add the date, as in %sT%s", text, now.In(zone).Format(time.DateOnly), trimmed)
 		}
@@ -66,7 +101,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if wrong != "" {
 		return time.Time{}, fmt.Errorf("read the time %q: %s", text, wrong)
 	}
-	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00), or a distance from now (+2h)", text)
+	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00, tomorrow 18:00), or a distance from now (+2h)", text)
 }
 
 // onlyReading is the instant at which the clock of a zone shows a date and time, which is given in UTC. One that it shows twice or

@@ -64,3 +64,31 @@ func TestParse(t *testing.T) {
 		t.Errorf("a zone that does not exist: %v", err)
 	}
 }
+
+// TestNext has a time of day stand for the next one of the zone, today or tomorrow.
+func TestNext(t *testing.T) {
+	berlin, err := instant.Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2037, 5, 11, 22, 30, 0, 0, time.UTC) // half past midnight on the 12th in Berlin
+	for text, want := range map[string]string{
+		"22:00": "2037-05-12T20:00:00Z", "00:15": "2037-05-12T22:15:00Z", "0:30": "2037-05-12T22:30:00Z", "00:31": "2037-05-11T22:31:00Z",
+		"today 18:00": "2037-05-12T16:00:00Z", "Tomorrow 08:00": "2037-05-13T06:00:00Z", "today 00:15": "2037-05-11T22:15:00Z",
+		"2037-05-11T18:00": "2037-05-11T16:00:00Z", "+2h": "2037-05-12T00:30:00Z",
+	} {
+		got, err := instant.Next(text, now, berlin)
+		if err != nil || got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q is %s, %v; want %s", text, got.UTC(), err, want)
+		}
+	}
+	for text, part := range map[string]string{"25:00": "there is no such time of day", "tomorrow": "give an RFC 3339 instant", "tomorrow 25:00": "give an RFC 3339 instant"} {
+		if _, err := instant.Next(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q: %v, want an error with %q", text, err, part)
+		}
+	}
+	change := time.Date(2037, 3, 28, 22, 0, 0, 0, time.UTC)
+	if _, err := instant.Next("02:30", change, berlin); err == nil || !strings.Contains(err.Error(), "skips it") {
+		t.Errorf("a time of day that tomorrow does not have: %v", err)
+	}
+}

@@ -14,8 +14,10 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -25,8 +27,16 @@ import (
 type Overview struct {
 	At       time.Time `json:"at"`
 	Policies []Policy  `json:"policies"`
+	// KeptAwake are the namespaces that are kept awake, whatever schedules say.
+	KeptAwake []KeptAwake `json:"keptAwake,omitempty"`
 
 	zone *time.Location
+}
+
+// KeptAwake is a namespace that is kept awake by its annotation.
+type KeptAwake struct {
+	Namespace string    `json:"namespace"`
+	Until     time.Time `json:"until"`
 }
 
 // Policy is one line.
@@ -38,7 +48,7 @@ type Policy struct {
 	// Since and Next are when the state began and when it ends; absent: always, and never.
 	Since time.Time `json:"since,omitzero"`
 	Next  time.Time `json:"next,omitzero"`
-	// Targets is absent for exceptions, which have none, and where nobody has counted yet.
+	// Targets is absent for exceptions, which have none, for freezes that only judge changes, and where nobody has counted yet.
 	Targets *v1alpha1.TargetCounts `json:"targets,omitempty"`
 	// Problem says what is wrong; empty: nothing is.
 	Problem  string                   `json:"problem,omitempty"`
@@ -55,6 +65,12 @@ type Options struct {
 	Live bool
 	// Keep picks policies by their labels.
 	Keep func(labels map[string]string) bool
+	// Namespace leaves out the Cluster policies that do not reach a namespace; empty: none is left out.
+	Namespace string
+	// Namespaces are those whose annotations are looked at.
+	Namespaces []string
+	// Unread says why a policy could not be read that may be valid; nil or empty: it is not valid.
+	Unread func(*world.Policy) string
 }
 
 // Of makes the overview of a world.
@@ -62,13 +78,30 @@ func Of(w *world.Memory, o Options) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
 	decided := verdicts{}
 	w.Policies(func(p *world.Policy) bool {
-		if o.Keep == nil || o.Keep(p.Object.GetLabels()) {
+		if (o.Keep == nil || o.Keep(p.Object.GetLabels())) && reaches(w, p, o.Namespace) {
 			v.Policies = append(v.Policies, of(w, p, o, decided))
 		}
 		return true
 	})
 	slices.SortFunc(v.Policies, func(a, b Policy) int { return strings.Compare(a.order(), b.order()) })
+	for _, name := range o.Namespaces {
+		if until := w.Namespace(name).AwakeUntil; until.After(o.At) {
+			v.KeptAwake = append(v.KeptAwake, KeptAwake{name, until})
+		}
+	}
 	return v
+}
+
+// reaches reports whether a policy may have to do with a namespace; one that cannot be read may.
+func reaches(w *world.Memory, p *world.Policy, namespace string) bool {
+	if namespace == "" || !p.Kind.ClusterScoped || p.IsBroken() {
+		return true
+	}
+	labels := w.Namespace(namespace).Labels
+	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
+		return e.SelectsIn(namespace, labels)
+	}
+	return p.Selection().MatchesNamespace(namespace, labels) || w.LedgersOf(p.ID) > 0
 }
 
 func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" + p.Name }
@@ -82,6 +115,9 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	}
 	if p.IsBroken() {
 		row.State, row.Problem = "Invalid", p.Invalid.ToAggregate().Error()
+		if why := o.unread(p); why != "" {
+			row.State, row.Problem = "Unknown", why
+		}
 		return row
 	}
 	st := p.State(o.At)
@@ -89,12 +125,30 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	if p.Deleting {
 		row.State = "Restoring"
 	}
+	_, judges := p.Extras.(policy.Judge)
 	if o.Live && p.Kind.Acts() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
-	} else {
-		row.Targets = decided.count(w, p, o.At)
+		if judges && row.Targets != nil && row.Targets.Total == 0 {
+			row.Targets = nil // it puts nothing to sleep; nobody counts the objects whose changes it judges
+		}
+		return row
+	}
+	row.Targets = decided.count(w, p, o.At)
+	if judges {
+		row.Targets.Total = 0
+		targets.EachJudged(w, p, func(workload.Ref) { row.Targets.Total++ })
+	}
+	if row.Targets.Total == 0 && p.Template() == nil {
+		row.Problem = "it selects nothing"
 	}
 	return row
+}
+
+func (o Options) unread(p *world.Policy) string {
+	if o.Unread == nil {
+		return ""
+	}
+	return o.Unread(p)
 }
 
 // read takes over what the manager says.
@@ -110,6 +164,9 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 		p.Problem = ready.Message
 	}
 	p.Targets, p.Failures = st.Targets, st.Failures
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSelecting); c != nil && c.Status == metav1.ConditionFalse && p.Problem == "" {
+		p.Problem = "it selects nothing: " + c.Message
+	}
 	for _, name := range []string{v1alpha1.ConditionAnnotationIgnored, v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
 		if c := meta.FindStatusCondition(st.Conditions, name); c != nil && c.Status == metav1.ConditionTrue && p.Problem == "" {
 			p.Problem = name + ": " + c.Message
@@ -172,7 +229,6 @@ func (v Overview) Names() []string {
 func (v Overview) Text(w *report.Writer) {
 	if len(v.Policies) == 0 {
 		w.Line("There are no policies here.")
-		return
 	}
 	rows := make([][]report.Cell, len(v.Policies))
 	for i, p := range v.Policies {
@@ -182,7 +238,12 @@ func (v Overview) Text(w *report.Writer) {
 	if w.Wide {
 		heads = append(heads, "WHY")
 	}
-	w.Grid("", heads, rows)
+	if len(rows) > 0 {
+		w.Grid("", heads, rows)
+	}
+	for _, k := range v.KeptAwake {
+		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: what sleeps there by schedules is awake until then", k.Namespace, instant.Text(k.Until, v.zone)), report.Warn))
+	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {
 			w.Line("%s", w.Styled(fmt.Sprintf("%s: %s %s: %s", p.id(), f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message), report.Bad))
@@ -202,15 +263,15 @@ func (v Overview) row(p Policy, wide bool) []report.Cell {
 	if !p.Next.IsZero() {
 		next = instant.Text(p.Next, v.zone)
 	}
-	row := append(report.Row(p.id(), p.State, since, next, targets(p.Targets)), problem)
+	row := append(report.Row(p.id(), p.State, since, next, counts(p.Targets)), problem)
 	if wide {
 		row = append(row, report.Cell{Text: p.Message})
 	}
 	return row
 }
 
-// targets says how many there are, and how many in which state.
-func targets(n *v1alpha1.TargetCounts) string {
+// counts says how many there are, and how many in which state.
+func counts(n *v1alpha1.TargetCounts) string {
 	if n == nil {
 		return "-"
 	}

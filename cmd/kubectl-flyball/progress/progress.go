@@ -49,6 +49,17 @@ func (p *Progress) Doing(what string) {
 	p.print()
 }
 
+// Line writes a line that stays, above what goes on.
+func (p *Progress) Line(out io.Writer, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown && p.what != "" {
+		_, _ = io.WriteString(p.out, "\r\x1b[K")
+	}
+	_, _ = io.WriteString(out, text+"\n")
+	p.print()
+}
+
 // Done takes away what was shown.
 func (p *Progress) Done() {
 	p.mu.Lock()

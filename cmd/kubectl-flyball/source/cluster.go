@@ -43,7 +43,8 @@ type reading struct {
 	missing MissingRights
 }
 
-// Load reads what a query asks for. Where rights are missing, the error is a MissingRights that lists all of them.
+// Load reads what a query asks for. Without the rights to read the policies and the namespace asked for, the error is a MissingRights with all rights
+// that are missing; what else may not be read is in World.Unseen.
 func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	r := &reading{Cluster: c, query: q, world: &World{}}
 	for _, step := range []func(context.Context) error{r.adapters, r.policies, r.namespaces, r.objects} {
@@ -51,9 +52,10 @@ func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 			return nil, err
 		}
 	}
-	if len(r.missing) > 0 {
+	if slices.ContainsFunc(r.missing, q.needs) {
 		return nil, r.missing
 	}
+	r.world.Unseen = r.missing
 	r.world.setScope(c.FlyballNamespace)
 	return r.world, nil
 }
@@ -138,6 +140,11 @@ func (r *reading) adapters(ctx context.Context) error {
 		return err
 	}
 	r.world.usable(all)
+	if r.missing.lists(adaptersResource) {
+		if err := r.world.libraryWith(nil); err != nil {
+			return err
+		}
+	}
 	for _, a := range slices.Concat(r.world.Adapters, r.query.Also) {
 		if gk := (schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}); r.world.hasKind(gk) {
 			continue
@@ -271,57 +278,4 @@ func (r *reading) objects(ctx context.Context) error {
 		r.world.Objects = append(r.world.Objects, list...)
 	}
 	return nil
-}
-
-// Right is a right that is missing.
-type Right struct {
-	Verb     string
-	Resource schema.GroupResource
-	// Namespace is where it is missing; empty: in the whole cluster.
-	Namespace string
-}
-
-// String says so in words.
-func (r Right) String() string {
-	where := "in all namespaces"
-	if r.Namespace != "" {
-		where = "in namespace " + r.Namespace
-	}
-	return r.Verb + " " + r.Resource.String() + " " + where
-}
-
-// MissingRights is the error about rights that are missing. What could be read without them would be half of the truth.
-type MissingRights []Right
-
-// Add adds a right, once.
-func (m *MissingRights) Add(r Right) {
-	if !slices.Contains(*m, r) {
-		*m = append(*m, r)
-	}
-}
-
-// Error lists the rights, and the rules that would give them.
-func (m MissingRights) Error() string {
-	var b strings.Builder
-	b.WriteString("rights are missing, and without them the answer could be wrong:")
-	for _, r := range m {
-		b.WriteString("\n  " + r.String())
-	}
-	b.WriteString("\nAsk for these rules:")
-	type key struct{ group, verb string }
-	resources := map[key][]string{}
-	var order []key
-	for _, r := range m {
-		k := key{r.Resource.Group, r.Verb}
-		if resources[k] == nil {
-			order = append(order, k)
-		}
-		if !slices.Contains(resources[k], r.Resource.Resource) {
-			resources[k] = append(resources[k], r.Resource.Resource)
-		}
-	}
-	for _, k := range order {
-		fmt.Fprintf(&b, "\n- {apiGroups: [%q], resources: [%s], verbs: [%s]}", k.group, strings.Join(resources[k], ", "), k.verb)
-	}
-	return b.String()
 }

@@ -18,9 +18,24 @@ func RefOf(raw []byte) workload.Ref {
 		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}
 }
 
-// Missing is the error about an object that is not there, with which one was probably meant.
+// Missing is the error about an object that is not there, with which one was probably meant; a MissingRights where objects of its kind may not be read.
 func (w *World) Missing(ref workload.Ref) error {
+	if hidden := w.hidden(ref.GroupKind); len(hidden) > 0 {
+		return hidden
+	}
 	return fmt.Errorf("there is no %s%s", ref, w.Near(ref))
+}
+
+// hidden are the rights without which objects of a kind are not seen.
+func (w *World) hidden(gk schema.GroupKind) (hidden MissingRights) {
+	for _, k := range w.Kinds {
+		for _, r := range w.Unseen {
+			if k.GroupKind == gk && k.Resource.GroupResource() == r.Resource {
+				hidden.Add(r)
+			}
+		}
+	}
+	return hidden
 }
 
 // Near says which object was probably meant by one that is not there; empty: none comes near.

@@ -1,6 +1,6 @@
 // Package source reads the world that a verb works on: from a cluster, with no more rights than what is shown needs, or from files,
-// without any cluster. It promises that a world is whole: a right that is missing, a kind that cannot be listed or a file that
-// cannot be read is an error that names it, never half of the truth.
+// without any cluster. It promises that a world is whole or says what is missing: what the reader may not read of the cluster is in
+// World.Unseen, and a namespace, a kind or a file that cannot be read is an error that names it.
 package source
 
 import (
@@ -65,6 +65,8 @@ type World struct {
 	Notes []string
 	// Absent are kinds that adapters speak of and the API server does not serve.
 	Absent []schema.GroupKind
+	// Unseen are rights that are missing: what they would show is left out.
+	Unseen MissingRights
 }
 
 // Memory compiles the world. Each call makes a world of its own, which a simulation may change. It notes the policies that cannot be
@@ -75,12 +77,19 @@ func (w *World) Memory() (*world.Memory, error) {
 		return nil, err
 	}
 	memory.Policies(func(p *world.Policy) bool {
-		if p.IsBroken() {
+		if p.IsBroken() && w.HidesCalendarsOf(p) {
+			w.Note("%s is left out, because it uses calendars, which you may not list", p.ID)
+		} else if p.IsBroken() {
 			w.Note("%s cannot be read, so it does nothing new and refuses nothing: %v", p.ID, p.Invalid.ToAggregate())
 		}
 		return true
 	})
 	return memory, nil
+}
+
+// HidesCalendarsOf reports whether a policy uses calendars that may not be read.
+func (w *World) HidesCalendarsOf(p *world.Policy) bool {
+	return len(p.Calendars) > 0 && w.Unseen.lists(calendarsResource)
 }
 
 // Note adds a note, once.

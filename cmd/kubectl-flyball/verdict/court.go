@@ -62,6 +62,9 @@ func TargetOf(t source.Target) court.Target {
 // Hinted is an error of the court about a target, with which object was probably meant where there is no such.
 func Hinted(err error, w *source.World, t source.Target) error {
 	if wrong := (*court.UnanswerableError)(nil); errors.As(err, &wrong) {
+		if hidden := source.MissingRights(nil); errors.As(w.Missing(t.Ref), &hidden) {
+			return hidden
+		}
 		return fmt.Errorf("%w%s", err, w.Near(t.Ref))
 	}
 	return err

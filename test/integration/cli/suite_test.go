@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
@@ -53,6 +56,14 @@ var _ = BeforeEach(func() { clock.SetTime(noon) })
 // people are a user with what the cluster role view gives, spelt out because nothing aggregates roles here; developers who may edit
 // workloads; and nobody.
 const people = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: viewer, namespace: default}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: nobody, namespace: default}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: cli-view}
@@ -74,7 +85,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: cli-view}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cli-view}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}, {apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
+subjects: [{kind: ServiceAccount, namespace: default, name: viewer}, {apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -89,11 +100,34 @@ type outcome struct {
 	Out, ErrOut string
 }
 
-// run runs a command line as a user, by the clock of the manager.
+// accounts are people with credentials of their own, as namespace and name of a service account. Others are impersonated by the administrator.
+var accounts = map[string][2]string{"viewer": {"default", "viewer"}, "nobody": {"default", "nobody"}}
+
+// kubeconfigOf writes a kubeconfig file that authenticates as a service account.
+func kubeconfigOf(ns, account string) string {
+	GinkgoHelper()
+	admin := env.Cluster.Config()
+	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {Token: tokenOf(ns, account)}},
+		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	}, file)).To(Succeed())
+	return file
+}
+
+// run runs a command line as a user, or as a service account NAMESPACE/NAME, by the clock of the manager.
 func run(user, stdin string, args ...string) outcome {
 	GinkgoHelper()
 	var out, errOut bytes.Buffer
-	args = append(args, "--kubeconfig="+env.Cluster.Kubeconfig, "--time-zone=UTC", "--cache-dir="+GinkgoT().TempDir())
+	kubeconfig, who := env.Cluster.Kubeconfig, accounts[user]
+	if ns, account, ok := strings.Cut(user, "/"); ok {
+		who = [2]string{ns, account}
+	}
+	if who[1] != "" {
+		kubeconfig, user = kubeconfigOf(who[0], who[1]), ""
+	}
+	args = append(args, "--kubeconfig="+kubeconfig, "--time-zone=UTC", "--cache-dir="+GinkgoT().TempDir())
 	if name, group, ok := strings.Cut(user, ":"); ok {
 		args = append(args, "--as="+name, "--as-group=people")
 		if group != "people" {

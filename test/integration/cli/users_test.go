@@ -40,6 +40,9 @@ func everyVerb(ns string) []asked {
 	lists := "list schedules.flyball.dev in namespace " + ns
 	return []asked{
 		{[]string{"status"}, answered(0, "Schedule/"+ns+"/nights"), refused(1, lists)},
+		{[]string{"targets"}, answered(0, "Deployment.apps/"+ns+"/web"), refused(1, lists)},
+		{[]string{"pause", "schedule/nights", "--dry-run"}, refused(1, "patch schedules.flyball.dev in namespace "+ns), refused(1, "patch schedules.flyball.dev in namespace "+ns)},
+		{[]string{"resume", "schedule/nights", "--dry-run"}, refused(1, "patch schedules.flyball.dev in namespace "+ns), refused(1, "patch schedules.flyball.dev in namespace "+ns)},
 		{[]string{"explain", "deployment/web"}, answered(0, "nights asks: awake"), refused(1, lists)},
 		{[]string{"plan", "--for", "1d"}, answered(2, "/spec/replicas"), refused(1, lists)},
 		{[]string{"can-i", "rollout", "deployment/web"}, answered(0, "yes: RollOut"), refused(2, lists)},
@@ -56,7 +59,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"recommend", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/web.csv")},
 			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
 		{[]string{"doctor"}, answered(0, "webhook: not checked"), refused(1, lists)},
-		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "(not known: ")},
+		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "The version of the manager is not known: deployments.apps is forbidden")},
 	}
 }
 

@@ -1,0 +1,155 @@
+package awake
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Resolve reads KIND/NAME by the kinds that an API server serves. Whether there is such an object is not looked at.
+func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
+	kind, name, ok := strings.Cut(text, "/")
+	if !ok || kind == "" || name == "" {
+		return Place{}, fmt.Errorf("%q is no target: give KIND/NAME, such as deployment/web", text)
+	}
+	gvk, err := mapper.KindFor(schema.ParseGroupResource(strings.ToLower(kind)).WithVersion(""))
+	if err != nil {
+		return Place{}, fmt.Errorf("find the kind %q: %w", kind, err)
+	}
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return Place{}, fmt.Errorf("find how %s is served: %w", gvk.GroupKind(), err)
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		namespace = ""
+	}
+	return Place{Resource: mapping.Resource, Kind: gvk.Kind, Namespace: namespace, Name: name}, nil
+}
+
+// Where is the namespace that targets of a command line are in: what wakes in a namespace is seen from there alone. Namespace is the one
+// of the connection.
+func Where(args []string, namespace string) (string, error) {
+	if len(args) > 0 {
+		if first := NamespaceOf(args[0]); first != "" && !slices.ContainsFunc(args, func(a string) bool { return NamespaceOf(a) != first }) {
+			return first, nil
+		}
+	}
+	for _, arg := range args {
+		if named := NamespaceOf(arg); named != "" && named != namespace {
+			return "", fmt.Errorf("to see what wakes in namespace %s, give it alone, or work in that namespace: add -n %s", named, named)
+		}
+	}
+	return namespace, nil
+}
+
+// Places are what arguments name or, without any, what labels select.
+func Places(w *source.World, args []string, selector, namespace string) (places []Place, err error) {
+	if len(args) == 0 {
+		chosen, err := labels.Parse(selector)
+		if err != nil {
+			return nil, fmt.Errorf("--selector: %w", err)
+		}
+		return selected(w, chosen, namespace)
+	}
+	for _, arg := range args {
+		p, err := Find(w, arg, namespace)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// selected are the objects of a namespace that schedules select and that have some labels.
+func selected(w *source.World, selector labels.Selector, namespace string) ([]Place, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	scheduled := scheduledObjects(memory)
+	var places []Place
+	for _, raw := range w.Objects {
+		ref := source.RefOf(raw)
+		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+		if kind < 0 || !scheduled[ref] || ref.Namespace != namespace || !selector.Matches(memory.Object(ref).Labels) {
+			continue
+		}
+		places = append(places, Place{Resource: w.Kinds[kind].Resource, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ref: ref})
+	}
+	if len(places) == 0 {
+		return nil, fmt.Errorf("no schedule selects an object with the labels %s in namespace %s", selector, namespace)
+	}
+	return places, nil
+}
+
+// scheduledObjects are the objects that schedules select or have changed.
+func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
+	all := map[workload.Ref]bool{}
+	memory.Policies(func(p *world.Policy) bool {
+		if slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool { return k.Name == p.Kind.Name }) {
+			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = true })
+		}
+		return true
+	})
+	return all
+}
+
+// look takes down which places nothing keeps awake, and how many objects they reach that schedules select.
+func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	reached := map[workload.Ref]bool{}
+	for ref := range scheduledObjects(memory) {
+		if slices.ContainsFunc(places, func(p Place) bool { return p.ref == ref || p.Kind == "Namespace" && p.Name == ref.Namespace }) {
+			reached[ref] = true
+		}
+	}
+	for _, p := range places {
+		if found := memory.Find(p.policy); found != nil {
+			memory.EachTarget(found, func(ref workload.Ref) { reached[ref] = true })
+		}
+		if e.Until.IsZero() && !p.isKept(w, now) {
+			e.NotKept = append(e.NotKept, p.String())
+		}
+	}
+	e.scheduled = len(reached)
+	return nil
+}
+
+// isKept reports whether a place is annotated to keep awake what it reaches, and the instant is not over.
+func (p Place) isKept(w *source.World, now time.Time) bool {
+	text := ""
+	for _, raw := range w.Objects {
+		if p.ref.Name != "" && source.RefOf(raw) == p.ref {
+			text = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(v1alpha1.AnnotationAwakeUntil)).Str
+		}
+	}
+	for _, obj := range w.Policies {
+		if p.policy.Name != "" && source.IDOf(obj) == p.policy {
+			text = obj.GetAnnotations()[v1alpha1.AnnotationAwakeUntil]
+		}
+	}
+	for _, ns := range w.Namespaces {
+		if p.Kind == "Namespace" && ns.Name == p.Name {
+			text = ns.Annotations.Get(v1alpha1.AnnotationAwakeUntil)
+		}
+	}
+	until, err := time.Parse(time.RFC3339, text)
+	return text != "" && (err != nil || until.After(now))
+}

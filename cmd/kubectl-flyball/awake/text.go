@@ -1,0 +1,65 @@
+package awake
+
+import (
+	"slices"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+)
+
+// Text implements report.Finding.
+func (e *Effect) Text(w *report.Writer) {
+	note := ""
+	if e.DryRun {
+		note = " (dry run: nothing was written)"
+	}
+	for _, p := range e.Places {
+		w.Line("%s: %s%s", p, e.becomes(p), note)
+	}
+	w.Line("")
+	if e.Plan == nil {
+		w.Line("What follows is not shown, because it may not be read.")
+		return
+	}
+	if len(e.Plan.Changes) == 0 {
+		w.Line("%s", e.noChange())
+	}
+	var rows [][]report.Cell
+	for i := range e.Plan.Changes {
+		c := &e.Plan.Changes[i]
+		word := "happens"
+		if c.Diff == "-" {
+			word = "does not happen"
+		}
+		rows = append(rows, report.Row(instant.Text(c.At, e.zone), word, c.Target, c.Field+" "+plan.Brief(c.From)+" -> "+plan.Brief(c.To), c.By))
+	}
+	w.Grid("", nil, rows)
+	for _, r := range e.Ready {
+		w.Line("%s", w.Styled(r+" is ready", report.Good))
+	}
+}
+
+// becomes says what becomes of a place.
+func (e *Effect) becomes(place string) string {
+	switch {
+	case !e.Until.IsZero():
+		return "awake until " + instant.Text(e.Until, e.zone)
+	case slices.Contains(e.NotKept, place):
+		return "it was not kept awake"
+	}
+	return "no longer kept awake"
+}
+
+// noChange says why an edit changes nothing.
+func (e *Effect) noChange() string {
+	switch {
+	case e.scheduled == 0:
+		return "This changes nothing: no schedule selects what it reaches."
+	case !e.Until.IsZero():
+		return "This changes nothing: what it reaches is awake until then anyway."
+	case len(e.NotKept) == len(e.Places):
+		return "This changes nothing: schedules decide already."
+	}
+	return "This changes nothing in the next 24 hours: the schedules are awake, or something else keeps awake what it reaches."
+}

@@ -1,0 +1,121 @@
+package checkup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/version"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Surroundings are what the verbs get of the command that they belong to. What a pointer leads to stands there once flags are read.
+type Surroundings struct {
+	// Now is the clock.
+	Now func() time.Time
+	// Offline says that there is no cluster to ask, All that all namespaces are looked at.
+	Offline, All *bool
+	// FlyballNamespace is where Flyball runs, Namespace the one that is looked at.
+	FlyballNamespace *string
+	Namespace        func() string
+	// Config and Cluster lead to the cluster.
+	Config  func() (*rest.Config, error)
+	Cluster func() (source.Cluster, error)
+	// Load reads the world, from files where there is no cluster to ask.
+	Load func(ctx context.Context, files []string) (*source.World, error)
+	// Print writes a finding.
+	Print func(report.Finding) error
+	// Ill is the error where a problem was found.
+	Ill error
+}
+
+// New makes the verb doctor.
+func New(s Surroundings) *cobra.Command {
+	var paths []string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, and rivals",
+		Long: `Checks the installation: whether the manager runs and the webhook answers with a certificate that lasts, adapters that are not ready,
+policies that cannot be read or select nothing, ledgers that cannot be read, and objects that other schedulers write.
+
+What you have no right to look at is named and counts neither as well nor as ill.
+
+Exit codes: 0 no problem was found, 1 a problem, or an error.`,
+		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline -f manifests/",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), paths) },
+	}
+	cmd.Flags().StringSliceVarP(&paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	return cmd
+}
+
+func (s Surroundings) examine(ctx context.Context, paths []string) error {
+	namespace := s.Namespace()
+	w, err := s.Load(ctx, paths)
+	if err != nil {
+		return err
+	}
+	found, err := Of(w, !*s.Offline, *s.All || *s.Offline)
+	if err != nil {
+		return err
+	}
+	if !*s.Offline {
+		if err := s.live(ctx, found, namespace); err != nil {
+			return err
+		}
+	}
+	if err := s.Print(found); err != nil || found.Healthy() {
+		return err
+	}
+	return s.Ill
+}
+
+func (s Surroundings) live(ctx context.Context, found *Checkup, namespace string) error {
+	config, err := s.Config()
+	if err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	cluster, err := s.Cluster()
+	if err != nil {
+		return err
+	}
+	found.Live(ctx, clients, cluster.Client, *s.FlyballNamespace, namespace, s.Now())
+	return nil
+}
+
+// NewVersion makes the verb version.
+func NewVersion(s Surroundings) *cobra.Command {
+	client := false
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			own, _ := version.Get()
+			v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
+			if !client && !*s.Offline {
+				config, err := s.Config()
+				if err != nil {
+					return err
+				}
+				if err := v.Ask(cmd.Context(), config, *s.FlyballNamespace); err != nil {
+					return err
+				}
+			}
+			return s.Print(v)
+		},
+	}
+	cmd.Flags().BoolVar(&client, "client", false, "Only the version of this plugin; ask no cluster")
+	return cmd
+}

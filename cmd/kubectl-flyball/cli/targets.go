@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
+)
+
+// newTargets gives the verb of package targets what it needs of a session.
+func newTargets(s *session) *cobra.Command {
+	cmd := targets.New(targets.Surroundings{
+		Zone: &s.zone, Namespace: s.namespace, At: s.at, Complete: s.completePolicies,
+		Load: func(ctx context.Context, files []string) (*source.World, error) {
+			return s.load(ctx, source.Query{Namespace: s.within()}, files)
+		},
+		Print: func(w *source.World, l *targets.List) error {
+			s.showNotes(w)
+			return s.print(l)
+		},
+	})
+	s.addAllFlag(cmd)
+	return cmd
+}
+
+func newPause(s *session) *cobra.Command  { return pause.New(s.pausing()) }
+func newResume(s *session) *cobra.Command { return pause.NewResume(s.pausing()) }
+
+// pausing is what the verbs of package pause need of a session.
+func (s *session) pausing() pause.Surroundings {
+	return pause.Surroundings{
+		Namespace: s.namespace, Offline: &s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,
+		Load: func(ctx context.Context, files []string) (*source.World, error) {
+			return s.load(ctx, source.Query{Namespace: s.namespace()}, files)
+		},
+		Print: func(c *pause.Change) error { return s.print(c) },
+	}
+}
+
+// completePolicies suggests policies as KIND/NAME.
+func (s *session) completePolicies(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return s.suggestNames(cmd, source.PolicyNames)
+}

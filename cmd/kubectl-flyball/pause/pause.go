@@ -1,0 +1,138 @@
+// Package pause suspends policies by their field spec.suspend, and lets them act again.
+package pause
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/policy/trigger"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Change is an edit of spec.suspend.
+type Change struct {
+	// Paused is what spec.suspend becomes.
+	Paused   bool     `json:"paused"`
+	Policies []string `json:"policies"`
+	// DryRun says that nothing was written.
+	DryRun bool `json:"dryRun,omitempty"`
+
+	policies []named
+}
+
+type named struct {
+	kind policy.Kind
+	id   workload.Policy
+}
+
+// Add reads KIND/NAME as a policy of a namespace or of the cluster.
+func (c *Change) Add(text, namespace string) error {
+	kindName, name, _ := strings.Cut(text, "/")
+	kind, known := source.PolicyKind(kindName)
+	if !known || name == "" {
+		return fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights", text)
+	}
+	if !hasSuspend(kind) {
+		return fmt.Errorf("%s has no spec.suspend: only schedules and deletion costs are paused%s", kind.Name, instead(kind))
+	}
+	id := workload.Policy{Kind: kind.Name, Namespace: namespace, Name: name}
+	if kind.ClusterScoped {
+		id.Namespace = ""
+	}
+	c.policies = append(c.policies, named{kind, id})
+	c.Policies = append(c.Policies, id.String())
+	return nil
+}
+
+// hasSuspend reports whether spec.suspend of a kind switches its policies off.
+func hasSuspend(kind policy.Kind) bool {
+	return among(schedule.Kinds(), kind) || among(deletioncost.Kinds(), kind)
+}
+
+func among(kinds []policy.Kind, kind policy.Kind) bool {
+	return slices.ContainsFunc(kinds, func(k policy.Kind) bool { return k.Name == kind.Name })
+}
+
+// instead says by what policies of another kind stop.
+func instead(kind policy.Kind) string {
+	switch {
+	case kind.Restricts:
+		return "; kubectl flyball except makes an exception from a freeze"
+	case among(trigger.Kinds(), kind):
+		return "; each element of its spec.triggers has a field suspend"
+	case among(tortoise.Kinds(), kind):
+		return "; spec.mode: Off stops a Tortoise"
+	}
+	return ""
+}
+
+// Write makes the edit in a cluster.
+func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager string) error {
+	body := []byte(`{"spec":{"suspend":null}}`)
+	if c.Paused {
+		body = []byte(`{"spec":{"suspend":true}}`)
+	}
+	o := metav1.PatchOptions{FieldManager: manager}
+	if c.DryRun {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
+	for _, p := range c.policies {
+		resource := v1alpha1.GroupVersion.WithResource(p.kind.Resource)
+		var err error
+		if p.id.Namespace == "" {
+			_, err = client.Resource(resource).Patch(ctx, p.id.Name, types.MergePatchType, body, o)
+		} else {
+			_, err = client.Resource(resource).Namespace(p.id.Namespace).Patch(ctx, p.id.Name, types.MergePatchType, body, o)
+		}
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no %s", p.id)
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("%w\nthis right is needed: %s", err, source.Right{Verb: "patch", Resource: resource.GroupResource(), Namespace: p.id.Namespace})
+		case err != nil:
+			return fmt.Errorf("change %s: %w", p.id, err)
+		}
+	}
+	return nil
+}
+
+// Names implements report.Finding.
+func (c *Change) Names() []string { return c.Policies }
+
+// Text implements report.Finding.
+func (c *Change) Text(w *report.Writer) {
+	note := ""
+	if c.DryRun {
+		note = " (dry run: nothing was written)"
+	}
+	for _, p := range c.policies {
+		w.Line("%s: %s%s", p.id, c.effect(p.kind), note)
+	}
+}
+
+func (c *Change) effect(kind policy.Kind) string {
+	costs := among(deletioncost.Kinds(), kind)
+	switch {
+	case c.Paused && costs:
+		return "paused: the costs that it has set are removed"
+	case c.Paused:
+		return "paused: what sleeps stays asleep, and what is awake stays awake"
+	case costs:
+		return "resumed: it sets costs again"
+	}
+	return "resumed: its window decides again"
+}

@@ -1,0 +1,108 @@
+package pause
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// Surroundings are what the verbs get of the command that they belong to.
+type Surroundings struct {
+	// Namespace is the one that policies are named in.
+	Namespace func() string
+	// Offline is where it will stand, once flags are read, that there is no cluster to ask.
+	Offline *bool
+	// Load reads the world from files.
+	Load func(ctx context.Context, files []string) (*source.World, error)
+	// Cluster gives the cluster to write to, Manager the name of the writer.
+	Cluster func() (source.Cluster, error)
+	Manager string
+	// Print writes the answer.
+	Print func(*Change) error
+	// Complete completes the names of policies.
+	Complete cobra.CompletionFunc
+}
+
+// verb is one run.
+type verb struct {
+	Surroundings
+	paths  []string
+	dryRun bool
+	paused bool
+}
+
+// New makes the verb that pauses policies.
+func New(s Surroundings) *cobra.Command {
+	return (&verb{Surroundings: s, paused: true}).command(&cobra.Command{
+		Use:   "pause POLICY...",
+		Short: "Suspend schedules or deletion costs, and say what that leaves as it is",
+		Long: `Sets spec.suspend on policies (KIND/NAME, such as schedule/nights). A schedule that is paused leaves everything as it is: what sleeps stays
+asleep, and what is awake stays awake. The costs that a paused DeletionCost has set are removed.
+
+Where a policy comes from Git, pause it there: the next synchronisation would undo this.`,
+		Example: "  kubectl flyball pause schedule/nights\n  kubectl flyball pause clusterschedule/office-hours --dry-run",
+	})
+}
+
+// NewResume makes the verb that takes back what pause has set.
+func NewResume(s Surroundings) *cobra.Command {
+	return (&verb{Surroundings: s}).command(&cobra.Command{
+		Use:     "resume POLICY...",
+		Short:   "Take back what pause has set, so that the policies act again",
+		Long:    `Removes spec.suspend from policies (KIND/NAME, such as schedule/nights). A schedule then does at once what its window says.`,
+		Example: "  kubectl flyball resume schedule/nights",
+	})
+}
+
+func (v *verb) command(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.MinimumNArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) }
+	cmd.ValidArgsFunction = v.Complete
+	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil,
+		"With --offline: files or directories of manifests to work from; - is standard input; nothing is written then")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Have the API server check the change, and write nothing")
+	return cmd
+}
+
+// run needs no right but the one to patch the policies: nothing is read before.
+func (v *verb) run(ctx context.Context, args []string) error {
+	change := &Change{Paused: v.paused, DryRun: v.dryRun || *v.Offline}
+	namespace := v.Namespace()
+	for _, arg := range args {
+		if err := change.Add(arg, namespace); err != nil {
+			return err
+		}
+	}
+	if *v.Offline {
+		return v.offline(ctx, change, args, namespace)
+	}
+	if len(v.paths) > 0 {
+		return errors.New("-f goes with --offline: without it the policies of the cluster are changed")
+	}
+	cluster, err := v.Cluster()
+	if err != nil {
+		return err
+	}
+	if err := change.Write(ctx, cluster.Client, v.Manager); err != nil {
+		return err
+	}
+	return v.Print(change)
+}
+
+// offline looks in files whether there are such policies.
+func (v *verb) offline(ctx context.Context, change *Change, args []string, namespace string) error {
+	w, err := v.Load(ctx, v.paths)
+	if err != nil {
+		return err
+	}
+	for _, arg := range args {
+		if _, err := w.FindPolicy(arg, namespace); err != nil {
+			return err
+		}
+	}
+	return v.Print(change)
+}

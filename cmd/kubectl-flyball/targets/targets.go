@@ -1,0 +1,178 @@
+// Package targets lists the objects that policies act on or judge, and what each object is in under each policy, as the manager counts it.
+package targets
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Target is one object under one policy.
+type Target struct {
+	Object string `json:"object"`
+	Policy string `json:"policy"`
+	// State is one word, as in the counts of a policy's status; judged where the policy acts on no target of its own.
+	State string `json:"state"`
+	// Since is when the transition was that put the object to sleep; absent: it is not asleep by the policy.
+	Since time.Time `json:"since,omitzero"`
+	// Message says why, where that is not plain from the state.
+	Message string `json:"message,omitempty"`
+
+	ref workload.Ref
+}
+
+// List is the answer.
+type List struct {
+	At      time.Time `json:"at"`
+	Targets []Target  `json:"targets"`
+
+	zone *time.Location
+}
+
+// Options say what is listed.
+type Options struct {
+	At   time.Time
+	Zone *time.Location
+	// Policy is the only one that is looked at; the zero one: all that act on targets.
+	Policy workload.Policy
+	// Asleep leaves out what does not sleep.
+	Asleep bool
+}
+
+// stateWords are the words for the states that a policy counts.
+var stateWords = map[status.State]string{
+	status.Awake: "awake", status.Asleep: "asleep", status.AlreadyAsleep: "already asleep", status.Pending: "pending",
+	status.Overridden: "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
+}
+
+// Of lists the targets of a world.
+func Of(memory *world.Memory, o Options) *List {
+	l := &List{At: o.At, Targets: []Target{}, zone: o.Zone}
+	memory.EachObject(func(ref workload.Ref) { l.add(memory, ref, o) })
+	if p := memory.Find(o.Policy); p != nil && !o.Asleep {
+		EachJudged(memory, p, func(ref workload.Ref) {
+			if !slices.ContainsFunc(l.Targets, func(t Target) bool { return t.ref == ref }) {
+				l.Targets = append(l.Targets, Target{Object: ref.String(), Policy: p.ID.String(), State: "judged", ref: ref})
+			}
+		})
+	}
+	slices.SortFunc(l.Targets, func(a, b Target) int { return cmp.Or(a.ref.Compare(b.ref), cmp.Compare(a.Policy, b.Policy)) })
+	return l
+}
+
+// EachJudged yields the objects whose changes a freeze or a maintenance window judges.
+func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref)) {
+	rule := freeze.RuleOf(p.Policy.Policy)
+	if rule == nil {
+		return
+	}
+	memory.EachObject(func(ref workload.Ref) {
+		if rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
+			yield(ref)
+		}
+	})
+}
+
+// add adds an object under each policy that acts on it.
+func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
+	v := decide.Target(memory, ref, o.At, nil)
+	out := status.Outcome{}
+	if v.Err != nil {
+		out.Failure = v.Err.Error()
+	}
+	for _, m := range status.Marks(&v, out) {
+		state := stateWords[m.State]
+		if state == "" || o.Policy != (workload.Policy{}) && m.Policy != o.Policy || o.Asleep && m.State != status.Asleep && m.State != status.AlreadyAsleep {
+			continue
+		}
+		t := Target{Object: ref.String(), Policy: m.Policy.String(), State: state, Message: cmp.Or(m.Failure, m.Unable, m.Override, m.Conflict), ref: ref}
+		switch m.State {
+		case status.Asleep:
+			t.Since = since(v.Object.Ledger, m.Policy)
+		case status.Pending:
+			t.Message = cmp.Or(v.Gate.Reason, v.Result.Message)
+		case status.Awake:
+			t.Message = cmp.Or(t.Message, l.keptAwake(memory, m.Policy, v.Object))
+		}
+		l.Targets = append(l.Targets, t)
+	}
+}
+
+// keptAwake says by what an object is awake under a policy that is asleep; empty: the policy is awake.
+func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload.Object) string {
+	if p := memory.Find(id); p == nil || !p.State(l.At).Asleep {
+		return ""
+	}
+	if until := memory.Namespace(obj.Namespace).AwakeUntil; until.After(l.At) {
+		return "its namespace is kept awake until " + instant.Text(until, l.zone)
+	}
+	return "kept awake"
+}
+
+// since is when the transition was by which a policy changed an object.
+func since(ledger workload.Ledger, id workload.Policy) (first time.Time) {
+	for i := range ledger {
+		if e := &ledger[i]; e.By == id.String() && (first.IsZero() || e.Since.Before(first)) {
+			first = e.Since
+		}
+	}
+	return first
+}
+
+// Names implements report.Finding.
+func (l *List) Names() (names []string) {
+	for _, t := range l.Targets {
+		if name := t.Object; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (l *List) Text(w *report.Writer) {
+	if len(l.Targets) == 0 {
+		w.Line("There are no such objects.")
+		return
+	}
+	rows := make([][]report.Cell, len(l.Targets))
+	for i, t := range l.Targets {
+		when := ""
+		if !t.Since.IsZero() {
+			when = instant.Text(t.Since, l.zone)
+		}
+		rows[i] = []report.Cell{{Text: t.Object}, {Text: t.State, Style: style(t.State)}, {Text: when}, {Text: t.Policy}, {Text: t.Message}}
+	}
+	w.Grid("", []string{"OBJECT", "STATE", "SINCE", "POLICY", "WHY"}, rows)
+	w.Line("%s", fmt.Sprintf("%s, %d asleep", workload.Count(len(l.Names()), "object"), l.asleep()))
+}
+
+func style(state string) report.Style {
+	switch state {
+	case "failed":
+		return report.Bad
+	case "unable", "overridden", "pending":
+		return report.Warn
+	}
+	return report.Plain
+}
+
+// asleep counts the objects that sleep by a policy.
+func (l *List) asleep() int {
+	var refs []workload.Ref
+	for _, t := range l.Targets {
+		if t.State == stateWords[status.Asleep] && !slices.Contains(refs, t.ref) {
+			refs = append(refs, t.ref)
+		}
+	}
+	return len(refs)
+}

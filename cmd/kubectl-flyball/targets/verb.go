@@ -1,0 +1,83 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// Surroundings are what the verb gets of the command that it belongs to.
+type Surroundings struct {
+	// Zone is where the zone will stand in which instants are shown, once flags are read.
+	Zone **time.Location
+	// Namespace is the one that policies are named in.
+	Namespace func() string
+	// At reads the value of a flag that is an instant.
+	At func(flag, text string) (time.Time, error)
+	// Load reads the world, from files where there is no cluster to ask.
+	Load func(ctx context.Context, files []string) (*source.World, error)
+	// Print writes the answer.
+	Print func(*source.World, *List) error
+	// Complete completes the names of policies.
+	Complete cobra.CompletionFunc
+}
+
+// verb is one run.
+type verb struct {
+	Surroundings
+	paths  []string
+	when   string
+	asleep bool
+}
+
+// New makes the verb.
+func New(s Surroundings) *cobra.Command {
+	v := &verb{Surroundings: s}
+	cmd := &cobra.Command{
+		Use:   "targets [POLICY]",
+		Short: "List the objects that policies act on, and which of them sleep now",
+		Long: `Lists the objects that policies act on, with their state under each policy. With POLICY (KIND/NAME, such as schedule/nights) only the
+objects of that policy; for a freeze or a maintenance window these are the objects whose changes it judges.
+
+States are those that status counts: asleep, awake, already asleep, pending, overridden, failed, set, unable; and judged.`,
+		Example:           "  kubectl flyball targets\n  kubectl flyball targets --asleep -A\n  kubectl flyball targets schedule/nights",
+		Args:              cobra.MaximumNArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+		ValidArgsFunction: s.Complete,
+	}
+	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	cmd.Flags().BoolVar(&v.asleep, "asleep", false, "Only what sleeps")
+	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at, with the objects as they are now")
+	return cmd
+}
+
+func (v *verb) run(ctx context.Context, args []string) error {
+	o := Options{Asleep: v.asleep, Zone: *v.Zone}
+	var err error
+	if o.At, err = v.At("at", v.when); err != nil {
+		return err
+	}
+	namespace := v.Namespace()
+	w, err := v.Load(ctx, v.paths)
+	if err != nil {
+		return err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		if o.Policy, err = w.FindPolicy(args[0], namespace); err != nil {
+			return err
+		}
+		if p := memory.Find(o.Policy); p == nil || p.IsBroken() {
+			return fmt.Errorf("%s cannot be read, so it has no targets: kubectl flyball status says why", o.Policy)
+		}
+	}
+	return v.Print(w, Of(memory, o))
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// developers are service accounts that hold, in a namespace alone, what the chart adds to the cluster's roles view, edit and admin and what
+// these give on workloads, spelt out because nothing aggregates roles here; and one that may patch Deployments and nothing else.
+func developers(ns string) {
+	GinkgoHelper()
+	read := `{apiGroups: [""], resources: [namespaces, pods], verbs: [get, list, watch]}, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [get, list, watch]}, ` +
+		`{apiGroups: [flyball.dev], resources: ["*"], verbs: [get, list, watch]}`
+	write := read + `, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [create, update, patch, delete]}, ` +
+		`{apiGroups: [flyball.dev], resources: [schedules, triggers, tortoises, deletioncosts], verbs: [create, update, patch, delete]}`
+	for account, rules := range map[string]string{
+		"view": read, "edit": write, "annotator": `{apiGroups: [apps], resources: [deployments], verbs: [patch]}`,
+		"admin": write + `, {apiGroups: [flyball.dev], resources: [changefreezes, freezeexceptions, maintenancewindows], verbs: [create, update, patch, delete]}`,
+	} {
+		apply(`
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: %[2]s, namespace: %[1]s}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: %[2]s, namespace: %[1]s}, rules: [%[3]s]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: %[2]s, namespace: %[1]s},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[2]s}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[1]s}]}`, ns, account, rules)
+	}
+}
+
+// readableByAll gives everybody the rights on what lies outside namespaces, as installing Flyball does.
+func readableByAll() {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(env.Root, "deploy/kustomize/base/flyball.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	all, err := harness.Objects(text)
+	Expect(err).NotTo(HaveOccurred())
+	applied := 0
+	for _, obj := range all {
+		if obj.GetName() == source.ClusterReader {
+			Expect(env.Client.Create(ctx, obj)).To(Succeed())
+			DeferCleanup(func() { Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed()) })
+			applied++
+		}
+	}
+	Expect(applied).To(Equal(2), "a role and its binding")
+}
+
+var _ = Describe("People with a role in one namespace", func() {
+	var ns, other string
+	everyone := []string{"view", "edit", "admin"}
+	reads := func() [][]string {
+		return [][]string{
+			{"status"}, {"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"plan", "--for", "1d"}, {"can-i", "rollout", "deployment/web"},
+			{"freezes"}, {"wake", "deployment/web", "--for", "1h", "--dry-run"}, {"sleep", "deployment/web", "--dry-run"}, {"doctor"}, {"version"},
+			{"except", "deployment/web", "--allow", "rollout", "--for", "1h", "--reason", "fix", "--dry-run"}, {"migrate", "kube-downscaler"},
+		}
+	}
+	BeforeEach(func() {
+		ns, other = suite.Namespace(ctx, env), suite.Namespace(ctx, env)
+		apply(shop, ns)
+		DeferCleanup(removeNights, ns)
+		developers(ns)
+		for name, reached := range map[string]string{"here-": ns, "there-": other} {
+			apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %[1]s%[2]s}, spec: {target: {names: [report], namespaceSelector: {matchLabels:
+  {kubernetes.io/metadata.name: %[3]s}}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, name, ns, reached)
+			DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", name+ns)}) })
+		}
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+	})
+
+	It("use every verb, and see the Cluster policies that reach the namespace", func() {
+		readableByAll()
+		for _, who := range everyone {
+			// The API server hears of a binding a moment after it is made.
+			Eventually(func() string { return run(ns+"/"+who, "", "status", "-n", ns).ErrOut }).Should(BeEmpty(), who)
+			for _, args := range reads() {
+				got := run(ns+"/"+who, "", append(args, "-n", ns)...)
+				Expect(got.Code).To(BeElementOf(0, 2), "%s: %v: %s", who, args, got.ErrOut)
+				Expect(got.ErrOut).To(BeEmpty(), "%s: %v", who, args)
+				if args[0] == "can-i" {
+					Expect(got.Code).To(Equal(0), got.Out)
+				}
+			}
+			status := run(ns+"/"+who, "", "status", "-n", ns).Out
+			Expect(status).To(And(ContainSubstring("Schedule/"+ns+"/nights"), ContainSubstring("ClusterSchedule/here-"+ns), Not(ContainSubstring("there-"+ns))), who)
+		}
+	})
+
+	It("get answers by their namespace without the rights on the cluster, and one line that names what is left out", func() {
+		for _, who := range everyone {
+			for _, args := range reads() {
+				got := run(ns+"/"+who, "", append(args, "-n", ns)...)
+				Expect(got.Code).To(BeElementOf(0, 2), "%s: %v: %s", who, args, got.ErrOut)
+				if args[0] == "version" || args[0] == "migrate" {
+					continue
+				}
+				said := got.ErrOut
+				if args[0] == "doctor" {
+					said = got.Out
+				}
+				Expect(said).To(And(ContainSubstring("left out, because you may not read: adapters.flyball.dev, "), ContainSubstring("clusterschedules.flyball.dev"),
+					ContainSubstring("the ClusterRole "+source.ClusterReader+" gives the rights")), "%s: %v", who, args)
+				if args[0] != "doctor" {
+					Expect(strings.Count(said, "\n")).To(Equal(1), "%s: %v: %s", who, args, said)
+				}
+			}
+			Expect(run(ns+"/"+who, "", "explain", "deployment/web", "-n", ns).Out).To(ContainSubstring("nights asks: awake"))
+			Expect(run(ns+"/"+who, "", "can-i", "rollout", "deployment/web", "-n", ns)).To(answered(2, "yes: RollOut"), "what is left out could deny it")
+		}
+	})
+
+	It("wake, sleep, pause and resume what their role lets them patch", func() {
+		for _, args := range [][]string{
+			{"wake", "deployment/web", "--until", "22:00"}, {"sleep", "deployment/web"}, {"wake", "-l", "tier=app", "--for", "1h"}, {"sleep", "-l", "tier=app"},
+			{"wake", "schedule/nights", "--for", "1h"}, {"sleep", "schedule/nights"}, {"pause", "schedule/nights"}, {"resume", "schedule/nights"},
+		} {
+			Expect(run(ns+"/edit", "", append(args, "-n", ns)...)).To(answered(0), "%v", args)
+			got := run(ns+"/view", "", append(args, "-n", ns)...)
+			Expect(got).To(answered(1, "this right is needed: patch "), "%v", args)
+			if args[0] == "pause" {
+				Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(MatchRegexp("Schedule/" + ns + "/nights +Suspended"))
+			}
+		}
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(MatchRegexp("Schedule/" + ns + "/nights +Awake"))
+	})
+
+	It("wake with no right but the one to annotate, as kubectl does", func() {
+		until := func() string {
+			obj := object("apps/v1", "Deployment", ns, "web")
+			Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			return obj.GetAnnotations()[v1alpha1.AnnotationAwakeUntil]
+		}
+		got := run(ns+"/annotator", "", "wake", "deploy/web", "--until", "22:00", "-n", ns)
+		Expect(got).To(answered(0, "deployment/web: awake until Mon 2026-03-02 22:00 UTC", "What follows is not shown", "schedules.flyball.dev"))
+		Expect(strings.Count(got.ErrOut, "\n")).To(Equal(1), got.ErrOut)
+		Expect(until()).To(Equal("2026-03-02T22:00:00Z"))
+		Expect(run(ns+"/annotator", "", "sleep", "deploy/web", "-n", ns)).To(answered(0, "deployment/web: no longer kept awake"))
+		Expect(until()).To(BeEmpty())
+		Expect(run(ns+"/annotator", "", "wake", "cj/report", "--for", "1h", "-n", ns)).To(answered(1, "this right is needed: patch cronjobs.batch in namespace "+ns))
+	})
+
+	It("are asked about by others, who read with their own rights", func() {
+		got := run("", "", "can-i", "rollout", "deployment/web", "-n", ns, "--as=somebody")
+		Expect(got).To(answered(0, "yes: RollOut Deployment.apps/"+ns+"/web by somebody"))
+		Expect(got.ErrOut).To(BeEmpty())
+		Expect(run(ns+"/edit", "", "can-i", "rollout", "deployment/web", "-n", ns, "--as=somebody")).To(answered(2, fmt.Sprintf("cannot impersonate resource %q", "users")))
+	})
+})
