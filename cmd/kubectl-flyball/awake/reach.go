@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -150,6 +151,6 @@ func (p Place) isKept(w *source.World, now time.Time) bool {
 			text = ns.Annotations.Get(v1alpha1.AnnotationAwakeUntil)
 		}
 	}
-	until, err := time.Parse(time.RFC3339, text)
-	return text != "" && (err != nil || until.After(now))
+	until, err := timeline.ParseUntil(text, time.UTC)
+	return err == nil && until.After(now)
 }

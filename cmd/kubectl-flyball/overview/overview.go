@@ -35,8 +35,8 @@ type Overview struct {
 
 // KeptAwake is a namespace that is kept awake by its annotation.
 type KeptAwake struct {
-	Namespace string    `json:"namespace"`
-	Until     time.Time `json:"until"`
+	Namespace string `json:"namespace"`
+	Until     string `json:"until"`
 }
 
 // Policy is one line.
@@ -85,7 +85,7 @@ func Of(w *world.Memory, o Options) Overview {
 	})
 	slices.SortFunc(v.Policies, func(a, b Policy) int { return strings.Compare(a.order(), b.order()) })
 	for _, name := range o.Namespaces {
-		if until := w.Namespace(name).AwakeUntil; until.After(o.At) {
+		if until := targets.KeptUntil(w, name, o.At, o.Zone); until != "" {
 			v.KeptAwake = append(v.KeptAwake, KeptAwake{name, until})
 		}
 	}
@@ -242,7 +242,7 @@ func (v Overview) Text(w *report.Writer) {
 		w.Grid("", heads, rows)
 	}
 	for _, k := range v.KeptAwake {
-		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: what sleeps there by schedules is awake until then", k.Namespace, instant.Text(k.Until, v.zone)), report.Warn))
+		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: what sleeps there by schedules is awake until then", k.Namespace, k.Until), report.Warn))
 	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -112,10 +113,23 @@ func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload
 	if p := memory.Find(id); p == nil || !p.State(l.At).Asleep {
 		return ""
 	}
-	if until := memory.Namespace(obj.Namespace).AwakeUntil; until.After(l.At) {
-		return "its namespace is kept awake until " + instant.Text(until, l.zone)
+	if until := KeptUntil(memory, obj.Namespace, l.At, l.zone); until != "" {
+		return "its namespace is kept awake until " + until
 	}
 	return "kept awake"
+}
+
+// KeptUntil says until when a namespace is kept awake; empty: it is not, or the instant is over.
+func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.Location) string {
+	text := memory.Namespace(namespace).AwakeUntil
+	until, err := timeline.ParseUntil(text, zone)
+	if err != nil || !until.After(at) {
+		return ""
+	}
+	if exact, err := time.Parse(time.RFC3339, text); err == nil {
+		return instant.Text(exact, zone)
+	}
+	return text + ", in the zone of each schedule"
 }
 
 // since is when the transition was by which a policy changed an object.
