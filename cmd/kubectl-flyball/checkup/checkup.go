@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -71,10 +72,14 @@ func Of(w *source.World, live, whole bool) (*Checkup, error) {
 	if text := w.Unseen.Note(); text != "" {
 		c.Skip("rights", text)
 	}
-	c.adapters(w, live)
+	if w.Unseen.HidesAdapters() {
+		c.Skip("adapters", "you may not read those of the cluster")
+	} else {
+		c.adapters(w, live)
+	}
 	c.policies(memory, live)
 	c.selections(memory, whole)
-	c.ledgers(memory)
+	c.ledgers(memory, w.Unseen)
 	c.rivals(w)
 	return c, nil
 }
@@ -144,7 +149,7 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	c.Add("selections", "every policy selects something", findings)
 }
 
-func (c *Checkup) ledgers(memory *world.Memory) {
+func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 	var findings []string
 	n := 0
 	memory.EachObject(func(ref workload.Ref) {
@@ -156,7 +161,8 @@ func (c *Checkup) ledgers(memory *world.Memory) {
 			n++
 		}
 		for i := range obj.Ledger {
-			if memory.Policy(workload.ParsePolicy(obj.Ledger[i].By)) == nil {
+			by := workload.ParsePolicy(obj.Ledger[i].By)
+			if kind, _ := kinds.Find(by.Kind); memory.Policy(by) == nil && !unseen.HidesPolicy(kind) {
 				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?", ref, obj.Ledger[i].By))
 			}
 		}

@@ -47,7 +47,7 @@ func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v.suggest(cmd, typed, explain.PolicyNames)
+	return v.suggestions().Objects(cmd, typed, explain.PolicyNames)
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {

@@ -42,5 +42,5 @@ func (s *session) pausing() pause.Surroundings {
 
 // completePolicies suggests policies as KIND/NAME.
 func (s *session) completePolicies(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return s.suggestNames(cmd, source.PolicyNames)
+	return s.suggestions().Names(cmd, source.PolicyNames)
 }

@@ -61,6 +61,14 @@ func (m MissingRights) lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(m, func(r Right) bool { return r.Verb == "list" && r.Resource == resource })
 }
 
+// HidesAdapters reports whether adapters may not be read.
+func (m MissingRights) HidesAdapters() bool { return m.lists(adaptersResource) }
+
+// HidesPolicy reports whether policies of a kind may not be read.
+func (m MissingRights) HidesPolicy(kind policy.Kind) bool {
+	return m.lists(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource())
+}
+
 // Note says in one line what the answer is without; empty: nothing is missing.
 func (m MissingRights) Note() string {
 	if len(m) == 0 {

@@ -1,0 +1,89 @@
+package suggest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// Objects suggests KIND/ and, after the slash, names: of targets, and of what more gives as KIND/NAME.
+func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if s.Ready() != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	defer cancel()
+	kind, _, named := strings.Cut(typed, "/")
+	files, _ := cmd.Flags().GetStringSlice("filename")
+	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // can-i names its world otherwise
+		files = worlds
+	}
+	namespace := s.Namespace()
+	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	if err != nil {
+		return nil, none
+	}
+	var others []string
+	if more != nil {
+		others = more(w, namespace)
+	}
+	if !named {
+		var all []string
+		for _, k := range w.Kinds {
+			all = append(all, k.Names[1]+"/")
+		}
+		for _, other := range others {
+			of, _, _ := strings.Cut(other, "/")
+			all = append(all, of+"/")
+		}
+		slices.Sort(all)
+		return slices.Compact(all), none | cobra.ShellCompDirectiveNoSpace
+	}
+	isPlace := slices.ContainsFunc(others, func(other string) bool { return strings.HasPrefix(other, "namespace/") })
+	if isPlace && (kind == "namespace" || kind == "ns") {
+		return Prefixed(kind+"/", s.Namespaces(cmd)), none
+	}
+	if others = slices.DeleteFunc(others, func(other string) bool { return !strings.HasPrefix(other, kind+"/") }); len(others) > 0 {
+		return others, none
+	}
+	k, err := w.FindKind(kind)
+	if err != nil {
+		return nil, none
+	}
+	if s.Cluster() != nil {
+		if w, err = s.Load(ctx, source.Query{Namespace: namespace, Kinds: []schema.GroupKind{k.GroupKind}}, files); err != nil {
+			return nil, none
+		}
+	}
+	var all []string
+	for _, raw := range w.Objects {
+		if gjson.GetBytes(raw, "kind").Str == k.Kind {
+			all = append(all, kind+"/"+gjson.GetBytes(raw, "metadata.name").Str)
+		}
+	}
+	return all, none
+}
+
+// Names suggests what a function of the world gives as KIND/NAME.
+func (s Session) Names(cmd *cobra.Command, names func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if s.Ready() != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	defer cancel()
+	files, _ := cmd.Flags().GetStringSlice("filename")
+	namespace := s.Namespace()
+	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	if err != nil {
+		return nil, none
+	}
+	return names(w, namespace), none
+}
