@@ -259,6 +259,25 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 	w.add(n)
 }
 
+// InTemplate returns what the containers of a template request and are limited to with the amounts of requests for it, where the owner has some
+// allocations: limits follow requests.
+func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) workload.Allocations {
+	all := slices.Clone(own)
+	for i, a := range own {
+		for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
+			claim, asked := amounts[workload.Amount{Kind: workload.AmountRequest, Component: a.Component, Resource: of}]
+			if !asked {
+				continue
+			}
+			all[i].Requests.Set(of, claim.Value)
+			if limit := a.Limits.Of(of); limit > 0 {
+				all[i].Limits.Set(of, fleet.LimitFor(claim.Value, a.Requests.Of(of), limit))
+			}
+		}
+	}
+	return all
+}
+
 // InPlace gives, of amounts for pods, what each container is to request and to be limited to where the owner has some allocations: limits
 // follow requests. Zero is as it is.
 func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {

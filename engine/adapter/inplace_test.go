@@ -24,6 +24,14 @@ func TestAmountsOfPods(t *testing.T) {
 	if diff := cmp.Diff(want, InPlace(amounts, own)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	inTemplate := workload.Allocations{own[0], {Component: "side", Requests: workload.Requests{MilliCPU: 10}}}
+	if diff := cmp.Diff(inTemplate, InTemplate(amounts, own)); diff != "" || own[1].Requests.MilliCPU != 1000 {
+		t.Errorf("in the template (-want +got):\n%s", diff)
+	}
+	limited := workload.Allocations{{Component: "side", Requests: workload.Requests{MilliCPU: 1000}, Limits: workload.Requests{MilliCPU: 3000}}}
+	if got := InTemplate(amounts, limited); got[0].Limits.MilliCPU != 30 {
+		t.Errorf("a limit of three times the request: %+v", got)
+	}
 	if got := ofObjects(amounts); len(got) != 1 || len(amounts) != 4 {
 		t.Errorf("%v of %v are for objects", got, amounts)
 	}

@@ -1,5 +1,5 @@
-// Package disruption knows the PodDisruptionBudgets of the cluster while somebody needs them, and says whether they allow that pods of a target
-// are restarted now. Budgets are watched, and what waits for one hears of its change. The labels of pods are read where a budget of their
+// Package disruption knows the PodDisruptionBudgets of the cluster, its LimitRanges and its ResourceQuotas while somebody needs them, and says whether
+// they allow that pods of a target are restarted now, and made anew. Budgets are watched, and what waits for one hears of its change. The labels of pods are read where a budget of their
 // namespace allows nothing, and only then: of one pod a revision.
 package disruption
 
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
+	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -40,6 +42,7 @@ type Options struct {
 	Again func(refs ...workload.Ref)
 	// Clock tells the time of the cluster. Default: the machine's.
 	Clock clock.PassiveClock
+	Log   logr.Logger
 }
 
 // Budgets are the PodDisruptionBudgets of a cluster.
@@ -48,6 +51,7 @@ type Budgets struct {
 
 	mu    sync.Mutex
 	watch *watch.Watch // nil while nobody needs it
+	rooms *rooms.Rooms
 	stop  context.CancelFunc
 	// waiting says what targets wait for.
 	waiting map[workload.Ref]string
@@ -82,7 +86,12 @@ func (b *Budgets) Need(ctx context.Context) error {
 		stop()
 		return fmt.Errorf("watch PodDisruptionBudgets: %w", err)
 	}
-	b.watch, b.stop = w, stop
+	bounds := &rooms.Rooms{}
+	if err := bounds.Follow(ctx, rooms.Options{Watches: b.opts.Watches, Log: b.opts.Log, Changed: func(namespace string) { go b.wake(namespace) }}); err != nil {
+		stop()
+		return err
+	}
+	b.watch, b.rooms, b.stop = w, bounds, stop
 	return nil
 }
 
@@ -92,7 +101,7 @@ func (b *Budgets) Drop() {
 	defer b.mu.Unlock()
 	if b.watch != nil {
 		b.stop()
-		b.watch, b.stop, b.waiting = nil, nil, map[workload.Ref]string{}
+		b.watch, b.rooms, b.stop, b.waiting = nil, nil, nil, map[workload.Ref]string{}
 	}
 }
 
@@ -144,10 +153,14 @@ func (b *Budgets) Forget(ref workload.Ref) {
 // toBeRead is waited for while budgets are not known.
 const toBeRead = "waits for PodDisruptionBudgets to be read"
 
-// Ask says what keeps pods of a target from being restarted now; empty: no budget does. The target is asked for again when a budget of its
-// namespace changes. more says that it is to get more memory: a budget does not keep it from that where it is killed for lack of it.
-func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool) (waits string) {
-	waits = b.waits(ctx, b.begin(ref), ref, more)
+// Ask says what keeps pods of a target from being restarted now; empty: nothing does. The target is asked for again when that may be another answer.
+// more says that it is to get more memory: a budget does not keep it from that where it is killed for lack of it. template has the requests and limits
+// of the pods that are to take their place; nil: none does, they are changed in place.
+func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool, template workload.Allocations) (waits string) {
+	w, bounds := b.begin(ref)
+	if waits = b.refuses(bounds, ref, template); waits == "" {
+		waits = b.waits(ctx, w, ref, more)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if waits == "" {
@@ -160,13 +173,35 @@ func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool) (waits s
 
 // begin takes a target for one that waits, so that a change from now on is not missed. What it is said to wait for stays until that is known
 // anew.
-func (b *Budgets) begin(ref workload.Ref) *watch.Watch {
+func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting[ref] == "" {
 		b.waiting[ref] = toBeRead
 	}
-	return b.watch
+	return b.watch, b.rooms
+}
+
+// refuses says why the namespace of a target would refuse pods of another template; empty: it would not.
+func (b *Budgets) refuses(bounds *rooms.Rooms, ref workload.Ref, template workload.Allocations) string {
+	switch {
+	case template == nil:
+		return ""
+	case bounds == nil || !bounds.AreKnown():
+		return "waits for LimitRanges and ResourceQuotas to be read"
+	}
+	allowed := bounds.Of(ref.Namespace)
+	if !allowed.IsBounded() {
+		return ""
+	}
+	f, known := b.opts.Members.Fleet(ref)
+	if !known {
+		return "waits until its pods are known, for LimitRanges and ResourceQuotas"
+	}
+	if why := allowed.RefusesTemplate(template, f.Pods); why != "" {
+		return "its pods would be refused: " + why + ". Change that, or set min and max of spec.resources within it"
+	}
+	return ""
 }
 
 func (b *Budgets) waits(ctx context.Context, w *watch.Watch, ref workload.Ref, more bool) string {

@@ -108,8 +108,11 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	if got := b.closed(t.Context(), closed, web, false); got == "" {
 		t.Error("nothing is waited for while pods are not known")
 	}
-	if got := b.Ask(t.Context(), web, false); got != toBeRead || b.Waits(web) != toBeRead {
+	if got := b.Ask(t.Context(), web, false, nil); got != toBeRead || b.Waits(web) != toBeRead {
 		t.Errorf("budgets that nobody reads: %q", got)
+	}
+	if got := b.Ask(t.Context(), web, false, workload.Allocations{{Component: "main"}}); got != "waits for LimitRanges and ResourceQuotas to be read" || b.Waits(web) != got {
+		t.Errorf("a template, and bounds that nobody reads: %q", got)
 	}
 	if b.Forget(web); b.Waits(web) != "" {
 		t.Error("it is not forgotten")

@@ -69,11 +69,11 @@ type Resized interface {
 	IsRestarting(ref workload.Ref) bool
 }
 
-// Budgets are the PodDisruptionBudgets of the cluster.
+// Budgets are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
 type Budgets interface {
 	// Ask says what keeps pods of a target from being restarted now; empty: nothing does. The target is asked for again when that changes. more
-	// says that it is to get more memory.
-	Ask(ctx context.Context, ref workload.Ref, more bool) (waits string)
+	// says that it is to get more memory. template has the requests and limits of the pods that are to take their place; nil: none does.
+	Ask(ctx context.Context, ref workload.Ref, more bool, template workload.Allocations) (waits string)
 	// Waits says what a target waits for since it was last asked for.
 	Waits(ref workload.Ref) string
 	// Forget drops what is known of a target.

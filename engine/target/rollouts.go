@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/status"
@@ -22,7 +23,7 @@ func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Po
 	if l.tuned == nil || p == nil || p.Tuner() == nil {
 		return "" // what it asks for is about to be given back
 	}
-	if waits := l.askBudgets(ctx, ref, p, need.Memory); waits != "" {
+	if waits := l.askBudgets(ctx, ref, p, need.Memory, nil); waits != "" {
 		return waits
 	}
 	now := l.opts.Clock.Now()
@@ -57,7 +58,8 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 	if l.tuned == nil || p == nil || p.Deleting || p.Tuner() == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
 		return false, ""
 	}
-	if waits := l.askBudgets(ctx, ref, p, v.Result.MoreMemory); waits != "" {
+	template := adapter.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
+	if waits := l.askBudgets(ctx, ref, p, v.Result.MoreMemory, template); waits != "" {
 		return false, waits
 	}
 	l.rollouts.Resume(id, now, func() []apply.Turn { return l.unsettled(p) })
@@ -77,13 +79,13 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 // budgetRetry is after how long budgets are asked again, besides when one changes: the pods may be others, or have other labels.
 const budgetRetry = time.Minute
 
-// askBudgets says which PodDisruptionBudget keeps a policy from restarting pods of a target; empty: none does. What is given back by a policy that
-// does not act any more waits for none.
-func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool) (waits string) {
+// askBudgets says which PodDisruptionBudget, LimitRange or ResourceQuota keeps a policy from restarting pods of a target, for those of another template
+// if there is one; empty: none does. What is given back by a policy that does not act any more waits for none.
+func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
 	if l.budgets == nil || !p.Tuner().Acts() {
 		return ""
 	}
-	if waits = l.budgets.Ask(ctx, ref, more); waits != "" {
+	if waits = l.budgets.Ask(ctx, ref, more, template); waits != "" {
 		l.queue.AddAfter(ref, budgetRetry)
 	}
 	return waits
@@ -152,7 +154,7 @@ func (l *Loop) Waiting(ref workload.Ref) string {
 	return ""
 }
 
-// Held says which PodDisruptionBudget keeps what is tuned from a target, as Waiting says it; empty: none does.
+// Held says which PodDisruptionBudget, LimitRange or ResourceQuota keeps what is tuned from a target, as Waiting says it; empty: none does.
 func (l *Loop) Held(ref workload.Ref) string {
 	if l.budgets == nil {
 		return ""

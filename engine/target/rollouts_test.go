@@ -102,9 +102,11 @@ func TestWhatAnEarlierManagerHasBegun(t *testing.T) {
 // budgets say what targets wait for, by name.
 type budgets map[string]string
 
-func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool) string { return b[ref.Name] }
-func (b budgets) Waits(ref workload.Ref) string                          { return b[ref.Name] }
-func (budgets) Forget(workload.Ref)                                      {}
+func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.Allocations) string {
+	return b[ref.Name]
+}
+func (b budgets) Waits(ref workload.Ref) string { return b[ref.Name] }
+func (budgets) Forget(workload.Ref)             {}
 
 // ten targets are tuned.
 type ten struct{}
@@ -152,7 +154,7 @@ func TestWhoWaitsForABudgetHoldsNoPlace(t *testing.T) {
 	k, _ := kinds.Find("Tortoise")
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, off) })
 	p := s.world.Snapshot().Find(workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "off"})
-	if got := s.askBudgets(t.Context(), named("a"), p, false); got != "" {
+	if got := s.askBudgets(t.Context(), named("a"), p, false, nil); got != "" {
 		t.Errorf("with mode Off: %q", got)
 	}
 }

@@ -69,7 +69,7 @@ func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
-// held is how long a PodDisruptionBudget has kept requests from a target; zero: none does. Told says that an event has told it.
+// held is how long a PodDisruptionBudget, LimitRange or ResourceQuota has kept requests from a target; zero: none does. Told says that an event has told it.
 type held struct {
 	since time.Time
 	told  bool
@@ -78,7 +78,7 @@ type held struct {
 // heldLong is after how long a budget that keeps requests from a target is told of by an event: nodes that are drained take less.
 const heldLong = time.Hour
 
-// announceHold sends one event on a target that waits for PodDisruptionBudgets for long. Why is empty where it waits for none.
+// announceHold sends one event on a target that one of these holds for long. Why is empty where none does.
 func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
 	now := l.pods.Now()
 	switch {

@@ -57,7 +57,7 @@ type Audience struct {
 	Dirty   func(workload.Policy)
 	// Waiting says what keeps what is tuned from a target; empty: nothing does.
 	Waiting func(workload.Ref) string
-	// Held says which PodDisruptionBudget does, in the same words; empty: none does.
+	// Held says which PodDisruptionBudget, LimitRange or ResourceQuota does, in the same words; empty: none does.
 	Held func(workload.Ref) string
 	// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
 	Rollouts func(workload.Policy) (running, waiting, late int)

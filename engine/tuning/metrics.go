@@ -35,7 +35,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
 		loss:  gauge("flyball_tuned_forecast_loss", "How far the forecast of a target's demand misses: the mean pinball loss of logarithms.", target...),
-		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets keep from it (held), and that take too long (late).",
+		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), and that take too long (late).",
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),

@@ -43,7 +43,7 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 // newMembers makes what knows the pods of targets, and which of them may be restarted.
 func newMembers(pods members.Options, metadatas metadata.Interface, loop *target.Loop) (*members.Members, *disruption.Budgets) {
 	belonging := members.New(pods)
-	budgets := disruption.New(disruption.Options{Watches: pods.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue})
+	budgets := disruption.New(disruption.Options{Watches: pods.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: pods.Log})
 	loop.FollowBudgets(budgets)
 	return belonging, budgets
 }

@@ -57,7 +57,7 @@ func TestPods(t *testing.T) {
 	with := func(result newpods.Result) wants { w := tuned; w.result = result; return w }
 	roomFor := func(cpu string) wants {
 		w := tuned
-		w.room.Left = []corev1.ResourceList{{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}
+		w.room.Quotas = []room.Quota{{Name: "share", Left: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}}
 		return w
 	}
 	withVariables := roomFor("399m")

@@ -22,6 +22,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/newpods"
+	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/poke"
@@ -67,7 +68,7 @@ type watching struct {
 	told recommendations
 	// entries are what pods get, as *entry by types.NamespacedName of the Recommendation.
 	entries sync.Map
-	rooms   rooms
+	rooms   rooms.Rooms
 }
 
 // Index implements newpods.Wants. Who asks waits for no lock.
@@ -144,7 +145,7 @@ func (x *Index) follow(ctx context.Context) {
 	case !needed && now != nil:
 		x.watching.Store(nil)
 		now.told.Release()
-		now.rooms.release()
+		now.rooms.Release()
 	}
 }
 
@@ -162,9 +163,9 @@ func (x *Index) begin(ctx context.Context) (*watching, error) {
 		return nil, fmt.Errorf("watch recommendations: %w", err)
 	}
 	w.told = told
-	if err := w.rooms.follow(ctx, x.opts); err != nil {
+	if err := w.rooms.Follow(ctx, rooms.Options{Watches: x.opts.Watches, Log: x.opts.Log}); err != nil {
 		told.Release()
-		w.rooms.release()
+		w.rooms.Release()
 		return nil, err
 	}
 	return w, nil
@@ -207,7 +208,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 	switch {
 	case now == nil:
 		return newpod.Want{}, newpods.Untuned
-	case !now.told.HasSynced() || !now.rooms.areKnown():
+	case !now.told.HasSynced() || !now.rooms.AreKnown():
 		return newpod.Want{}, newpods.Unknown
 	}
 	for range ownersAtMost {
@@ -229,7 +230,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (newpo
 // Room implements newpods.Wants.
 func (x *Index) Room(namespace string) room.Room {
 	if now := x.watching.Load(); now != nil {
-		return now.rooms.of(namespace)
+		return now.rooms.Of(namespace)
 	}
 	return room.Room{}
 }

@@ -1,5 +1,5 @@
-// Package room says whether a pod fits into what its namespace allows: into its LimitRanges, and into what its ResourceQuotas have left. It says so
-// of CPU and memory, as the API server does as the pod is created. Quotas with scopes count for some pods only, and are not looked at.
+// Package room says whether pods fit into what their namespace allows: into its LimitRanges, and into what its ResourceQuotas have left. It says so
+// of CPU and memory, as the API server does as pods are created, of one pod and of another template for those of a target. Quotas with scopes count for some pods only, and are not looked at.
 package room
 
 import (
@@ -16,13 +16,25 @@ import (
 // Room is what a namespace allows.
 type Room struct {
 	// Ranges are those of all its LimitRanges.
-	Ranges []corev1.LimitRangeItem
-	// Left is what each of its ResourceQuotas has left.
-	Left []corev1.ResourceList
+	Ranges []Range
+	// Quotas are its ResourceQuotas that bound anything here.
+	Quotas []Quota
+}
+
+// Range is one bound of a LimitRange.
+type Range struct {
+	Name string
+	corev1.LimitRangeItem
+}
+
+// Quota is what a ResourceQuota has left.
+type Quota struct {
+	Name string
+	Left corev1.ResourceList
 }
 
 // IsBounded says whether there is anything that a pod has to fit into.
-func (r Room) IsBounded() bool { return len(r.Ranges) > 0 || len(r.Left) > 0 }
+func (r Room) IsBounded() bool { return len(r.Ranges) > 0 || len(r.Quotas) > 0 }
 
 // computed are the resources that are looked at.
 var computed = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
@@ -34,9 +46,9 @@ func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 		return nil, fmt.Errorf("read a LimitRange: %w", err)
 	}
 	for _, item := range found.Spec.Limits {
-		bounds := []corev1.ResourceList{item.Min, item.Max, item.MaxLimitRequestRatio}
-		if slices.ContainsFunc(bounds, func(l corev1.ResourceList) bool { return len(only(l, computed)) > 0 }) {
-			all = append(all, corev1.LimitRangeItem{Type: item.Type, Min: item.Min, Max: item.Max, MaxLimitRequestRatio: item.MaxLimitRequestRatio})
+		said := []corev1.ResourceList{item.Min, item.Max, item.MaxLimitRequestRatio, item.Default, item.DefaultRequest}
+		if slices.ContainsFunc(said, func(l corev1.ResourceList) bool { return len(only(l, computed)) > 0 }) {
+			all = append(all, item)
 		}
 	}
 	return all, nil
@@ -110,10 +122,10 @@ func (r Room) Refuses(pod []byte) (string, error) {
 	}
 	var o resourcehelper.PodResourcesOptions
 	used := usage(resourcehelper.PodRequests(p, o), resourcehelper.PodLimits(p, o))
-	for _, left := range r.Left {
-		for _, name := range slices.Sorted(maps.Keys(left)) {
-			if needs, rest := used[name], left[name]; needs.Cmp(rest) > 0 {
-				return fmt.Sprintf("a ResourceQuota has %s of %s left, less than %s", rest.String(), name, needs.String()), nil
+	for _, q := range r.Quotas {
+		for _, name := range slices.Sorted(maps.Keys(q.Left)) {
+			if needs, rest := used[name], q.Left[name]; needs.Cmp(rest) > 0 {
+				return fmt.Sprintf("ResourceQuota %s has %s of %s left, less than %s", q.Name, rest.String(), name, needs.String()), nil
 			}
 		}
 	}
@@ -121,7 +133,7 @@ func (r Room) Refuses(pod []byte) (string, error) {
 }
 
 // outside says why a pod is outside one bound of a LimitRange.
-func outside(item corev1.LimitRangeItem, p *corev1.Pod) string {
+func outside(item Range, p *corev1.Pod) string {
 	switch item.Type {
 	case corev1.LimitTypeContainer:
 		for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
@@ -137,18 +149,18 @@ func outside(item corev1.LimitRangeItem, p *corev1.Pod) string {
 }
 
 // beyond says why requests and limits are not within a bound.
-func beyond(item corev1.LimitRangeItem, requests, limits corev1.ResourceList) string {
+func beyond(item Range, requests, limits corev1.ResourceList) string {
 	for _, name := range computed {
 		request, limit := requests[name], limits[name]
 		_, limited := limits[name]
 		if least, ok := item.Min[name]; ok && (request.Cmp(least) < 0 || limited && limit.Cmp(least) < 0) {
-			return fmt.Sprintf("%s of %s, below the %s of a LimitRange", request.String(), name, least.String())
+			return fmt.Sprintf("%s of %s, below the %s of LimitRange %s", request.String(), name, least.String(), item.Name)
 		}
 		if most, ok := item.Max[name]; ok && (!limited || limit.Cmp(most) > 0 || request.Cmp(most) > 0) {
-			return fmt.Sprintf("%s of %s, limited to %s, above the %s of a LimitRange", request.String(), name, limit.String(), most.String())
+			return fmt.Sprintf("%s of %s, limited to %s, above the %s of LimitRange %s", request.String(), name, limit.String(), most.String(), item.Name)
 		}
 		if most, ok := item.MaxLimitRequestRatio[name]; ok && (request.IsZero() || limit.IsZero() || 1000*float64(limit.MilliValue())/float64(request.MilliValue()) > float64(most.MilliValue())) {
-			return fmt.Sprintf("%s of %s, limited to %s, more than %s times that", request.String(), name, limit.String(), most.String())
+			return fmt.Sprintf("%s of %s, limited to %s, more than %s times that, which LimitRange %s allows", request.String(), name, limit.String(), most.String(), item.Name)
 		}
 	}
 	return ""

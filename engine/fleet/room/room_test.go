@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"flyball.dev/flyball/engine/fleet/room"
 )
 
@@ -20,9 +18,12 @@ func in(t *testing.T, kind, limits, quota string) room.Room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := room.Room{Ranges: ranges}
+	var r room.Room
+	for _, item := range ranges {
+		r.Ranges = append(r.Ranges, room.Range{Name: "bounds", LimitRangeItem: item})
+	}
 	if left != nil {
-		r.Left = append(r.Left, left)
+		r.Quotas = append(r.Quotas, room.Quota{Name: "share", Left: left})
 	}
 	return r
 }
@@ -37,21 +38,21 @@ func TestRoom(t *testing.T) {
 	 "overhead":{"cpu":"50m"}}}`
 	none := `{"status":{"hard":{"pods":"0","requests.storage":"0"}}}`
 	for _, test := range []struct{ reason, kind, limits, quota, why string }{
-		{"nothing that is looked at", "Container", `"min":{"ephemeral-storage":"99Gi"},"default":{"cpu":"9"}`, none, ""},
+		{"nothing that is looked at", "Container", `"min":{"ephemeral-storage":"99Gi"},"default":{"ephemeral-storage":"9"}`, none, ""},
 		{"the least there is", "Container", `"min":{"cpu":"100m","memory":"100Mi"}`, none, ""},
-		{"less than that", "Container", `"min":{"cpu":"101m"}`, none, "container a: 100m of cpu, below the 101m"},
+		{"less than that", "Container", `"min":{"cpu":"101m"}`, none, "container a: 100m of cpu, below the 101m of LimitRange bounds"},
 		{"a limit that is less", "Container", `"min":{"memory":"201Mi"}`, none, "container a: 200Mi of memory, below"},
 		{"less in a container that initializes", "Container", `"min":{"cpu":"0"},"max":{"cpu":"500m"},"maxLimitRequestRatio":{"memory":"2"}`, none, ""},
 		{"the most there is", "Container", `"max":{"memory":"800Mi"}`, none, ""},
-		{"more than that", "Container", `"max":{"memory":"799Mi"}`, none, "container b: 400Mi of memory, limited to 800Mi, above the 799Mi"},
+		{"more than that", "Container", `"max":{"memory":"799Mi"}`, none, "container b: 400Mi of memory, limited to 800Mi, above the 799Mi of LimitRange bounds"},
 		{"the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"5"}`, none, ""},
-		{"more than the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"4999m"}`, none, "container a: 100m of cpu, limited to 500m, more than 4999m times that"},
+		{"more than the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"4999m"}`, none, "container a: 100m of cpu, limited to 500m, more than 4999m times that, which LimitRange bounds allows"},
 		{"all of the pod", "Pod", `"max":{"cpu":"1500m","memory":"1400Mi"},"min":{"cpu":"400m","memory":"700Mi"}`, none, ""},
 		{"more than a pod may have", "Pod", `"max":{"cpu":"1499m"}`, none, "400m of cpu, limited to 1500m, above the 1499m"},
 		{"less than a pod must have", "Pod", `"min":{"memory":"701Mi"}`, none, "700Mi of memory, below the 701Mi"},
 		{"claims", "PersistentVolumeClaim", `"max":{"memory":"1"}`, none, ""},
 		{"what a quota has left", "Container", `"min":{}`, `{"status":{"hard":{"cpu":"1","requests.cpu":"2","limits.cpu":"4","memory":"700Mi","limits.memory":"1400Mi"},"used":{"cpu":"550m","limits.cpu":"2450m"}}}`, ""},
-		{"more than it has", "Container", `"min":{}`, `{"status":{"hard":{"requests.cpu":"1"},"used":{"requests.cpu":"551m"}}}`, "a ResourceQuota has 449m of requests.cpu left, less than 450m"},
+		{"more than it has", "Container", `"min":{}`, `{"status":{"hard":{"requests.cpu":"1"},"used":{"requests.cpu":"551m"}}}`, "ResourceQuota share has 449m of requests.cpu left, less than 450m"},
 		{"limits that are more", "Container", `"min":{}`, `{"status":{"hard":{"limits.memory":"1399Mi"}}}`, "1399Mi of limits.memory left, less than 1400Mi"},
 		{"one that is overdrawn", "Container", `"min":{}`, `{"status":{"hard":{"memory":"1Gi"},"used":{"memory":"2Gi"}}}`, "-1Gi of memory left"},
 		{"one that counts for some pods only", "Container", `"min":{}`, `{"spec":{"scopes":["Terminating"]},"status":{"hard":{"cpu":"0"}}}`, ""},
@@ -84,7 +85,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	if _, err := room.LeftOf([]byte(`[`)); err == nil {
 		t.Error("half a ResourceQuota was read")
 	}
-	if _, err := (room.Room{Left: []corev1.ResourceList{{}}}).Refuses([]byte(`{"spec":{"containers":{}}}`)); err == nil {
+	if _, err := (room.Room{Quotas: []room.Quota{{}}}).Refuses([]byte(`{"spec":{"containers":{}}}`)); err == nil {
 		t.Error("containers that are none were read")
 	}
 	if (room.Room{}).IsBounded() {

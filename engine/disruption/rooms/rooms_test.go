@@ -1,4 +1,4 @@
-package newpods
+package rooms
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 
 // TestRooms: what bounds pods is known by namespace, as long as it is there.
 func TestRooms(t *testing.T) {
-	var r rooms
-	if !r.areKnown() || r.of("shop").IsBounded() {
+	var r Rooms
+	if !r.AreKnown() || r.Of("shop").IsBounded() {
 		t.Error("nothing is watched, and something bounds")
 	}
 	r.ranges.all, r.quotas.all = map[string]map[string][]corev1.LimitRangeItem{}, map[string]map[string]corev1.ResourceList{}
@@ -35,10 +35,10 @@ func TestRooms(t *testing.T) {
 		r.ranges.set(obj, ranges)
 		r.quotas.set(obj, left)
 	}
-	if shop := r.of("shop"); len(shop.Ranges) != 2 || len(shop.Left) != 1 {
+	if shop := r.Of("shop"); len(shop.Ranges) != 2 || len(shop.Quotas) != 1 {
 		t.Errorf("%+v", shop)
 	}
-	if r.of("blog").IsBounded() || r.of("other").IsBounded() {
+	if r.Of("blog").IsBounded() || r.Of("other").IsBounded() {
 		t.Error("a namespace is bounded by what says nothing of CPU and memory")
 	}
 	b, err := bounding{}.Project([]byte(`{"metadata":{"namespace":"shop","name":"b"}}`))
@@ -47,7 +47,7 @@ func TestRooms(t *testing.T) {
 	}
 	r.ranges.drop(b)
 	r.quotas.drop(b)
-	if shop := r.of("shop"); len(shop.Ranges) != 1 || len(shop.Left) != 0 {
+	if shop := r.Of("shop"); len(shop.Ranges) != 1 || len(shop.Quotas) != 0 {
 		t.Errorf("after one has gone: %+v", shop)
 	}
 	if _, err := (bounding{}).Project([]byte(`{}`)); err == nil {

@@ -1,12 +1,17 @@
-package newpods
+// Package rooms knows what namespaces allow their pods: it has LimitRanges and ResourceQuotas watched while somebody needs them, and keeps of each
+// only what it says of CPU and memory.
+package rooms
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,29 +20,52 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// rooms knows what namespaces allow their pods.
-type rooms struct {
+// Options say how Rooms work.
+type Options struct {
+	Watches *watch.Manager
+	Log     logr.Logger
+	// Changed hears of a namespace that may allow something else; "": of all of them. It must be quick. Nil: nobody hears.
+	Changed func(namespace string)
+}
+
+// Rooms knows what namespaces allow their pods.
+type Rooms struct {
 	ranges kept[[]corev1.LimitRangeItem]
 	quotas kept[corev1.ResourceList]
 }
 
-// follow has LimitRanges and ResourceQuotas watched until the context ends or release is called.
-func (r *rooms) follow(ctx context.Context, opts Options) error {
+// Follow has LimitRanges and ResourceQuotas watched until the context ends or Release is called. It must be called before all else, and after an
+// error nothing else may be called but Release.
+func (r *Rooms) Follow(ctx context.Context, opts Options) error {
+	if opts.Changed == nil {
+		opts.Changed = func(string) {}
+	}
 	if err := r.ranges.follow(ctx, opts, "limitranges", room.RangesOf); err != nil {
 		return err
 	}
 	return r.quotas.follow(ctx, opts, "resourcequotas", room.LeftOf)
 }
 
-// areKnown says that nothing more is to be waited for: what cannot be read bounds nothing here.
-func (r *rooms) areKnown() bool { return r.ranges.isKnown() && r.quotas.isKnown() }
+// AreKnown reports whether nothing more is to be waited for: what cannot be read bounds nothing here.
+func (r *Rooms) AreKnown() bool { return r.ranges.isKnown() && r.quotas.isKnown() }
 
-func (r *rooms) of(namespace string) room.Room {
-	left := slices.DeleteFunc(r.quotas.in(namespace), func(left corev1.ResourceList) bool { return len(left) == 0 })
-	return room.Room{Ranges: slices.Concat(r.ranges.in(namespace)...), Left: left}
+// Of returns what a namespace allows its pods.
+func (r *Rooms) Of(namespace string) (allowed room.Room) {
+	r.ranges.each(namespace, func(name string, items []corev1.LimitRangeItem) {
+		for _, item := range items {
+			allowed.Ranges = append(allowed.Ranges, room.Range{Name: name, LimitRangeItem: item})
+		}
+	})
+	r.quotas.each(namespace, func(name string, left corev1.ResourceList) {
+		if len(left) > 0 {
+			allowed.Quotas = append(allowed.Quotas, room.Quota{Name: name, Left: left})
+		}
+	})
+	return allowed
 }
 
-func (r *rooms) release() {
+// Release ends what Follow began.
+func (r *Rooms) Release() {
 	r.ranges.release()
 	r.quotas.release()
 }
@@ -53,12 +81,17 @@ type kept[T any] struct {
 func (k *kept[T]) follow(ctx context.Context, opts Options, resource string, read func([]byte) (T, error)) (err error) {
 	k.all = map[string]map[string]T{}
 	k.watch, err = opts.Watches.Ensure(ctx, watch.Source{
-		GVR: corev1.SchemeGroupVersion.WithResource(resource), ID: "new pods", Projector: bounding{},
+		GVR: corev1.SchemeGroupVersion.WithResource(resource), ID: "rooms", Projector: bounding{}, OnState: func() { opts.Changed("") },
 		Handler: watch.HandlerFunc(func(before, after *workload.Object) {
 			if after == nil {
 				k.drop(before)
+				opts.Changed(before.Namespace)
 				return
 			}
+			if before != nil && slices.Equal(before.Fields, after.Fields) {
+				return
+			}
+			defer opts.Changed(after.Namespace)
 			v, err := read([]byte(after.Fields[0].Raw))
 			if err != nil {
 				opts.Log.Info("pods may be refused that have what is recommended", "resource", resource, "namespace", after.Namespace, "name", after.Name, "reason", err.Error())
@@ -91,13 +124,14 @@ func (k *kept[T]) set(obj *workload.Object, v T) {
 	k.all[obj.Namespace][obj.Name] = v
 }
 
-func (k *kept[T]) in(namespace string) (all []T) {
+// each calls with what is kept of a namespace, in the order of names.
+func (k *kept[T]) each(namespace string, call func(name string, v T)) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	for _, v := range k.all[namespace] {
-		all = append(all, v)
+	all := k.all[namespace]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		call(name, all[name])
 	}
-	return all
 }
 
 func (k *kept[T]) isKnown() bool {
@@ -113,6 +147,8 @@ func (k *kept[T]) release() {
 		k.watch.Release()
 	}
 }
+
+var errNoName = errors.New("project what bounds pods: it has no name")
 
 // bounding keeps the spec and the status of an object, as a document of their own.
 type bounding struct{}

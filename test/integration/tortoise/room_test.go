@@ -1,0 +1,78 @@
+package tortoise
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+var _ = Describe("A Tortoise whose namespace has bounds", func() {
+	It("makes no template whose pods a LimitRange or a ResourceQuota would refuse, names it, and goes on once there is room", func() {
+		ns := suite.Namespace(ctx, env)
+		memory := func(of string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(of)} }
+		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
+		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: memory("1Gi")}}
+		Expect(env.Client.Create(ctx, most)).To(Succeed())
+		// 100Mi are used of 64Mi, so requests grow to 120Mi, and the limit follows from 1Gi by its ratio of 16.
+		short := strings.NewReplacer("replicas: 5", "replicas: 5\n  strategy: {type: Recreate}", "memory: 1Gi", "memory: 64Mi", "memory: 2Gi", "memory: 1Gi").Replace(deployment)
+		Expect(env.Apply(ctx, fmt.Appendf(nil, short, ns, "web"))).To(Succeed())
+		available := func(g Gomega) int32 {
+			var d appsv1.Deployment
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &d)).To(Succeed())
+			return d.Status.AvailableReplicas
+		}
+		Eventually(available).Should(BeEquivalentTo(5))
+		remember(ns, learnt(ns))
+		before := uids(ns)(Default)
+		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
+		newTortoise(ns, v1alpha1.TortoiseAuto)
+		waitsFor := func(why string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				st := recommendation(ns, "web")(g)
+				g.Expect(st.Waiting).To(ContainSubstring(why))
+				g.Expect(st.Containers).To(HaveLen(1))
+				g.Expect(st.Containers[0].Memory.Applied).To(BeFalse())
+				g.Expect(waits(ns)(g)).To(ContainElement(And(ContainSubstring("web"), ContainSubstring(why))))
+			}).Should(Succeed())
+			Consistently(func(g Gomega) {
+				g.Expect(requests(ns, "web")(g)).To(And(HaveKeyWithValue("memory", "64Mi"), HaveKeyWithValue("limit", "1Gi")))
+				g.Expect(uids(ns)(g)).To(Equal(before))
+			}).WithTimeout(2 * time.Second).Should(Succeed())
+		}
+		waitsFor("container main: 120Mi of memory, limited to 1920Mi, above the 1Gi of LimitRange most")
+
+		By("having a quota for the pods as they are in its place")
+		share := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "share"}}
+		share.Spec.Hard = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("6Gi")}
+		Expect(env.Client.Create(ctx, share)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(share), share)).To(Succeed())
+			g.Expect(share.Status.Used).To(HaveKey(corev1.ResourceLimitsMemory))
+		}).Should(Succeed())
+		suite.Remove(ctx, env, most)
+		waitsFor("ResourceQuota share has 1Gi of limits.memory left, and 4480Mi more would be needed for 5 pods")
+
+		By("making room")
+		Expect(env.Patch(ctx, share, `{"spec":{"hard":{"limits.memory":"10Gi"}}}`)).To(Succeed())
+		Eventually(requests(ns, "web")).Should(And(HaveKeyWithValue("memory", "120Mi"), HaveKeyWithValue("limit", "1920Mi")))
+		Eventually(func(g Gomega) {
+			g.Expect(available(g)).To(BeEquivalentTo(5))
+			st := recommendation(ns, "web")(g)
+			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
+			g.Expect(st.Waiting).To(BeEmpty())
+		}).Should(Succeed())
+	})
+})
