@@ -56,6 +56,9 @@ type Model struct {
 	residuals []weighted
 	total     float64
 	known     int
+	// over says that the season is over: it holds no more than what has been there since. Sunk is by how much demand is off the ensemble then.
+	over bool
+	sunk float64
 }
 
 // weighted is a residual; sum is its weight and that of all that are smaller.
@@ -82,6 +85,7 @@ func Fit(s Series, until int64, cfg Config) *Model {
 	}
 	m.first += int64(begin)
 	m.values = m.values[begin:]
+	lately := slices.Clone(m.values[max(len(m.values)-cfg.Day, 0):])
 	m.forget()
 	m.season = cfg.Day
 	if !cfg.Daily && len(m.values) >= 8*cfg.Day {
@@ -91,7 +95,33 @@ func Fit(s Series, until int64, cfg Config) *Model {
 	m.fits[1], m.ahead[1] = m.holtWinters()
 	m.fits[2], m.ahead[2] = m.harmonic()
 	m.weigh()
+	m.end(lately)
 	return m
+}
+
+// end finds out whether the season is over: demand has been less than a fifth of what came twice at the same steps of past weeks, for a day and in each
+// step of the last hour. An outage is shorter, and demand that comes back ends it. Seasons of a day are forgotten after two of them anyway. The values
+// of the last day, outages included, are lately.
+func (m *Model) end(lately []float64) {
+	if m.season != 7*m.cfg.Day {
+		return
+	}
+	first := m.first + int64(len(m.values)-len(lately))
+	var below, off []float64
+	for i, v := range lately {
+		step := first + int64(i)
+		is := v - m.twice(step)
+		if math.IsNaN(is) || math.IsInf(is, 0) {
+			continue
+		}
+		if i >= len(lately)-m.cfg.Day/24 && is >= -collapse {
+			return
+		}
+		below, off = append(below, is), append(off, v-m.pattern(step))
+	}
+	if 2*len(below) > m.cfg.Day && median(below) < -collapse {
+		m.over, m.sunk = true, median(off)
+	}
 }
 
 // collapse is how far below the same step of other days demand is when it did not fail to come but could not: a fifth, as a logarithm.
@@ -184,8 +214,11 @@ func (m *Model) Best(price float64) float64 {
 }
 
 // twice gives the second largest of what the same step had in past seasons, lowered by nothing: what came twice comes again. It is
-// minus infinity where there were not two.
+// minus infinity where there were not two, or the season is over.
 func (m *Model) twice(step int64) float64 {
+	if m.over {
+		return math.Inf(-1)
+	}
 	had := make([]float64, 0, 3)
 	for back := range int64(cap(had)) {
 		if v := m.at(step - (back+1)*int64(m.season)); !math.IsNaN(v) {

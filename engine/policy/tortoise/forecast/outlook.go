@@ -15,8 +15,8 @@ type Outlook struct {
 	// season is the number of steps that repeat.
 	season    int64
 	day, week bool
-	// level is by how much demand was off the ensemble since the fit.
-	level float64
+	// level is by how much demand was off the ensemble since the fit, and sunk what it was at the fit: zero, but where a season is over.
+	level, sunk float64
 }
 
 // point is the forecast of a step, and the second largest of what the same step had in past seasons, as logarithms.
@@ -35,7 +35,7 @@ func (m *Model) Outlook(q float64, more int) *Outlook {
 		return o
 	}
 	o.day, o.week = m.Seasonal()
-	o.season = int64(m.season)
+	o.season, o.level, o.sunk = int64(m.season), m.sunk, m.sunk
 	o.margin, o.spike, o.first = m.margin(q), m.margin(usualSteps), o.end-before
 	o.points = make([]point, before+m.season+more)
 	for i := range o.points {
@@ -65,7 +65,7 @@ func (o *Outlook) Follow(s Series, until int64) {
 	if !o.known() {
 		return
 	}
-	o.level = 0
+	o.level = o.sunk
 	for step := o.end; step < until; step++ {
 		if v, ok := s.Peak(step); ok {
 			o.level += follow * (math.Log1p(v) - float64(o.at(step).pattern) - o.level)

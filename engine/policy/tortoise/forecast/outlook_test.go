@@ -64,3 +64,71 @@ func TestWhatIsBeyondAnOutlook(t *testing.T) {
 		}
 	}
 }
+
+// TestASeasonIsOver after a day of less than a fifth of what came twice at the same steps of past weeks, which goes on. It holds nothing then, and the
+// forecast begins where demand is.
+func TestASeasonIsOver(t *testing.T) {
+	const until = 23*day + day/2
+	for _, tc := range []struct {
+		reason string
+		edit   func(i int, v float64) float64
+		daily  bool
+		over   bool
+	}{
+		{"it goes on", func(_ int, v float64) float64 { return v }, false, false},
+		{"a day at a fiftieth", since(until-day, 0.02), false, true},
+		{"three days at a fiftieth", since(until-3*day, 0.02), false, true},
+		{"a week and a day at a fiftieth", since(until-8*day, 0.02), false, true},
+		{"a day at a quarter", since(until-day, 0.25), false, false},
+		{"half a day: an outage", since(until-day/2, 0.02), false, false},
+		{"a day at a fiftieth, and it comes back", func(i int, v float64) float64 {
+			if i == until-1 {
+				return v
+			}
+			return since(until-2*day, 0.02)(i, v)
+		}, false, false},
+		{"a day of which nothing is known", since(until-day, math.NaN()), false, false},
+		{"a day at a fiftieth, of which more than half is not known", func(i int, v float64) float64 {
+			if i >= until-day && i < until-day/2+1 {
+				return math.NaN()
+			}
+			return since(until-day, 0.02)(i, v)
+		}, false, false},
+		{"days that are quiet each week", func(i int, v float64) float64 {
+			if i/day%7 == 1 || i/day%7 == 2 {
+				return 0.02 * v
+			}
+			return v
+		}, false, false},
+		{"a season of a day", since(until-day, 0.02), true, false},
+	} {
+		p := load(24, 0.02, tc.edit)
+		config := Default()
+		config.Daily = tc.daily
+		m := Fit(p, until, config)
+		if m.over != tc.over || (m.sunk != 0) != tc.over {
+			t.Errorf("%s: it is over: %t, and demand is off by %v", tc.reason, m.over, m.sunk)
+		}
+		if !tc.over {
+			continue
+		}
+		o := m.Outlook(0.9, 36)
+		o.Follow(p, until)
+		for step := int64(until); step < until+7*day; step++ {
+			if got := o.Upper(step); got > 200 || o.Spike(step) > 0 {
+				t.Errorf("%s: at step %d demand is not above %.0f", tc.reason, step-until, got)
+				break
+			}
+		}
+	}
+}
+
+// since multiplies what is at a step and after it.
+func since(first int, by float64) func(i int, v float64) float64 {
+	return func(i int, v float64) float64 {
+		if i >= first {
+			return by * v
+		}
+		return v
+	}
+}
