@@ -107,7 +107,7 @@ type TunedReplicas struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Min *int32 `json:"min,omitempty"`
-	// Max is the maximum that an autoscaler gets. Default: what its owner has.
+	// Max is the maximum that an autoscaler gets. Default: what its owner has, and more as requests shrink.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000

@@ -115,6 +115,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
 	})
 	m.edited = false
+	delete(m.Reasons, "max") // where it is what somebody gave, nothing is said of it
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
@@ -258,8 +259,35 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		spec.Bounds.MinRequest = scaled.Min.CPU
 	}
 	spec.Bounds.MaxRequest = scaled.Max.CPU
+	m.keepReach(seen, &spec)
 	spec.Bounds.MinRequest = min(spec.Bounds.MinRequest, spec.Bounds.MaxRequest)
 	return spec
+}
+
+// keepReach has what the owner of an autoscaler lets a target request for as many replicas as it may have stay within reach: the maximum grows as
+// the request shrinks. Where the spec says the maximum, or bounds stay, the request does not shrink below what that takes.
+func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
+	g := seen.Governor
+	if g == nil {
+		return
+	}
+	_, greatest := ownBounds(g, seen.Replicas)
+	own := m.Own[m.Scaled].CPU
+	reach, floor := own*int64(greatest), int64(0)
+	switch {
+	case greatest > maxReplicas: // its owner wants none
+	case m.horizontal(seen) && m.rules.max == nil:
+		spec.Bounds.Reach = reach
+	case m.horizontal(seen):
+		floor = (reach + int64(spec.Bounds.Max) - 1) / int64(spec.Bounds.Max)
+	case utilisationOf(g, m.Scaled) > 0:
+		floor = own
+	}
+	limits := spec.Limits[m.Scaled]
+	floor = min(floor, own, limits.Max.CPU)
+	limits.Min.CPU = max(limits.Min.CPU, floor)
+	spec.Limits[m.Scaled] = limits
+	spec.Bounds.MinRequest = max(spec.Bounds.MinRequest, floor)
 }
 
 // limitsOf bounds the requests of a container. What is Off is held where it is: a change that is taken back would be one that others wait for.

@@ -161,7 +161,7 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("it asks for %dm and %d MiB", cpu, memory>>20)
 	}
 	utilisation := workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
-	if len(a.Targets) != 1 || a.Targets[utilisation] != 77 || *a.Max != 20 || *a.Min < 1 || *a.Min > 20 {
+	if len(a.Targets) != 1 || a.Targets[utilisation] != 77 || *a.Max != reaching(20_000, a) || *a.Min < 1 || *a.Min > 20 {
 		t.Errorf("it asks for %v, %d to %d", a.Targets, *a.Min, *a.Max)
 	}
 	if found.Saved.MilliCPU <= 0 || found.Saved.MemoryBytes <= 0 {
@@ -303,17 +303,23 @@ func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	}
 }
 
-// TestBoundsOfTheOwner: without bounds in the spec no maximum is raised, and no minimum above 3; an autoscaler that may go to zero keeps
-// its minimum.
+// reaching is as many replicas as request so much together, in milli-CPU, of what is advised.
+func reaching(milli int64, a *workload.Advice) int64 {
+	request := a.Amounts[amountOf("app", workload.CPU)]
+	return (milli + request - 1) / request
+}
+
+// TestBoundsOfTheOwner: without bounds in the spec the maximum is raised just so far that as much is within reach with smaller requests, and no minimum
+// above 3; an autoscaler that may go to zero keeps its minimum. A maximum that is given is that.
 func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
 	seen.Governor.Bounds = workload.Bounds{Min: ptr.To(int64(1)), Max: ptr.To(int64(7))}
-	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; *a.Max != 7 || *a.Min > 7 || *a.Min < 1 {
+	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; *a.Max != reaching(7_000, a) || *a.Min > 7 || *a.Min < 1 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
 	}
 	seen.Governor.Bounds.Min = ptr.To(int64(0))
-	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != 7 {
+	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != reaching(7_000, a) {
 		t.Errorf("it asks for a minimum of %v", a.Min)
 	}
 	given := compile(t, `{mode: Auto, replicas: {min: 9, max: 40}}`)

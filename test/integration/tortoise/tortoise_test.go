@@ -122,7 +122,8 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 			spec := hpa(ns)(g)
 			g.Expect(spec.MinReplicas).To(HaveValue(Equal(st.Autoscaler.Min.Recommended)))
 			g.Expect(spec.Metrics[0].Resource.Target.AverageUtilization).To(HaveValue(Equal(st.Autoscaler.Utilisation.Recommended)))
-			g.Expect(spec.MaxReplicas).To(BeEquivalentTo(20))
+			g.Expect(spec.MaxReplicas).To(Equal(st.Autoscaler.Max.Recommended))
+			g.Expect(int64(spec.MaxReplicas)*st.Containers[0].CPU.Recommended.MilliValue()).To(BeNumerically(">=", 20_000), "what the owner's 20 pods of 1000m reach")
 		}).Should(Succeed())
 		Expect(st.Containers[0].Memory.Recommended.Cmp(resource.MustParse("1Gi"))).To(Equal(-1))
 		// The limit follows by the ratio of its owner.

@@ -38,10 +38,26 @@ var Profiles = map[string]Profile{
 type Bounds struct {
 	// Min, Max and PreferredMax are replicas.
 	Min, Max, PreferredMax int
+	// Reach is what as many replicas as its owner allows request, in milli-CPU: Max grows as a request shrinks, so that it stays within reach. Zero: Max
+	// stays.
+	Reach int64
 	// MinRequest and MaxRequest are milli-CPU of the container that is scaled.
 	MinRequest, MaxRequest int64
 	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent.
 	MinUtilisation, MaxUtilisation int
+}
+
+// mostReplicas is what no maximum of an autoscaler is above.
+const mostReplicas = math.MaxInt32
+
+// MaxFor returns the most replicas of a request.
+func (b Bounds) MaxFor(request int64) int {
+	request = max(request, 1)
+	reach := min(b.Reach/request, mostReplicas-1)
+	if reach*request < b.Reach {
+		reach++
+	}
+	return max(b.Max, int(reach))
 }
 
 // Input is what a choice depends on.
@@ -111,10 +127,11 @@ func Utilisation(in Input) int {
 // Replicas gives how many replicas of a request keep a demand within the headroom, within the bounds.
 func Replicas(demand float64, request int64, p Profile, b Bounds) int {
 	n := math.Ceil(demand / (p.Headroom * float64(request)))
+	most := b.MaxFor(request)
 	if math.IsNaN(n) {
-		return b.Max // of a demand that is no number nothing is known
+		return most // of a demand that is no number nothing is known
 	}
-	return int(min(max(n, float64(b.Min)), float64(b.Max)))
+	return int(min(max(n, float64(b.Min)), float64(most)))
 }
 
 // over is the price of each replica more than preferred, as a share of its cost.
@@ -128,7 +145,7 @@ func cost(in Input, request int64, utilisation int) float64 {
 	for i, upper := range in.Upper {
 		n := Replicas(upper, request, in.Profile, in.Bounds)
 		scaled := math.Ceil(in.Expected[i] / (float64(utilisation) / 100 * float64(request)))
-		n = max(n, min(int(min(scaled, math.MaxInt32)), in.Bounds.Max))
+		n = max(n, min(int(min(scaled, mostReplicas)), in.Bounds.MaxFor(request)))
 		sum += pod * float64(n)
 		if most := in.Bounds.PreferredMax; most > 0 {
 			sum += over * pod * float64(max(n-most, 0))
@@ -146,7 +163,7 @@ func reasons(in Input, c Choice) []Reason {
 		low, high = slices.Min(in.Upper), slices.Max(in.Upper)
 	}
 	return []Reason{
-		{"request", fmt.Sprintf("%dm costs least for a demand of %.0fm to %.0fm with %d to %d replicas: %.0fm on average, %.0fm with the current %dm", c.Request, low, high, in.Bounds.Min, in.Bounds.Max, c.Cost, c.Now, in.Request)},
+		{"request", fmt.Sprintf("%dm costs least for a demand of %.0fm to %.0fm with %d to %d replicas: %.0fm on average, %.0fm with the current %dm", c.Request, low, high, in.Bounds.Min, in.Bounds.MaxFor(c.Request), c.Cost, c.Now, in.Request)},
 		{"utilisation", fmt.Sprintf("%d %%: with a tolerance of %.0f %% the autoscaler acts before %.0f %% are used (profile %s)", c.Utilisation, in.Tolerance*100, in.Profile.Headroom*100, in.Profile.Name)},
 	}
 }

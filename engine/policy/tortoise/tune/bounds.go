@@ -32,10 +32,11 @@ func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may
 	needed := replicasFor(spec, upper, request)
 	t.say("min", "%d: demand is not above %.0fm in %.1f %% of all cases, a replica may be used up to %.0fm%s", needed, upper, 100*t.quantile,
 		spec.Profile.Headroom*float64(request), until)
-	current := min(o.Setting.Min, spec.Bounds.Max)
+	most := spec.Bounds.MaxFor(request)
+	current := min(o.Setting.Min, most)
 	switch {
 	case !may.Lower:
-		held := max(needed, current, min(o.Replicas, spec.Bounds.Max))
+		held := max(needed, current, min(o.Replicas, most))
 		t.say("min", "%d: it never falls in an emergency", held)
 		return held
 	case needed >= current:
@@ -53,6 +54,19 @@ func (t *Tuner) minimum(spec Spec, o Observed, upper float64, request int64, may
 	}
 	t.State.Lowered = o.Now
 	return needed
+}
+
+// maximum returns the maximum of the autoscaler. While the request is less than its owner's it is higher, so that as much is within reach; a pod may
+// have that request already.
+func (t *Tuner) maximum(spec Spec, o Observed, request int64) int {
+	if has := o.Requested; has > 0 {
+		request = min(request, has)
+	}
+	most := spec.Bounds.MaxFor(request)
+	if spec.Bounds.Reach > 0 && most > spec.Bounds.Max {
+		t.say("max", "%d: pods of %dm reach what the %d of its owner do, which is %dm", most, request, spec.Bounds.Max, spec.Bounds.Reach)
+	}
+	return most
 }
 
 // replicasFor is how many pods of a request serve a demand.

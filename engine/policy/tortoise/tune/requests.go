@@ -70,7 +70,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64
 		}
 		demand := max(t.upper(spec, o), t.Usage.Demand(spec.Scaled).Latest())
 		if enough := optimize.Replicas(demand, next, spec.Profile, spec.Bounds); o.Ready < enough {
-			if enough >= spec.Bounds.Max {
+			if enough >= spec.Bounds.MaxFor(next) {
 				return current.CPU
 			}
 			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)

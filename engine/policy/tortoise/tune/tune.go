@@ -244,7 +244,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	r.Upper = t.upper(spec, o)
 	r.Demand, r.Loss = t.model.Peak(stepOf(o.Now)), t.model.Loss
 	r.Setting.Min = t.minimum(spec, o, r.Upper, request, may)
-	r.Setting.Max = max(spec.Bounds.Max, r.Setting.Min)
+	r.Setting.Max = max(t.maximum(spec, o, min(request, r.Setting.Requests[spec.Scaled].CPU)), r.Setting.Min)
 	if may.Tune && t.State.Utilisation != 0 {
 		r.Setting.Utilisation = t.State.Utilisation
 	}
