@@ -93,7 +93,8 @@ type TunedResources struct {
 	// is scaled by Horizontal, 50m.
 	// +optional
 	Min *Quantities `json:"min,omitempty"`
-	// Max is the most that may be requested. Default: 10 cores and 10Gi, or what the owner requests where that is more.
+	// Max is the most that may be requested. Default: there is none, but CPU that is scaled by Horizontal is chosen to fit the largest node. With
+	// the profile Tortoise: 10 cores and 10Gi.
 	// +optional
 	Max *Quantities `json:"max,omitempty"`
 }

@@ -83,6 +83,8 @@ type Seen struct {
 	Verticals []SeenVertical
 	// Pods is what is known of changes of its pods in place.
 	Pods SeenPods
+	// Node is what the largest node has for pods, by resource; zero: not known.
+	Node workload.Requests
 }
 
 // SeenPods is what is known of changes in place.

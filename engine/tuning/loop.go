@@ -77,6 +77,8 @@ type Options struct {
 	Recorder Recorder
 	// Budgets are needed while a policy acts.
 	Budgets Budgets
+	// Nodes bound what is worth requesting.
+	Nodes NodeSizes
 	// Verticals are read with each measurement; nil: nobody looks for them.
 	Verticals Verticals
 	// Events takes events.

@@ -38,19 +38,28 @@ type Verticals interface {
 	Remove(ctx context.Context, m vertical.Made) error
 }
 
-// Budgets are the PodDisruptionBudgets of the cluster.
+// Budgets are what bounds pods in the cluster, such as PodDisruptionBudgets.
 type Budgets interface {
 	// Need has them watched. Drop ends that.
 	Need(ctx context.Context) error
 	Drop()
 }
 
-// follow has pods watched with their containers, and budgets, or not any more. It says why pods are not known.
+// NodeSizes knows how large the nodes of the cluster are.
+type NodeSizes interface {
+	Budgets
+	// Largest returns the most that any of them has for pods. It is false while they are still being read.
+	Largest() (most workload.Requests, known bool)
+}
+
+// follow has pods watched with their containers, nodes, and budgets, or not any more. It says why pods are not known.
 func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
-	if !acts {
-		l.opts.Budgets.Drop()
-	} else if err := l.opts.Budgets.Need(ctx); err != nil {
-		l.opts.Log.Error(err, "budgets are watched later")
+	for b, needed := range map[Budgets]bool{l.opts.Budgets: acts, l.opts.Nodes: needed} {
+		if !needed {
+			b.Drop()
+		} else if err := b.Need(ctx); err != nil {
+			l.opts.Log.Error(err, "Failed to watch what bounds pods: it is tried again")
+		}
 	}
 	if needed {
 		if err := l.members.NeedContainers(ctx); err != nil {

@@ -19,6 +19,7 @@ import (
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	policycontroller "flyball.dev/flyball/engine/controller/policy"
 	"flyball.dev/flyball/engine/cost"
+	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
@@ -106,7 +107,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	adapters.FollowPods(func(gk schema.GroupKind) int { return costs.CostedOn(gk) + resized.ResizedOn(gk) })
-	tuned, err := newTuning(belonging, budgets, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	tuned, err := newTuning(belonging, &rooms.Nodes{Watches: pods.Watches}, budgets, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/disruption"
+	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/status"
@@ -26,7 +27,7 @@ import (
 const measureTime = 15 * time.Second
 
 // newTuning makes what lets policies learn from what pods use, and joins it to what works on targets and tells of them.
-func newTuning(belonging *members.Members, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config, opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
+func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config, opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
 	m *tuning.Metrics, log logr.Logger,
 ) (*tuning.Loop, error) {
 	meter, err := usage.NewReader(config, measureTime)
@@ -47,7 +48,7 @@ func newTuning(belonging *members.Members, budgets *disruption.Budgets, resized 
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Events: recorder, Log: log})
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

@@ -1,5 +1,5 @@
-// Package rooms knows what namespaces allow their pods: it has LimitRanges and ResourceQuotas watched while somebody needs them, and keeps of each
-// only what it says of CPU and memory.
+// Package rooms knows what namespaces allow their pods, and what nodes have for them: it has LimitRanges, ResourceQuotas and nodes watched while
+// somebody needs them, and keeps of each only what it says of CPU and memory.
 package rooms
 
 import (

@@ -258,7 +258,10 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	if r.of(m.Scaled).given.Min.CPU > 0 || !m.tunes(m.Scaled, workload.CPU) {
 		spec.Bounds.MinRequest = scaled.Min.CPU
 	}
-	spec.Bounds.MaxRequest = scaled.Max.CPU
+	spec.Bounds.MaxRequest, spec.Bounds.MaxBy = scaled.Max.CPU, "max of spec.resources"
+	if node := max(seen.Node.MilliCPU, m.Own[m.Scaled].CPU); seen.Node.MilliCPU > 0 && node < scaled.Max.CPU {
+		spec.Bounds.MaxRequest, spec.Bounds.MaxBy = node, "the largest node"
+	}
 	m.keepReach(seen, &spec)
 	spec.Bounds.MinRequest = min(spec.Bounds.MinRequest, spec.Bounds.MaxRequest)
 	return spec
@@ -295,12 +298,6 @@ func (m *mind) limitsOf(name string) tune.Limits {
 	own, rule := m.Own[name], m.rules.of(name)
 	l := rule.limits
 	l.Floor = rule.given.Min
-	if rule.given.Max.CPU == 0 {
-		l.Max.CPU = max(l.Max.CPU, own.CPU)
-	}
-	if rule.given.Max.Memory == 0 {
-		l.Max.Memory = max(l.Max.Memory, own.Memory)
-	}
 	if rule.cpu == v1alpha1.ScaleOff || m.others[request(name, workload.CPU)] != "" {
 		l.Min.CPU, l.Max.CPU, l.Floor.CPU = own.CPU, own.CPU, 0
 	}

@@ -328,12 +328,12 @@ func TestLimits(t *testing.T) {
 		want         tune.Limits
 		least, most  int64
 	}{
-		{"nothing is given", `{}`, "", tune.DefaultLimits, 50, 10_000},
+		{"nothing is given", `{}`, "", tune.DefaultLimits, 50, tune.Unbounded},
 		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Request{CPU: 600, Memory: 512 * mib}, Max: tune.Request{CPU: 2000, Memory: 2048 * mib},
 			Floor: tune.Request{CPU: 600, Memory: 512 * mib}}, 600, 2000},
 		{"both are Off", fmt.Sprintf(given, `, cpu: "Off", memory: "Off"`), "", held, 1000, 1000},
 		{"CPU is Off, and nothing is given", `{resources: [{container: app, cpu: "Off"}]}`, "", tune.Limits{Min: tune.Request{CPU: 1000, Memory: 50 * mib},
-			Max: tune.Request{CPU: 1000, Memory: 10 << 30}}, 1000, 1000},
+			Max: tune.Request{CPU: 1000, Memory: tune.Unbounded}}, 1000, 1000},
 		{"others change its CPU", fmt.Sprintf(given, ""), workload.CPU, tune.Limits{Min: tune.Request{CPU: 1000, Memory: 512 * mib},
 			Max: tune.Request{CPU: 1000, Memory: 2048 * mib}, Floor: tune.Request{Memory: 512 * mib}}, 1000, 1000},
 		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Request{CPU: 600, Memory: own.Memory},

@@ -46,14 +46,18 @@ func TestWhatARequestCosts(t *testing.T) {
 func TestRequestsThatAreLookedAt(t *testing.T) {
 	for _, tc := range []struct {
 		least, most int64
+		enough      float64
 		want        []int64
 	}{
-		{100, 100, []int64{100}},
-		{100, 101, []int64{100, 101}},
-		{100, 120, []int64{100, 110, 120}},
-		{100, 130, []int64{100, 110, 121, 130}},
+		{100, 100, 1000, []int64{100}},
+		{100, 101, 1000, []int64{100, 101}},
+		{100, 120, 1000, []int64{100, 110, 120}},
+		{100, 130, 1000, []int64{100, 110, 121, 130}},
+		{100, 130, math.NaN(), []int64{100, 110, 121, 130}},
+		{100, 1 << 50, 100, []int64{100}},
+		{100, 1 << 50, 110.5, []int64{100, 110, 121}},
 	} {
-		if got := candidates(Bounds{MinRequest: tc.least, MaxRequest: tc.most}); !slices.Equal(got, tc.want) {
+		if got := candidates(Bounds{MinRequest: tc.least, MaxRequest: tc.most}, tc.enough); !slices.Equal(got, tc.want) {
 			t.Errorf("between %d and %d: %v, want %v", tc.least, tc.most, got, tc.want)
 		}
 	}

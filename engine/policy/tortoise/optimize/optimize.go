@@ -43,6 +43,8 @@ type Bounds struct {
 	Reach int64
 	// MinRequest and MaxRequest are milli-CPU of the container that is scaled.
 	MinRequest, MaxRequest int64
+	// MaxBy says what MaxRequest is, in words.
+	MaxBy string
 	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent.
 	MinUtilisation, MaxUtilisation int
 }
@@ -100,19 +102,35 @@ func Choose(in Input) Choice {
 	u := Utilisation(in)
 	best := Choice{Request: in.Request, Utilisation: u, Cost: cost(in, in.Request, u)}
 	best.Now = best.Cost
-	for _, r := range candidates(in.Bounds) {
+	for _, r := range candidates(in.Bounds, enough(in)) {
 		if c := cost(in, r, u); c < best.Cost*(1-1e-9) {
 			best.Request, best.Cost = r, c
 		}
 	}
 	best.Reasons = reasons(in, best)
+	if best.Request == in.Bounds.MaxRequest && in.Bounds.MaxBy != "" {
+		best.Reasons[0].Text += fmt.Sprintf("; no more than %dm by %s", in.Bounds.MaxRequest, in.Bounds.MaxBy)
+	}
 	return best
 }
 
-func candidates(b Bounds) []int64 {
+// enough is the request of which one replica is enough at all times: a larger one is never worth it.
+func enough(in Input) float64 {
+	most := 0.0
+	for i, upper := range in.Upper {
+		most = max(most, upper/in.Profile.Headroom, in.Expected[i]/(float64(in.Bounds.MinUtilisation)/100))
+	}
+	return most
+}
+
+// candidates are the requests that are looked at, up to the first one that is enough. Where it is not known what is, that is the largest.
+func candidates(b Bounds, enough float64) []int64 {
 	var all []int64
 	for r := float64(b.MinRequest); r < float64(b.MaxRequest); r *= grid {
 		all = append(all, int64(r))
+		if r >= enough {
+			return all
+		}
 	}
 	return append(all, b.MaxRequest)
 }
@@ -196,5 +214,19 @@ func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 	wanted := int64(used * p.MemoryMargin)
 	got := min(max(wanted, least), most)
-	return got, Reason{"memory", fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", (got+1<<20-1)>>20, used/(1<<20), p.MemoryQuantile, p.MemoryMargin)}
+	text := fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", mebis(got), used/(1<<20), p.MemoryQuantile, p.MemoryMargin)
+	return got, Reason{"memory", text + Bounded(wanted, least, most, func(n int64) string { return fmt.Sprintf("%d MiB", mebis(n)) })}
+}
+
+func mebis(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
+
+// Bounded says which bound a request comes up against that was to be another one; empty: none.
+func Bounded(wanted, least, most int64, text func(int64) string) string {
+	switch {
+	case wanted > most:
+		return "; no more than " + text(most) + " by max of spec.resources"
+	case wanted < least:
+		return "; no less than " + text(least) + " by min of spec.resources or its default"
+	}
+	return ""
 }

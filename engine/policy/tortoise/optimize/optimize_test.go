@@ -126,8 +126,12 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d, %s", got, why)
 	}
 	for used, want := range map[float64]int64{1: 50 << 20, 1e12: 10 << 30} {
-		if got, _ := Memory(used, Profiles["Balanced"], 50<<20, 10<<30); got != want {
+		got, why := Memory(used, Profiles["Balanced"], 50<<20, 10<<30)
+		if got != want {
 			t.Errorf("%g bytes make %d, want %d", used, got, want)
+		}
+		if by := map[int64]string{50 << 20: "; no less than 50 MiB by min of spec.resources or its default", 10 << 30: "; no more than 10240 MiB by max of spec.resources"}[want]; !strings.HasSuffix(why.Text, by) {
+			t.Errorf("%g bytes: %s", used, why)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64
 	to.Requests[spec.Scaled] = current
 	for name, r := range to.Requests {
 		if name != spec.Scaled && !spec.Vertical {
-			r.CPU = t.beside(spec, name, next)
+			r.CPU, _ = t.beside(spec, name, next)
 			to.Requests[name] = r
 		}
 	}
@@ -90,10 +90,11 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64
 	return next
 }
 
-// beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up.
-func (t *Tuner) beside(spec Spec, name string, request int64) int64 {
+// beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up. It says why it is not that.
+func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
-	return min(max(int64(math.Ceil(t.shares[name]*float64(request))), l.Min.CPU), l.Max.CPU)
+	used := int64(math.Ceil(t.shares[name] * float64(request)))
+	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU, func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
 // share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a step.
@@ -139,9 +140,9 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 			t.reasons = append(t.reasons, why)
 		}
 		if share := t.shares[name]; name != spec.Scaled && share > 0 {
-			wanted := t.beside(spec, name, o.Setting.Requests[spec.Scaled].CPU)
+			wanted, bound := t.beside(spec, name, o.Setting.Requests[spec.Scaled].CPU)
 			r.CPU = pace.step(spec, r.CPU, wanted, wanted > r.CPU)
-			text := fmt.Sprintf("%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled)
+			text := fmt.Sprintf("%dm: %.3f of the %dm of %s", wanted, share, o.Setting.Requests[spec.Scaled].CPU, spec.Scaled) + bound
 			if wanted > r.CPU && !pace.rise {
 				text += again(spec)
 			}

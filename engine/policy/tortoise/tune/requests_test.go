@@ -88,7 +88,7 @@ func TestWhatIsRequestedBeside(t *testing.T) {
 	tuner.shares = map[string]float64{"proxy": 0.02}
 	spec.Limits = map[string]Limits{"proxy": {Min: Request{CPU: 15}, Max: Request{CPU: 30}}}
 	for request, want := range map[int64]int64{100: 15, 750: 15, 751: 16, 1000: 20, 1001: 21, 1500: 30, 5000: 30} {
-		if got := tuner.beside(spec, "proxy", request); got != want {
+		if got, why := tuner.beside(spec, "proxy", request); got != want || (why != "") != (request < 750 || request > 1500) {
 			t.Errorf("beside %dm it is %dm, want %dm", request, got, want)
 		}
 	}

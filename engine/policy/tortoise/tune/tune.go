@@ -26,7 +26,10 @@ type Setting struct {
 	Min, Max, Utilisation int
 }
 
-// Limits bound the requests of a container. Floor is the part of Min that somebody has asked for: what requests less is short of it.
+// Unbounded is what no request is above: a million cores, or a pebibyte.
+const Unbounded = 1 << 50
+
+// Limits bound the requests of a container; a Max of Unbounded is none. Floor is the part of Min that somebody has asked for: what requests less is short of it.
 type Limits struct{ Min, Max, Floor Request }
 
 // Spec says what is asked for.
@@ -68,12 +71,12 @@ type Vertical struct {
 func Defaults(p optimize.Profile, scaled string) Spec {
 	return Spec{
 		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Lead: 4 * time.Minute, Tolerance: 0.1,
-		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 60, MaxUtilisation: 90},
+		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 60, MaxUtilisation: 90},
 	}
 }
 
-// DefaultLimits bound every container that has none of its own.
-var DefaultLimits = Limits{Min: Request{CPU: 10, Memory: 50 << 20}, Max: Request{CPU: 10_000, Memory: 10 << 30}}
+// DefaultLimits bound every container that has none of its own: nobody but its owner knows what is too much.
+var DefaultLimits = Limits{Min: Request{CPU: 10, Memory: 50 << 20}, Max: Request{CPU: Unbounded, Memory: Unbounded}}
 
 func (s Spec) limits(name string) Limits {
 	if l, ok := s.Limits[name]; ok {

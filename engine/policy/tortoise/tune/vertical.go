@@ -1,8 +1,11 @@
 package tune
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
 // recommended sizes what a VerticalPodAutoscaler recommends: memory, and the CPU that is not scaled by replicas. A request below what it would
@@ -44,6 +47,7 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 	needed := *s.request < max(min(s.lower, wanted), s.floor)
 	in := func(n int64) int64 { return (n + s.units - 1) / s.units }
 	what := "VerticalPodAutoscaler " + v.By + " recommends"
+	bound := optimize.Bounded(s.target, s.least, s.most, func(n int64) string { return fmt.Sprintf("%d %s", in(n), s.unit) })
 	switch {
 	case wanted < *s.request && v.Unsure:
 		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)
@@ -59,5 +63,5 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 		return
 	}
 	*s.request = p.step(spec, *s.request, wanted, needed)
-	t.say(s.of, "%d %s: %s %d, from %d to %d", in(wanted), s.unit, what, in(s.target), in(s.lower), in(s.upper))
+	t.say(s.of, "%d %s: %s %d, from %d to %d%s", in(wanted), s.unit, what, in(s.target), in(s.lower), in(s.upper), bound)
 }

@@ -1,0 +1,75 @@
+package rooms
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Nodes are those of the cluster, watched while somebody needs them. Of each is kept what it has for pods.
+type Nodes struct {
+	Watches *watch.Manager
+	watch   *watch.Watch
+}
+
+// Need has them watched until the context ends or Drop is called. It does not wait for the network.
+func (n *Nodes) Need(ctx context.Context) (err error) {
+	if n.watch == nil {
+		n.watch, err = n.Watches.Ensure(ctx, watch.Source{GVR: corev1.SchemeGroupVersion.WithResource("nodes"), ID: "tuning", Projector: sized{}})
+	}
+	if err != nil {
+		return fmt.Errorf("watch nodes: %w", err)
+	}
+	return nil
+}
+
+// Drop ends what Need began.
+func (n *Nodes) Drop() {
+	if n.watch != nil {
+		n.watch.Release()
+		n.watch = nil
+	}
+}
+
+// Largest returns the most that any node has for pods, of each resource; zero: no node is known. It is false while they are still being read.
+func (n *Nodes) Largest() (most workload.Requests, known bool) {
+	if n.watch == nil {
+		return most, false
+	}
+	if _, err := n.watch.Err(); !n.watch.HasSynced() {
+		return most, err != nil // nodes that cannot be read bound nothing
+	}
+	n.watch.Range(func(obj *workload.Object) bool {
+		for i, of := range []workload.Resource{workload.CPU, workload.Memory} {
+			amount, _ := strconv.ParseInt(obj.Fields[i].Raw, 10, 64) // as sized wrote it
+			most.Set(of, max(most.Of(of), amount))
+		}
+		return true
+	})
+	return most, true
+}
+
+// sized keeps of a node what it has for pods: CPU in milli-CPU and memory in bytes, zero where that cannot be read.
+type sized struct{}
+
+// Project implements watch.Projector.
+func (sized) Project(raw []byte) (*workload.Object, error) {
+	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
+	obj := &workload.Object{Name: text("metadata.name"), UID: text("metadata.uid"), ResourceVersion: text("metadata.resourceVersion")}
+	if obj.Name == "" {
+		return nil, fmt.Errorf("project a node: it has no name")
+	}
+	cpu, _ := resource.ParseQuantity(text("status.allocatable.cpu"))
+	memory, _ := resource.ParseQuantity(text("status.allocatable.memory"))
+	for _, n := range []int64{cpu.MilliValue(), memory.Value()} {
+		obj.Fields = append(obj.Fields, workload.Field{Raw: strconv.FormatInt(n, 10)})
+	}
+	return obj, nil
+}
