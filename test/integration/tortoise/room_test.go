@@ -25,7 +25,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: memory("1Gi")}}
 		Expect(env.Client.Create(ctx, most)).To(Succeed())
-		// 100Mi are used of 64Mi, so requests grow to 120Mi, and the limit follows from 1Gi by its ratio of 16.
+		// 100Mi are used of 64Mi, so requests grow to 125Mi, and the limit follows from 1Gi by its ratio of 16.
 		short := strings.NewReplacer("replicas: 5", "replicas: 5\n  strategy: {type: Recreate}", "memory: 1Gi", "memory: 64Mi", "memory: 2Gi", "memory: 1Gi").Replace(deployment)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, short, ns, "web"))).To(Succeed())
 		available := func(g Gomega) int32 {
@@ -52,7 +52,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 				g.Expect(uids(ns)(g)).To(Equal(before))
 			}).WithTimeout(2 * time.Second).Should(Succeed())
 		}
-		waitsFor("container main: 120Mi of memory, limited to 1920Mi, above the 1Gi of LimitRange most")
+		waitsFor("container main: 125Mi of memory, limited to 2000Mi, above the 1Gi of LimitRange most")
 
 		By("having a quota for the pods as they are in its place")
 		share := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "share"}}
@@ -63,11 +63,11 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 			g.Expect(share.Status.Used).To(HaveKey(corev1.ResourceLimitsMemory))
 		}).Should(Succeed())
 		suite.Remove(ctx, env, most)
-		waitsFor("ResourceQuota share has 1Gi of limits.memory left, and 4480Mi more would be needed for 5 pods")
+		waitsFor("ResourceQuota share has 1Gi of limits.memory left, and 4880Mi more would be needed for 5 pods")
 
 		By("making room")
 		Expect(env.Patch(ctx, share, `{"spec":{"hard":{"limits.memory":"10Gi"}}}`)).To(Succeed())
-		Eventually(requests(ns, "web")).Should(And(HaveKeyWithValue("memory", "120Mi"), HaveKeyWithValue("limit", "1920Mi")))
+		Eventually(requests(ns, "web")).Should(And(HaveKeyWithValue("memory", "125Mi"), HaveKeyWithValue("limit", "2000Mi")))
 		Eventually(func(g Gomega) {
 			g.Expect(available(g)).To(BeEquivalentTo(5))
 			st := recommendation(ns, "web")(g)
