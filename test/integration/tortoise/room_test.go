@@ -21,7 +21,9 @@ import (
 var _ = Describe("A Tortoise whose namespace has bounds", func() {
 	It("makes no template whose pods a LimitRange or a ResourceQuota would refuse, names it, and goes on once there is room", func() {
 		ns := suite.Namespace(ctx, env)
-		memory := func(of string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(of)} }
+		memory := func(of string) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(of)}
+		}
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: memory("1Gi")}}
 		Expect(env.Client.Create(ctx, most)).To(Succeed())
