@@ -77,7 +77,12 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 		if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 			where = ""
 		}
-		list, err := r.list(ctx, mapping.Resource, where)
+		var list [][]byte
+		if gk == namespaceKind && namespace != "" { // who works in one namespace may read that one
+			list, err = r.namespace(ctx, namespace)
+		} else {
+			list, err = r.list(ctx, mapping.Resource, where)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -215,30 +220,14 @@ func (r *reading) policies(ctx context.Context) (err error) {
 // namespaces reads the namespaces that the objects live in: their labels and annotations decide too.
 func (r *reading) namespaces(ctx context.Context) error {
 	var list [][]byte
+	var err error
 	if r.query.Namespace == "" {
-		var err error
-		if list, err = r.list(ctx, namespaces, ""); err != nil {
-			return err
-		}
+		list, err = r.list(ctx, namespaces, "")
 	} else {
-		ns, err := r.Client.Resource(namespaces).Get(ctx, r.query.Namespace, metav1.GetOptions{})
-		switch {
-		case apierrors.IsForbidden(err):
-			r.missing.Add(Right{"get", namespaces.GroupResource(), r.query.Namespace})
-			return nil
-		case apierrors.IsNotFound(err) && r.world.bring(r.query.Namespaces, r.query.Namespace):
-			r.world.Note("there is no namespace %s yet: it is taken to be as its manifest has it", r.query.Namespace)
-			return nil
-		case apierrors.IsNotFound(err):
-			return fmt.Errorf("there is no namespace %s", r.query.Namespace)
-		case err != nil:
-			return fmt.Errorf("read the namespace %s: %w", r.query.Namespace, err)
-		}
-		raw, err := ns.MarshalJSON()
-		if err != nil {
-			return fmt.Errorf("read the namespace %s: %w", r.query.Namespace, err)
-		}
-		list = append(list, raw)
+		list, err = r.namespace(ctx, r.query.Namespace)
+	}
+	if err != nil {
+		return err
 	}
 	for _, raw := range list {
 		ns, err := projectNamespace(raw)
@@ -248,6 +237,28 @@ func (r *reading) namespaces(ctx context.Context) error {
 		r.world.Namespaces = append(r.world.Namespaces, ns)
 	}
 	return nil
+}
+
+// namespace reads one namespace; none where it comes with what is asked about, or where the right to read it is missing.
+func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) {
+	ns, err := r.Client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		r.missing.Add(Right{"get", namespaces.GroupResource(), name})
+		return nil, nil
+	case apierrors.IsNotFound(err) && r.world.bring(r.query.Namespaces, name):
+		r.world.Note("there is no namespace %s yet: it is taken to be as its manifest has it", name)
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no namespace %s", name)
+	case err != nil:
+		return nil, fmt.Errorf("read the namespace %s: %w", name, err)
+	}
+	raw, err := ns.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("read the namespace %s: %w", name, err)
+	}
+	return [][]byte{raw}, nil
 }
 
 // projectNamespace reads what deciding looks at of a namespace.

@@ -81,6 +81,11 @@ var _ = Describe("Verbs that write", func() {
 		got := run("viewer", "", "wake", "cj/report", "-n", ns, "--for", "2h")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("this right is needed: patch cronjobs.batch in namespace " + ns))
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: sale, namespace: %s},
+  spec: {target: {}, startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z"}}`, ns)
+		DeferCleanup(func() {
+			Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(Succeed())
+		})
 		got = run("viewer", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "fix")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("create and except on freezeexceptions.flyball.dev"))
