@@ -130,6 +130,24 @@ func TestALedgerOfAnotherObjectIsJudged(t *testing.T) {
 	}
 }
 
+// A Deployment's annotations are copied to its ReplicaSets all the time, whose UIDs everybody can read. So no ledger on what follows its owner is
+// known to be Flyball's, whatever UID it has: the owner is what policies put to sleep.
+func TestALedgerOnWhatFollowsItsOwnerIsJudged(t *testing.T) {
+	for owner, waits := range map[string]bool{"Deployment": true, "Shop": false} {
+		w, k, _ := shop(t, true)
+		w.freezes = w.freezes.With(sale(t, nil, v1alpha1.ActionScale))
+		ledger := webLedger + `,"ownerReferences":[{"apiVersion":"apps/v1","kind":"` + owner + `","name":"owner","uid":"9","controller":true}]`
+		ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 0, ledger)))
+		v := decide.Target(w, ref, noon, nil)
+		if v.Result.Patch == nil {
+			t.Fatalf("controlled by a %s: nothing is written: %+v", owner, v)
+		}
+		if got := v.Gate.Kind == decide.GateFreeze; got != waits {
+			t.Errorf("controlled by a %s: waits %t, for %q", owner, got, v.Gate.Reason)
+		}
+	}
+}
+
 // To suspend stops something, and is never held up. To give that back is judged as the roll-out or the scaling that it lets go, and not as
 // a creation or a deletion.
 func TestAFreezeJudgesSuspensionsByWhatTheyLetGo(t *testing.T) {

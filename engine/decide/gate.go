@@ -33,10 +33,11 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 // freezeGate says whether a freeze refuses what a patch would do. Flyball keeps its own webhook out of its own way, so it asks
 // here. A patch is judged by what it does, as anybody's change is, with one difference: what only scales is never held up, so
 // that schedules sleep and wake during a freeze. That does not go for a ledger that was begun on another object: this one may have been
-// restored, and somebody may have written it. A patch of labels or annotations can take the object out of a freeze.
+// restored, and somebody may have written it. Nor for one on what follows its owner, whose controller may copy annotations to it.
+// A patch of labels or annotations can take the object out of a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	actions := v.Result.Actions
-	if len(obj.Ledger) == 0 || obj.Notes().UID == obj.UID {
+	if len(obj.Ledger) == 0 || obj.Notes().UID == obj.UID && !d.followsOwner(obj) {
 		actions &^= workload.ChangeScale
 	}
 	before := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
@@ -52,7 +53,7 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	case actions.Has(workload.ChangeRollOut):
 		what = "restarts pods"
 	case actions.Has(workload.ChangeScale):
-		what = "scales by a ledger that was begun on another object"
+		what = "scales by a ledger that somebody else may have written"
 	case actions != 0:
 		what = "creates or deletes objects"
 	}

@@ -106,10 +106,10 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 	return false, nearest
 }
 
-// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than ten years
+// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than five years
 // of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as weekdays by the wall clock
 // and nights by elapsed hours, come near it.
-const maxLooks = 1 << 13
+const maxLooks = 1 << 12
 
 // extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that goes on over
 // all kinds of years (seasonsSeconds) is endless.

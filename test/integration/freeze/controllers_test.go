@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,6 +111,25 @@ var _ = Describe("In a freeze, what a controller is led to do", func() {
 		thaw()
 		Eventually(func() error { return env.Client.Create(ctx, restored) }).Should(Succeed())
 		Eventually(jobsIn(ns)).Should(ConsistOf(asMade, And(HaveField("Name", "restored"), HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(40))))))
+	})
+
+	It("carries out no ledger that a Deployment's controller has copied to its ReplicaSet", func() {
+		var set appsv1.ReplicaSet
+		current := func(g Gomega) appsv1.ReplicaSet {
+			var sets appsv1.ReplicaSetList
+			g.Expect(env.Client.List(ctx, &sets, client.InNamespace(ns))).To(Succeed())
+			g.Expect(sets.Items).To(HaveLen(1))
+			set = sets.Items[0]
+			return set
+		}
+		Eventually(current).Should(HaveField("Status.ObservedGeneration", BeNumerically(">", 0)))
+		begin()
+		// Everybody can read the UID, and the ledger can have been written to the Deployment long before the freeze.
+		ledger := fmt.Sprintf(`{"/spec/replicas":{"was":40,"set":%d,"by":"Schedule/x/y"},"of":"ReplicaSet/%s","namespace":%q,"uid":%q}`,
+			*set.Spec.Replicas, set.Name, ns, set.UID)
+		controller := as("system:serviceaccount:kube-system:deployment-controller")
+		Expect(patch(controller, &set, fmt.Sprintf(`{"metadata":{"annotations":{"flyball.dev/ledger":%q}}}`, ledger))).To(Succeed())
+		Consistently(current).Should(And(HaveField("Generation", set.Generation), HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))))
 	})
 
 	It("has a ledger wait that was begun on another object", func() {
