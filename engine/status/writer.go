@@ -344,9 +344,9 @@ func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened tim
 	return client.IgnoreNotFound(s.client.Status().Patch(ctx, obj, client.MergeFrom(before)))
 }
 
-// TimeOf is an instant as statuses have it, in whole seconds; nil for the zero instant.
+// TimeOf is an instant as statuses have it, in whole seconds; nil for the zero instant, and after the year 9999, which nobody could read again.
 func TimeOf(t time.Time) *metav1.Time {
-	if t.IsZero() {
+	if t.IsZero() || t.UTC().Year() > 9999 {
 		return nil
 	}
 	return &metav1.Time{Time: t.Truncate(time.Second)}

@@ -53,4 +53,7 @@ func TestParseUntil(t *testing.T) {
 			}
 		}
 	}
+	if _, err := timeline.ParseUntil(strings.Repeat("\x00", 200_000), berlin); err == nil || len(err.Error()) > 500 {
+		t.Error("a long text is read, or all of it is in the error")
+	}
 }
