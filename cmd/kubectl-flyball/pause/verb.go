@@ -43,7 +43,7 @@ func New(s Surroundings) *cobra.Command {
 asleep, and what is awake stays awake. The costs that a paused DeletionCost has set are removed.
 
 Where a policy comes from Git, pause it there: the next synchronisation would undo this.`,
-		Example: "  kubectl flyball pause schedule/nights\n  kubectl flyball pause clusterschedule/office-hours --dry-run",
+		Example: "  kubectl flyball pause schedule/nights\n  kubectl flyball pause schedule/office-hours --dry-run",
 	})
 }
 

@@ -29,7 +29,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is how many policies of a kind are looked at at once, and perNamespace how many of them in one namespace.
+// parallel is the number of policies of a kind that are reconciled at the same time, perNamespace the number of them in one namespace.
 const parallel, perNamespace = 32, 4
 
 // Remover deletes what was made for a policy.

@@ -1,4 +1,4 @@
-package workload
+package inspect_test
 
 import (
 	"testing"
@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // A reference names a kind exactly where the mapper of client-go, by which autoscalers look it up, leads to the kind's resource.
@@ -32,7 +34,7 @@ func TestNamesAsTheRESTMapperDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := err == nil && mapping.Resource.Resource == resource
-				if got := Names(reference, kind); got != want {
+				if got := workload.Names(reference, kind); got != want {
 					t.Errorf("%s names %s: %t, want %t", reference, kind, got, want)
 				} else if got {
 					named++
