@@ -160,3 +160,63 @@ func TestWritesStop(t *testing.T) {
 		t.Errorf("%d writes after the first was enough", n)
 	}
 }
+
+// host is a World that knows what Flyball itself runs in.
+type host struct {
+	*small
+	own workload.Ref
+}
+
+func (h host) RunsFlyball(ref workload.Ref) bool { return ref == h.own }
+
+// No policy acts on what Flyball runs in, nor on its autoscaler. Each that selects it is told why, and what a policy has set there before is given back.
+func TestWhatFlyballRunsInIsLeftAlone(t *testing.T) {
+	for _, tc := range []struct {
+		reason       string
+		manifest     string
+		now          time.Time
+		ref          workload.Ref
+		alone, write string
+	}{
+		{"the Deployment at night", webAt(3), evening, web, "Flyball itself runs in it, which no policy acts on, because nothing would wake it again", ""},
+		{"the autoscaler of the Deployment at night", webAt(3), evening, hpa,
+			"it governs Deployment.apps/shop/web, in which Flyball itself runs and which no policy acts on, because nothing would wake it again", ""},
+		{"the Deployment that was put to sleep before", worldtest.Deployment("web", 0, webLedger), evening, web,
+			"Flyball itself runs in it, which no policy acts on, because nothing would wake it again", `"replicas":3`},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w, k, _ := shop(t, false)
+			w.put(k, worldtest.Project(t, k, tc.manifest))
+			scaler := worldtest.Kind(t, worldtest.Autoscalers)
+			w.kinds[scaler.GroupKind] = scaler
+			w.put(scaler, worldtest.Project(t, scaler, hpaOf(1, 5)))
+			w.policies = append(w.policies, policyOf(t, func(s *v1alpha1.Schedule) {
+				s.Name, s.Spec.Target.Kinds, s.Spec.AsleepAs = "bounds", []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}}, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(1))}}
+			}))
+			if v := decide.Target(w, tc.ref, tc.now, nil); body(v) == "" && tc.write == "" {
+				t.Fatal("nothing would be written of an object that Flyball does not run in: the case shows nothing")
+			}
+			var story decide.Story
+			v := decide.Target(host{w, web}, tc.ref, tc.now, &story)
+			if v.Err != nil || !strings.Contains(body(v), tc.write) || (body(v) == "") != (tc.write == "") {
+				t.Errorf("writes %q, %v; want %q", body(v), v.Err, tc.write)
+			}
+			told := 0
+			for _, o := range v.Opinions {
+				if o.Left {
+					continue
+				}
+				if told++; o.Alone != tc.alone {
+					t.Errorf("%s is told %q, want %q", o.Policy.ID, o.Alone, tc.alone)
+				}
+			}
+			if told != 1 || len(story.Lines) == 0 || story.Lines[0].Text != "nobody: "+tc.alone {
+				t.Errorf("%d policies are told, and the story is %v", told, story.Lines)
+			}
+			kind := w.kinds[tc.ref.GroupKind]
+			if !decide.LeavesAlone(host{w, web}, kind, w.objects[tc.ref]) {
+				t.Error("it is not left alone")
+			}
+		})
+	}
+}

@@ -129,9 +129,17 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 		a.intents = keepEverything(obj)
 		return a
 	}
+	own := d.runsFlyball(k, obj)
+	if own != "" {
+		story.add("ask", "nobody: "+own)
+	}
 	var in pipeline.Input
 	d.w.EachPolicy(obj.Namespace, func(p *Policy) {
 		if !p.Selects(k, obj, ns.Labels) {
+			return
+		}
+		if own != "" {
+			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: own})
 			return
 		}
 		if in.Now.IsZero() {
@@ -167,7 +175,29 @@ func LeavesAlone(w World, k *Kind, obj *workload.Object) bool {
 }
 
 func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
-	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating
+	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != ""
+}
+
+// Host is a World that knows the objects that Flyball itself runs in: its Pod and the controllers of that.
+type Host interface {
+	RunsFlyball(workload.Ref) bool
+}
+
+// runsFlyball says why no policy acts on an object because Flyball itself runs in it, or is scaled by it: once it sleeps, nothing wakes it. Empty: the
+// object has nothing to do with that.
+func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
+	host, ok := d.w.(Host)
+	if !ok {
+		return ""
+	}
+	const why = "which no policy acts on, because nothing would wake it again"
+	if host.RunsFlyball(k.Ref(obj)) {
+		return "Flyball itself runs in it, " + why
+	}
+	if governed, ok := k.Adapter.Governs(obj); ok && host.RunsFlyball(governed) {
+		return fmt.Sprintf("it governs %s, in which Flyball itself runs and %s", governed, why)
+	}
+	return ""
 }
 
 // input is what pipelines see of an object.

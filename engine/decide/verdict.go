@@ -19,6 +19,8 @@ type Opinion struct {
 	Err error
 	// Ignored says which annotations the policy left out because they cannot be read; empty: none.
 	Ignored string
+	// Alone says why the policy, which selects the object, is not asked: Flyball itself runs in it. Empty: it is asked.
+	Alone string
 	// PassedOn is a size that the policy asks of what the target governs; nil: none.
 	PassedOn *workload.Size
 	// OnBehalf is true where the policy selects what the object governs and not the object itself: it is no target then.

@@ -26,6 +26,9 @@ func Marks(v *decide.Verdict, out Outcome) []Mark {
 
 func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	id := o.Policy.ID
+	if o.Alone != "" {
+		return Mark{Policy: id, State: Unable, Unable: o.Alone}
+	}
 	if o.Policy.PodOrderer() != nil {
 		return markOfPods(v, o)
 	}

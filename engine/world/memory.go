@@ -36,6 +36,8 @@ type Lists struct {
 	Objects [][]byte
 	// Blocked says, by the name of an adapter, why nothing may be written for its kind.
 	Blocked map[string]string
+	// Own are the objects that Flyball itself runs in.
+	Own []workload.Ref
 }
 
 // Memory is a world in memory that nobody else changes. It decides and simulates without an API server.
@@ -75,6 +77,7 @@ func NewMemory(in Lists) (*Memory, error) {
 			namespaces.Put(ns)
 		}
 		tx.SetNamespaces(namespaces)
+		tx.SetOwn(in.Own)
 		for _, c := range in.Calendars {
 			tx.SetCalendar(c)
 		}

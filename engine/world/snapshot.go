@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -31,6 +32,8 @@ type Snapshot struct {
 	leaving bool
 	// advice is what was found for targets; all snapshots share it.
 	advice *advice
+	// own are the objects that Flyball itself runs in.
+	own sets.Set[workload.Ref]
 }
 
 // calendar is a Calendar object.
@@ -80,6 +83,7 @@ func emptySnapshot() *Snapshot {
 var (
 	_ decide.World    = (*Snapshot)(nil)
 	_ decide.Recaller = (*Snapshot)(nil)
+	_ decide.Host     = (*Snapshot)(nil)
 )
 
 // Kind implements decide.World.
@@ -256,6 +260,9 @@ func (s *Snapshot) Freezes() *freeze.Set {
 	}
 	return s.set
 }
+
+// RunsFlyball implements decide.Host.
+func (s *Snapshot) RunsFlyball(ref workload.Ref) bool { return s.own.Has(ref) }
 
 // LastKnown implements decide.Recaller.
 func (s *Snapshot) LastKnown(ref workload.Ref) []workload.Policy {

@@ -199,6 +199,9 @@ func (tx *Tx) RemovePolicy(id workload.Policy) {
 	tx.stopJudgingBy(id)
 }
 
+// SetOwn takes over the objects that Flyball itself runs in. Nobody is told of the change: it comes before any target is worked on.
+func (tx *Tx) SetOwn(refs []workload.Ref) { tx.next.own = sets.New(refs...) }
+
 // touch remembers a policy as it was before the transaction, before the first change of it.
 func (tx *Tx) touch(id workload.Policy) {
 	if _, again := tx.touched[id]; !again {

@@ -276,6 +276,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Config to talk to the API server with; nil: that of the administrator.
 	Config *rest.Config
+	// Pod is the Pod that the manager believes to run in; empty: none.
+	Pod string
 	// Webhook says how admission requests are served; zero: none are.
 	Webhook app.WebhookOptions
 	// Adapters are those that the installation brings.
@@ -305,7 +307,7 @@ func (e *Env) Start(opts Options) *Manager {
 	}
 	go func() {
 		err := app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Adapters: opts.Adapters, Workers: 16, QPS: -1,
+			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Adapters: opts.Adapters, Workers: 16, QPS: -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus,
 		})

@@ -37,6 +37,7 @@ type engine struct {
 	costs    *cost.Loop
 	resized  *resize.Loop
 	tuned    *tuning.Loop
+	own      own
 	log      logr.Logger
 }
 
@@ -50,6 +51,7 @@ func (e *engine) Start(ctx context.Context) error {
 		return nil
 	case <-e.world.Loaded():
 	}
+	e.own.exclude(ctx)
 	if err := e.adapters.Settle(ctx); err != nil {
 		return err
 	}
@@ -116,7 +118,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	if err := addControllers(mgr, config, opts, w, policies, adapters, loop); err != nil {
 		return err
 	}
-	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, resized: resized, tuned: tuned, log: log})
+	own := own{objects: mgr.GetAPIReader(), world: w, namespace: opts.Namespace, pod: opts.Pod, log: log}
+	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, resized: resized, tuned: tuned, own: own, log: log})
 }
 
 // addControllers adds what takes objects of Flyball's own kinds over into the world, and what keeps their status and finalizers.

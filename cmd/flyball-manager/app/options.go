@@ -29,6 +29,8 @@ type Options struct {
 	LeaderElection bool
 	// Namespace is where Flyball runs: its lease, its certificates; selectors do not reach it.
 	Namespace string
+	// Pod is the Pod that the manager runs in, in Namespace: what controls it is never a target. Empty: it runs outside the cluster.
+	Pod string
 	// Adapters names the Adapters that the installation brings.
 	Adapters []string
 	// Workers is the number of targets worked on at once.
@@ -143,6 +145,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on; 0 serves none.")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "Let one of several replicas work at a time.")
 	fs.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "flyball-system"), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
+	fs.StringVar(&o.Pod, "pod", os.Getenv("POD_NAME"), "Pod that Flyball runs in. No policy acts on what controls it. Empty: Flyball runs outside the cluster.")
 	fs.StringSliceVar(&o.Adapters, "adapters", nil, "Names of the Adapters that the installation brings. One that is being deleted when the manager starts is made again once it is gone.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")

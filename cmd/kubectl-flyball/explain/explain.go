@@ -222,6 +222,8 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 	for _, o := range v.Opinions {
 		id := o.Policy.ID.String()
 		switch {
+		case o.Alone != "":
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "itself", Text: o.Alone}}})
 		case o.OnBehalf:
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{{Step: "governor", Text: governorText(v)}}})
 		case o.Left:
@@ -233,8 +235,11 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 }
 
 func asks(o *decide.Opinion, steps int) string {
-	if o.Err != nil {
+	switch {
+	case o.Err != nil:
 		return "keep"
+	case o.Silent:
+		return "nothing"
 	}
 	switch o.Class {
 	case workload.ClassSleep:

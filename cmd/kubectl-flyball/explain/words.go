@@ -62,7 +62,7 @@ func (e *Explanation) summarize(v *decide.Verdict) {
 func (e *Explanation) reason() string {
 	if e.Winner == "" {
 		switch {
-		case len(e.Policies) == 0 && len(e.Steps) > 0 && e.Steps[0].Step == "ask":
+		case len(e.Steps) > 0 && e.Steps[0].Step == "ask":
 			return strings.TrimPrefix(e.Steps[0].Text, "nobody: ")
 		case len(e.Policies) == 0:
 			return "no policy selects it"

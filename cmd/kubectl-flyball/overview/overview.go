@@ -201,6 +201,8 @@ func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 	switch {
 	case v.Err != nil:
 		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Failed }
+	case slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool { return o.Alone != "" }):
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Unable }
 	case v.Result.Patch != nil:
 		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Pending }
 	case v.Result.State == workload.StateAsleep:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,7 +113,8 @@ func (w *World) hasKind(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
 }
 
-// setScope says which kinds live outside namespaces.
+// setScope says which kinds live outside namespaces, and which of the objects Flyball itself runs in. The manager knows these by its Pod; here they are
+// known by the label that its chart gives them.
 func (w *World) setScope(flyballNamespace string) {
 	outside := sets.New[schema.GroupKind]()
 	for _, k := range w.Kinds {
@@ -121,6 +123,12 @@ func (w *World) setScope(flyballNamespace string) {
 		}
 	}
 	w.Scope = world.Scope(flyballNamespace, outside.Has)
+	for _, raw := range w.Objects {
+		ref := RefOf(raw)
+		if ref.Namespace == flyballNamespace && ref.Kind == "Deployment" && gjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {
+			w.Own = append(w.Own, ref)
+		}
+	}
 }
 
 // kindOf makes a Kind of an adapter.

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// own finds the objects that the manager itself runs in, so that no policy acts on them: a manager that it has put to sleep wakes nothing any more,
+// itself included.
+type own struct {
+	objects        client.Reader
+	world          *world.World
+	namespace, pod string
+	log            logr.Logger
+}
+
+// exclude tells the world of these objects. It tries again until the API server answers, since the first target must not be worked on before. Outside
+// of a cluster there are none.
+func (o own) exclude(ctx context.Context) {
+	if o.pod == "" {
+		return
+	}
+	for ctx.Err() == nil {
+		refs, err := o.find(ctx)
+		switch {
+		case err == nil:
+			o.world.Update(func(tx *world.Tx) { tx.SetOwn(refs) })
+			o.log.Info("no policy acts on what Flyball itself runs in", "objects", fmt.Sprint(refs))
+			return
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+			o.log.Error(err, "Failed to find what Flyball itself runs in: a policy that selects it can put Flyball to sleep", "namespace", o.namespace, "pod", o.pod)
+			return
+		}
+		o.log.V(1).Info("the search for what Flyball itself runs in is tried again", "reason", err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// maxOwners bounds a chain of owners.
+const maxOwners = 8
+
+// find follows the owners of the Pod: its ReplicaSet and the Deployment, or whatever controls it. An owner that may not be read, or is not there, is the
+// last one.
+func (o own) find(ctx context.Context) ([]workload.Ref, error) {
+	kind, name := corev1.SchemeGroupVersion.WithKind("Pod"), o.pod
+	var refs []workload.Ref
+	for range maxOwners {
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(kind)
+		err := o.objects.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: name}, obj)
+		unreadable := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+		if err != nil && (len(refs) == 0 || !unreadable) {
+			return nil, fmt.Errorf("read %s %s/%s: %w", kind.Kind, o.namespace, name, err)
+		}
+		ref := workload.Ref{GroupKind: kind.GroupKind(), Namespace: o.namespace, Name: name}
+		if err == nil {
+			ref.Namespace = obj.Namespace // none where the kind lives outside namespaces
+		}
+		refs = append(refs, ref)
+		owner := metav1.GetControllerOf(obj)
+		if owner == nil {
+			break
+		}
+		kind, name = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), owner.Name
+	}
+	return refs, nil
+}
