@@ -348,6 +348,10 @@ type AdapterSpec struct {
 	// GovernsKind is what a reference without a kind means.
 	// +optional
 	GovernsKind *KindRef `json:"governsKind,omitempty"`
+	// RunsToCompletion says that objects of the kind do their work once and end, as a Job does. One that was made while a schedule is asleep is not put to
+	// sleep by it before its next night: its work would be lost.
+	// +optional
+	RunsToCompletion bool `json:"runsToCompletion,omitempty"`
 	// Pods says how the kind's pods are found.
 	// +optional
 	Pods *Pods `json:"pods,omitempty"`

@@ -27,9 +27,11 @@ type Adapter struct {
 	gk         schema.GroupKind
 	versions   []string
 	components []component
-	suspend    []variant
-	hold       []variant
-	min, max   *bound
+	// runsToCompletion is that of the spec.
+	runsToCompletion bool
+	suspend          []variant
+	hold             []variant
+	min, max         *bound
 	// lows and highs are the ends of the ranges of list elements; min and max are nil then.
 	lows, highs *eachBound
 	encoding    v1alpha1.Encoding

@@ -26,7 +26,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 		d: drafts{}, keys: keys,
 		a: &Adapter{
 			keepsAmounts: keys.Amounts, name: name, gk: spec.Target.GroupKind(),
-			versions: spec.Target.Versions, annotate: map[string]*slot{}, interner: workload.NewInterner(),
+			versions: spec.Target.Versions, runsToCompletion: spec.RunsToCompletion, annotate: map[string]*slot{}, interner: workload.NewInterner(),
 		},
 	}
 	at := field.NewPath("spec")

@@ -21,7 +21,7 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	v := a.view(obj)
 	o := workload.Observed{
 		Ref:    workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name},
-		Labels: obj.Labels, Annotations: obj.Annotations,
+		Labels: obj.Labels, Annotations: obj.Annotations, RunsToCompletion: a.runsToCompletion,
 	}
 	counts, _ := v.counts()
 	for i := range counts {

@@ -271,8 +271,10 @@ type Observed struct {
 	Governed bool
 	// Governs is true when the object owns the replicas of another one.
 	Governs bool
-	// Created is the creation time.
+	// Created is the creation time; zero: not known.
 	Created time.Time
+	// RunsToCompletion is true of an object that does its work once and ends, such as a Job.
+	RunsToCompletion bool
 }
 
 // Capacity is the number of replicas that a size leaves, over all components. Own counts as the largest number, since the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -33,17 +34,17 @@ type Context = policy.Context
 func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: s.Namespace, Name: s.Name}
 	selector, errs := target.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, s.Spec.ScheduleRules, s.Annotations, ctx)
+	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
 // CompileCluster compiles a ClusterSchedule. With errors, the policy returned is policy.Broken.
 func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: s.Name}
 	selector, errs := target.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, s.Spec.ScheduleRules, s.Annotations, ctx)
+	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, annotations map[string]string, ctx Context) (*policy.Policy, field.ErrorList) {
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
@@ -53,8 +54,8 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	if len(errs) > 0 {
 		return policy.Broken(id, errs), errs
 	}
-	s := &schedule{id: id, rules: rules, asleep: asleep, zone: zone}
-	own := annotations[v1alpha1.AnnotationAwakeUntil]
+	s := &schedule{id: id, rules: rules, asleep: asleep, zone: zone, created: meta.CreationTimestamp.Time}
+	own := meta.Annotations[v1alpha1.AnnotationAwakeUntil]
 	if _, err := timeline.ParseUntil(own, zone); err != nil && !ctx.Stored {
 		errs = field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil), own, err.Error())}
 		return policy.Broken(id, errs), errs
@@ -77,6 +78,7 @@ type schedule struct {
 	rules      v1alpha1.ScheduleRules
 	asleep     timeline.Timeline
 	zone       *time.Location
+	created    time.Time
 	awakeUntil time.Time
 	// unreadable says why the policy's own awake-until is ignored; empty: it is not.
 	unreadable string
@@ -132,6 +134,11 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	if f.Tracing() {
 		f.Sayf("%s", describe(st))
 	}
+	if t := &f.Input.Target; st.Active && t.RunsToCompletion && s.isMadeAsleep(t.Created, st, f.Input.Now) {
+		f.Sayf("left alone until the next night: it was made while asleep, at %s, and ends by itself", t.Created.Format(time.RFC3339))
+		f.Done = true
+		return nil
+	}
 	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: s.since(st)}
 	if st.Active {
 		in.Class = workload.ClassSleep
@@ -140,6 +147,18 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	f.Decision.Intents = append(f.Decision.Intents, in)
 	f.Done = !st.Active
 	return nil
+}
+
+// maxSkew is how far the clock of the API server may be ahead. An object that seems to be younger than that has no age to go by.
+const maxSkew = time.Hour
+
+// isMadeAsleep says whether an object was made since the policy fell asleep; for one that is never awake, since there is the policy.
+func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
+	began := s.since(st)
+	if began.IsZero() {
+		began = s.created
+	}
+	return made.After(began) && made.Before(now.Add(maxSkew))
 }
 
 // since is when the targets' state began. The end of awake-until on the policy counts as a transition too.

@@ -202,6 +202,55 @@ func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 	}
 }
 
+// A Job that was made since the schedule fell asleep runs on until the next night. What ran before sleeps, and so does every object that does not end by itself.
+func TestJobsMadeAtNight(t *testing.T) {
+	always := nights(func(r *v1alpha1.ScheduleRules) {
+		r.Upscale, r.Downscale, r.Asleep = "", "", []v1alpha1.Window{{From: "00:00", To: "24:00"}}
+	})
+	at := func(d time.Duration) time.Time { return monday.Add(d) }
+	for _, tc := range []struct {
+		reason    string
+		rules     v1alpha1.ScheduleRules
+		kept      string // awake-until of the policy
+		now, made time.Time
+		endless   bool
+		asleep    bool
+	}{
+		{reason: "made by day", rules: nights(), now: at(time.Hour), made: at(-time.Hour), asleep: true},
+		{reason: "made at the second at which the night begins", rules: nights(), now: at(time.Hour), made: monday, asleep: true},
+		{reason: "made at night", rules: nights(), now: at(time.Hour), made: at(time.Second)},
+		{reason: "made at night, by a clock that is ahead", rules: nights(), now: at(time.Hour), made: at(time.Hour + time.Minute)},
+		{reason: "of an age that cannot be", rules: nights(), now: at(time.Hour), made: at(1000 * time.Hour), asleep: true},
+		{reason: "of no known age", rules: nights(), now: at(time.Hour), asleep: true},
+		{reason: "made last night", rules: nights(), now: at(25 * time.Hour), made: at(time.Hour), asleep: true},
+		{reason: "made at night, and does not end by itself", rules: nights(), now: at(time.Hour), made: at(time.Second), endless: true, asleep: true},
+		{reason: "made before the policy was kept awake no longer", rules: nights(), kept: "2026-03-02T22:00:00Z", now: at(3 * time.Hour), made: at(time.Hour), asleep: true},
+		{reason: "older than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-49 * time.Hour), asleep: true},
+		{reason: "younger than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-47 * time.Hour)},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", CreationTimestamp: metav1.NewTime(at(-48 * time.Hour)),
+				Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: tc.kept}}}
+			s.Spec.ScheduleRules = tc.rules
+			p, errs := schedule.Compile(s, schedule.Context{})
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			var trace pipeline.Trace
+			d, err := p.Pipeline.Run(pipeline.Input{Now: tc.now, Target: workload.Observed{CanSuspend: true, RunsToCompletion: !tc.endless, Created: tc.made}}, &trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asleep := len(d.Intents) == 1 && d.Intents[0].Class == workload.ClassSleep; asleep != tc.asleep || !asleep && len(d.Intents) > 0 {
+				t.Errorf("asks %v; want asleep: %t, and nothing otherwise\ntrace: %s", d.Intents, tc.asleep, trace.String())
+			}
+			if left := strings.Contains(trace.String(), "left alone until the next night"); left == tc.asleep {
+				t.Errorf("trace: %s", trace.String())
+			}
+		})
+	}
+}
+
 func TestState(t *testing.T) {
 	p, errs := compile(nights(), nil)
 	if len(errs) > 0 {
