@@ -88,6 +88,8 @@ type Policy struct {
 	SetAnnotations []string
 	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner. Nil: nothing more.
 	Extras any
+	// Warnings say what of the spec is valid and surely not meant, each with its field.
+	Warnings []string
 	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.
 	Invalid field.ErrorList
 }

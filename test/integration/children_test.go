@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,6 +36,38 @@ func suspended(namespace, name string) func(Gomega) bool {
 		return *j.Spec.Suspend
 	}
 }
+
+var _ = Describe("A Job that is made at night", func() {
+	It("is left alone until the next night, and one that was made before sleeps", func() {
+		ns := newNamespace()
+		before := job(ns, "before")
+		create(before)
+		dusk := before.CreationTimestamp.UTC().Add(time.Second)
+		clock := suite.NewClock(dusk.Add(-time.Minute))
+		startManagerAt(clock)
+		nightlyOver(ns, func(s *v1alpha1.Schedule) {
+			s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}}
+			s.Spec.Upscale, s.Spec.Downscale = "", ""
+			for _, start := range []time.Time{dusk, dusk.Add(2 * time.Hour)} {
+				s.Spec.Asleep = append(s.Spec.Asleep, v1alpha1.Window{Start: start.Format(time.RFC3339), End: start.Add(time.Hour).Format(time.RFC3339)})
+			}
+		})
+		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Awake: 1}))
+
+		clock.SetTime(dusk.Add(time.Minute))
+		Eventually(suspended(ns, "before")).Should(BeTrue())
+		Eventually(time.Now).Should(BeTemporally(">", dusk.Add(2*time.Second)), "the API server counts seconds")
+		create(job(ns, "hook"))
+		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Awake: 1}))
+		Expect(suspended(ns, "hook")(Default)).To(BeFalse())
+
+		clock.SetTime(dusk.Add(time.Hour))
+		Eventually(suspended(ns, "before")).Should(BeFalse())
+		clock.SetTime(dusk.Add(2 * time.Hour))
+		Eventually(suspended(ns, "hook")).Should(BeTrue())
+		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 2}))
+	})
+})
 
 var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func() {
 	It("is left alone after a restart, and a Job of nobody sleeps", func() {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy"
@@ -27,12 +28,13 @@ const (
 	warnWithin  = 2 * time.Second
 )
 
-// selectionWarnings warns who applies a policy of terms that match nothing. The policy is let through: what it names may be about to
+// selectionWarnings warns who applies a policy of terms that match nothing, and of what else is surely not meant. The policy is let through: what it names may be about to
 // come.
 type selectionWarnings struct {
 	world   *world.World
 	objects metadata.Interface
 	context policy.Context
+	clock   clock.PassiveClock
 }
 
 // wrap adds the warnings to the validators of policies.
@@ -59,6 +61,7 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 	if len(errs) > 0 {
 		return nil
 	}
+	all = s.world.Snapshot().Warnings(compiled, kind.Parts(obj).Calendars, s.clock.Now())
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
 	defer cancel()
 	here := &listed{Inventory: s.world.Snapshot().Inventory(), world: s.world, objects: s.objects, ctx: ctx}

@@ -50,7 +50,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
 		Clock: judging.clock, Note: judging.notes.Guarded, Loaded: w.Loaded(),
 	})
-	own = selectionWarnings{world: w, objects: judging.metadata.Client, context: ctx}.wrap(own)
+	own = selectionWarnings{world: w, objects: judging.metadata.Client, context: ctx, clock: judging.opts.Clock}.wrap(own)
 	o := server.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir:  opts.Webhook.CertDir,

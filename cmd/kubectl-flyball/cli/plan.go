@@ -141,7 +141,7 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 			return nil, w.Missing(ref)
 		}
 		if v := decide.Target(memory, ref, from, nil); len(v.Opinions) == 0 {
-			w.Note("no policy selects %s", ref)
+			w.NoteUnselected(memory, ref)
 		}
 	}
 	return func(ref workload.Ref, obj *workload.Object) bool {

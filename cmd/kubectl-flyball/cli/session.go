@@ -127,7 +127,7 @@ func (s *session) between(from, span string) (begin, end time.Time, err error) {
 }
 
 func (s *session) files(paths []string, namespace string) source.Files {
-	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace}
+	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace, Now: s.Now()}
 }
 
 // load reads the world of a query, from files where the session is offline, and says what of it may not be read.

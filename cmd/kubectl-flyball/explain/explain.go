@@ -61,7 +61,9 @@ type Explanation struct {
 	Freezes []court.Answer `json:"freezes,omitempty"`
 	Notes   []string       `json:"notes,omitempty"`
 
-	zone *time.Location
+	// unreadable says that some policy that might reach the object cannot be read.
+	unreadable bool
+	zone       *time.Location
 }
 
 // Wait is what a write waits for.
@@ -340,6 +342,7 @@ func sizeText(s workload.Size) string {
 // nearly lists the policies that do not select the object but might have been meant to.
 func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
+	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() })
 	memory.Policies(func(p *world.Policy) bool {
 		told := slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == p.ID.String() })
 		if told || !p.Kind.Acts() || p.IsBroken() {

@@ -64,6 +64,8 @@ func (e *Explanation) reason() string {
 		switch {
 		case len(e.Steps) > 0 && e.Steps[0].Step == "ask":
 			return strings.TrimPrefix(e.Steps[0].Text, "nobody: ")
+		case len(e.Policies) == 0 && e.unreadable:
+			return "no policy that can be read selects it"
 		case len(e.Policies) == 0:
 			return "no policy selects it"
 		default:

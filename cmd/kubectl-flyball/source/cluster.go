@@ -57,6 +57,7 @@ func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	}
 	r.world.Unseen = r.missing
 	r.world.setScope(c.FlyballNamespace)
+	r.world.findOwn(c.FlyballNamespace)
 	return r.world, nil
 }
 

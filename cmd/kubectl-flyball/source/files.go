@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,8 @@ type Files struct {
 	Also []*v1alpha1.Adapter
 	// Namespaces are used where no file has one of that name.
 	Namespaces []*workload.Object
+	// Now is the instant from which on policies are warned of; zero: they are not.
+	Now time.Time
 }
 
 // Manifests are the objects of some files.
@@ -170,7 +173,11 @@ func (f Files) Load() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.World(m)
+	w, err := f.World(m)
+	if err == nil && !f.Now.IsZero() {
+		w.Warn(f.Now)
+	}
+	return w, err
 }
 
 // World makes a world of manifests that have been read.
@@ -198,6 +205,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 	if err := w.takeObjects(m, f.Namespace); err != nil {
 		return nil, err
 	}
+	w.findOwn(f.FlyballNamespace)
 	w.bring(f.Namespaces, "")
 	w.inventNamespaces()
 	return w, w.Check(m)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -93,6 +94,37 @@ func (w *World) HidesCalendarsOf(p *world.Policy) bool {
 	return len(p.Calendars) > 0 && w.Unseen.lists(calendarsResource)
 }
 
+// NoteUnselected notes that no policy selects an object, and claims nothing of those that cannot be read.
+func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
+	readable := ""
+	if memory.HasBroken(ref.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() }) {
+		readable = " that can be read"
+	}
+	w.Note("no policy%s selects %s", readable, ref)
+}
+
+// Warn notes what of the policies is surely not meant as it will be understood from an instant on. Of a world that cannot be compiled it notes nothing: that
+// is an error of the verb.
+func (w *World) Warn(now time.Time) {
+	memory, err := world.NewMemory(w.Lists)
+	if err != nil {
+		return
+	}
+	var all []string
+	memory.Policies(func(p *world.Policy) bool {
+		if !p.IsBroken() {
+			for _, text := range memory.Warnings(p.Policy.Policy, p.Calendars, now) {
+				all = append(all, fmt.Sprintf("%s: %s", p.ID, text))
+			}
+		}
+		return true
+	})
+	slices.Sort(all)
+	for _, text := range all {
+		w.Note("%s", text)
+	}
+}
+
 // Note adds a note, once.
 func (w *World) Note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(w.Notes, text) {
@@ -113,8 +145,7 @@ func (w *World) hasKind(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
 }
 
-// setScope says which kinds live outside namespaces, and which of the objects Flyball itself runs in. The manager knows these by its Pod; here they are
-// known by the label that its chart gives them.
+// setScope says which kinds live outside namespaces.
 func (w *World) setScope(flyballNamespace string) {
 	outside := sets.New[schema.GroupKind]()
 	for _, k := range w.Kinds {
@@ -123,6 +154,10 @@ func (w *World) setScope(flyballNamespace string) {
 		}
 	}
 	w.Scope = world.Scope(flyballNamespace, outside.Has)
+}
+
+// findOwn says which of the objects Flyball itself runs in. The manager knows these by its Pod; here they are known by the label that its chart gives them.
+func (w *World) findOwn(flyballNamespace string) {
 	for _, raw := range w.Objects {
 		ref := RefOf(raw)
 		if ref.Namespace == flyballNamespace && ref.Kind == "Deployment" && gjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {

@@ -108,6 +108,36 @@ func TestClusterSchedule(t *testing.T) {
 	}
 }
 
+// Crons that always fire together leave the targets asleep for ever, and that is told. Others are not spoken of, nor is a schedule that says so by windows.
+func TestWarnings(t *testing.T) {
+	for _, tc := range []struct {
+		up, down string
+		want     bool
+	}{
+		{"0 8 * * *", "0 20 * * *", false},
+		{"0 8 * * *", "0 8 * * *", true},
+		{"0 8 * * 1-5", "0 8 * * *", true},
+		{"0 8 * * *", "0 8 * * 1-5", false},
+		{"0 8 * * *", "*/30 * * * *", true},
+		{"0 8,20 * * *", "0 20 * * *", false},
+		{"@daily", "0 0 * * *", true},
+	} {
+		p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }), nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if (len(p.Warnings) > 0) != tc.want || tc.want && !strings.Contains(p.Warnings[0], "spec.upscale: whenever it fires, downscale fires too") {
+			t.Errorf("up %s, down %s: %q", tc.up, tc.down, p.Warnings)
+		}
+	}
+	p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
+		r.Upscale, r.Downscale, r.Asleep = "", "", []v1alpha1.Window{{From: "00:00", To: "24:00"}}
+	}), nil)
+	if len(errs) > 0 || len(p.Warnings) > 0 {
+		t.Errorf("always asleep: %q, %v", p.Warnings, errs)
+	}
+}
+
 // The annotation of a policy that cannot be read is a fault of the policy.
 func TestAwakeUntilOfThePolicy(t *testing.T) {
 	_, errs := compile(nights(), map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})

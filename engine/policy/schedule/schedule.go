@@ -70,6 +70,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		Down:           limit(rules.DownscaleRateLimit),
 		Up:             limit(rules.UpscaleRateLimit),
 		SetAnnotations: annotationKeys(rules.AsleepAs),
+		Warnings:       warnings(rules, zone, at),
 	}, nil
 }
 

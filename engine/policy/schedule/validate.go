@@ -81,6 +81,18 @@ func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.
 	return effects, errs
 }
 
+// warnings tells of crons that always fire together: of two at a time downscale wins, so nothing ever wakes.
+func warnings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) []string {
+	if rules.Upscale == "" {
+		return nil
+	}
+	pair, _ := timeline.Pair(rules.Upscale, rules.Downscale, loc, at) // its errors are known by now
+	if _, changes := pair.Next(time.Time{}); changes {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: whenever it fires, downscale fires too and wins, so the targets never wake", at.Child(timeline.Upscale))}
+}
+
 func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateLevel(rules.AsleepAs, authorsAsked, at.Child("asleepAs"))...)

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -57,6 +58,26 @@ var _ = DescribeTable("A selection of what is not there is let through with a wa
 	Entry("a namespace", "ClusterSchedule", `{`+pair+`, target: {namespaces: [defaulr]}}`, "spec.target.namespaces: there is no namespace defaulr; did you mean default?"),
 	Entry("labels of namespaces", "ClusterSchedule", `{`+pair+`, target: {namespaceSelector: {matchLabels: {env: nowhere}}}}`, "spec.target.namespaceSelector: no namespace has env=nowhere"),
 	Entry("a kind outside namespaces", "Schedule", `{`+pair+`, target: {kinds: [{kind: Node}]}}`, "spec.target.kinds: Node lives outside namespaces"),
+	Entry("a calendar", "Schedule", `{`+pair+`, calendars: [{name: nowhere, effect: Asleep}], target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
+		"spec.calendars: there is no Calendar nowhere; the policy changes nothing until there is one"),
+	Entry("crons that always fire together", "Schedule", `{upscale: "0 8 * * 1-5", downscale: "0 8 * * *", target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
+		"spec.upscale: whenever it fires, downscale fires too and wins, so the targets never wake"),
 	Entry("of a freeze", "ChangeFreeze", `{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`, "did you mean DaemonSet.apps?"),
 	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
 )
+
+var _ = It("A maintenance window that is never open together with another one over the same objects is let through with a warning", func() {
+	const days = `{target: {kinds: [{group: apps, kind: DaemonSet}]}, deny: [RollOut], windows: [{days: [%s], from: "10:00", to: "12:00"}]}`
+	first := object("MaintenanceWindow", "tuesdays", fmt.Sprintf(days, "Tue"))
+	Expect(env.Client.Create(ctx, first)).To(Succeed())
+	DeferCleanup(func() { Expect(client.IgnoreNotFound(env.Client.Delete(ctx, first))).To(Succeed()) })
+	config := rest.CopyConfig(env.Config)
+	Eventually(func(g Gomega) {
+		heard := &warnings{}
+		config.WarningHandlerWithContext = heard
+		c, err := client.New(config, client.Options{Scheme: env.Client.Scheme()})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Create(ctx, object("MaintenanceWindow", "thursdays", fmt.Sprintf(days, "Thu")), client.DryRunAll)).To(Succeed())
+		g.Expect(heard.all()).To(ContainElement(And(ContainSubstring("/tuesdays selects the same objects"), ContainSubstring("RollOut is always denied"))))
+	}).Should(Succeed())
+})

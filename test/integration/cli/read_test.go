@@ -154,6 +154,15 @@ var _ = Describe("Verbs that read", func() {
 		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
 	})
 
+	It("claim of no object that no policy selects it while one cannot be read", func() {
+		apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: lonely, namespace: %[1]s}, spec: {selector: {matchLabels: {app: l}}, template: {metadata: {labels: {app: l}}, spec: {containers: [{name: main, image: nginx}]}}}}`, ns)
+		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy selects Deployment.apps/" + ns + "/lonely"))
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: holidays, namespace: %[1]s}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", calendars: [{name: nowhere, effect: Asleep}]}}`, ns)
+		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "holidays")}) })
+		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy that can be read selects Deployment.apps/" + ns + "/lonely"))
+		Expect(run("", "", "explain", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("no policy that can be read selects it"))
+	})
+
 	It("explain what sleeps", func() {
 		clock.SetTime(noon.Add(10 * time.Hour))
 		Eventually(func() string { return run("viewer", "", "explain", "deployment/web", "-n", ns).Out }).Should(And(

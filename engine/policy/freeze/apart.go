@@ -1,0 +1,59 @@
+package freeze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// maxLooks bounds how many openings of maintenance windows are looked at for the warnings of one rule: a year of daily windows takes 366.
+const maxLooks = 2000
+
+// Apart warns of other maintenance windows over the same objects that are never open together with a rule in the year after an instant: each denies what the
+// other lets through. Objects outside namespaces are left out. namespaces yields all namespaces.
+func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels workload.Pairs) bool), now time.Time) (warnings []string) {
+	if !r.isWindow() || r.enforcement != v1alpha1.EnforcementDeny {
+		return nil
+	}
+	var reached []workload.Object
+	namespaces(func(name string, labels workload.Pairs) bool {
+		if r.SelectsIn(name, labels) {
+			reached = append(reached, workload.Object{Name: name, Labels: labels})
+		}
+		return true
+	})
+	looks, open := maxLooks, timeline.Not(r.denies)
+	for _, other := range s.Rules() {
+		common := other.deny & r.deny
+		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 || !r.mayShare(other) ||
+			!slices.ContainsFunc(reached, func(ns workload.Object) bool { return other.SelectsIn(ns.Name, ns.Labels) }) {
+			continue
+		}
+		var apart bool
+		if apart, looks = timeline.Apart(open, timeline.Not(other.denies), now, now.AddDate(1, 0, 0), looks); apart {
+			warnings = append(warnings, fmt.Sprintf("spec.windows: %s selects the same objects, and for a year none of its windows is open at the same time as one of these: %s is always denied",
+				other.id, strings.Join(common.Names(), ", ")))
+		}
+	}
+	return warnings
+}
+
+func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }
+
+// mayShare says whether two rules may select the same objects of a namespace: they have a kind in common, and do not ask for other names or labels.
+func (r *Rule) mayShare(other *Rule) bool {
+	common := func(a, b []indexKey) bool {
+		return slices.ContainsFunc(a, func(k indexKey) bool { return k == anything || slices.Contains(b, k) || slices.Contains(b, anything) })
+	}
+	kinds := slices.ContainsFunc(r.reach.kinds, func(k schema.GroupKind) bool {
+		return k == anyKind || slices.Contains(other.reach.kinds, k) || slices.Contains(other.reach.kinds, anyKind)
+	})
+	return kinds && common(r.reach.objects, other.reach.objects)
+}

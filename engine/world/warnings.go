@@ -1,0 +1,31 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Warnings say what of a policy, which compiles but for the calendars that it names, is surely not meant as it will be understood from an instant on. None of
+// it is wrong enough to be refused: what is missing may be about to come.
+func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
+	all := slices.Clone(p.Warnings)
+	for _, name := range calendars {
+		if _, known := s.calendars[name]; !known {
+			var names []string
+			for other := range s.calendars {
+				names = append(names, other)
+			}
+			slices.Sort(names)
+			all = append(all, fmt.Sprintf("spec.calendars: there is no Calendar %s%s; the policy changes nothing until there is one", name, spelling.Meant(name, names)))
+		}
+	}
+	if rule := freeze.RuleOf(p); rule != nil {
+		all = append(all, s.set.Apart(rule, s.Inventory().Namespaces, now)...)
+	}
+	return all
+}
