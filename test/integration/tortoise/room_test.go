@@ -47,7 +47,9 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 				g.Expect(st.Waiting).To(ContainSubstring(why))
 				g.Expect(st.Containers).To(HaveLen(1))
 				g.Expect(st.Containers[0].Memory.Applied).To(BeFalse())
-				g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring(why)))
+				var t v1alpha1.Tortoise
+				g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
+				g.Expect(t.Status.Waiting).To(ContainElement(And(HaveField("Name", "web"), HaveField("Message", ContainSubstring(why)))))
 			}).Should(Succeed())
 			Consistently(func(g Gomega) {
 				g.Expect(requests(ns, "web")(g)).To(And(HaveKeyWithValue("memory", "64Mi"), HaveKeyWithValue("limit", "1Gi")))
