@@ -179,7 +179,8 @@ func (s *stage) nothingForbidden() {
 // an earlier installation has left behind. Override is no verb of a request: the API server asks for it.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
-	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch"} // the last four are of Tortoises, as are mutating webhooks
+	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four are of Tortoises, as are mutating webhooks
+		" pods get", "apps replicasets get"} // of a manager that looks for its own Deployment; this one runs in no pod
 	own := regexp.MustCompile(`^(adapters|calendars|schedules)(/status)?$`)
 	for _, role := range []string{"ClusterRole/flyball-base", "Role/flyball"} {
 		kind, name, _ := strings.Cut(role, "/")
