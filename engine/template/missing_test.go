@@ -30,7 +30,7 @@ func live(apiVersion, metadata, spec string) string {
 // TestPutBack foresees what the keeper puts back: what differs from the template, and nothing that others decide.
 func TestPutBack(t *testing.T) {
 	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger","name":"peaks","uid":"11","controller":true}]`
-	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\"}"}`
+	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\",\"uid\":\"7\"}"}`
 	for _, test := range []struct {
 		reason, live, want string
 	}{
