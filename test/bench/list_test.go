@@ -53,7 +53,7 @@ func TestAPartThatFailsDoesNotStopTheOthers(t *testing.T) {
 	breaks := part{[]string{"breaks"}, time.Minute, func(*bench, context.Context) error { return errors.New("broken") }}
 	silent := part{[]string{"silent"}, time.Minute, func(*bench, context.Context) error { return nil }}
 	var out bytes.Buffer
-	b := &bench{report: &report{out: &out, log: t.Output(), values: map[string]float64{}}}
+	b := &bench{report: &report{out: &out, log: t.Output()}}
 	err := b.measureAll(t.Context(), []part{hangs, breaks, silent, figure("edge_ratio", 1.2), figure("tortoise_gates", 5)})
 	if err == nil {
 		t.Fatal("no error")

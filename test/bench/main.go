@@ -196,7 +196,7 @@ type bench struct {
 
 // run measures the selected figures. A part that fails is named at the end, and the others go on.
 func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
-	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log, values: map[string]float64{}}}
+	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log}}
 	if opts.quick {
 		b.sizes = quickSizes()
 		b.report.remark = "(quick)"

@@ -23,6 +23,9 @@ type report struct {
 
 // figure prints and keeps one figure.
 func (r *report) figure(name string, value float64, unit string) {
+	if r.values == nil {
+		r.values = map[string]float64{}
+	}
 	r.values[name] = value
 	line := []string{"figure", name, strconv.FormatFloat(value, 'f', decimals(value, unit), 64), unit}
 	if r.remark != "" {
