@@ -207,7 +207,7 @@ func TestJobsMadeAtNight(t *testing.T) {
 	always := nights(func(r *v1alpha1.ScheduleRules) {
 		r.Upscale, r.Downscale, r.Asleep = "", "", []v1alpha1.Window{{From: "00:00", To: "24:00"}}
 	})
-	at := func(d time.Duration) time.Time { return monday.Add(d) }
+	at := monday.Add
 	for _, tc := range []struct {
 		reason    string
 		rules     v1alpha1.ScheduleRules
