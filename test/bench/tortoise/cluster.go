@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 )
 
 // pod is one replica. Requests are in milli-CPU and MiB.
@@ -24,8 +26,8 @@ type cluster struct {
 	set      setting
 	pods     []pod
 	replicas int
-	scaler   *autoscaler // nil: nothing scales
-	readings []reading
+	scaler   *autoscaler.Scaler // nil: nothing scales
+	readings []autoscaler.Reading
 	seen     []sample
 	t        int
 	tally    tally
@@ -57,7 +59,7 @@ const threshold = 0.85
 func newCluster(w *world, scaled bool) *cluster {
 	c := &cluster{world: w, set: w.owner, rand: rand.New(rand.NewPCG(w.seed, hash("pods of "+w.family)))}
 	if scaled {
-		c.scaler = newAutoscaler()
+		c.scaler = &autoscaler.Scaler{}
 	}
 	c.replicas = max(c.set.minimum, int(math.Ceil(w.demand[0]/c.set.app*100/float64(c.set.target))))
 	for range c.replicas {
@@ -126,15 +128,15 @@ func (c *cluster) changed() {
 func (c *cluster) step() {
 	before := c.capacity()
 	if c.scaler != nil {
-		r := reading{}
+		r := autoscaler.Reading{}
 		if c.t >= c.lag && !c.blackout[c.t] {
 			r = c.readings[c.t-c.lag]
 		}
-		for i := range tick / syncPeriod {
-			if r.ok {
-				r.unready = max(c.replicas-r.ready, 0)
+		for i := range tick / autoscaler.SyncPeriod {
+			if r.OK {
+				r.Unready = max(c.replicas-r.Ready, 0)
 			}
-			c.replicas = c.scaler.sync(time.Duration(c.t)*tick+i*syncPeriod, c.replicas, c.set, r)
+			c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*autoscaler.SyncPeriod, c.replicas, autoscaler.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}, r)
 		}
 	} else {
 		c.replicas = min(max(c.replicas, c.set.minimum), c.set.maximum)
@@ -244,7 +246,7 @@ func (c *cluster) load() {
 		s.app, s.throttled = served/float64(ready), 1-served/demand
 	}
 	s.kills, c.kills = c.kills, 0
-	c.readings = append(c.readings, reading{ok: ready > 0, usage: s.app, request: c.set.app, ready: ready})
+	c.readings = append(c.readings, autoscaler.Reading{OK: ready > 0, Usage: s.app, Request: c.set.app, Ready: ready})
 	c.seen = append(c.seen, s)
 	if !c.measured() {
 		return

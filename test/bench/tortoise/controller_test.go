@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -51,7 +52,7 @@ const (
 )
 
 // theirs is what is set in the cluster; a pod requests one core.
-var theirs = setting{app: 1000, minimum: 3, maximum: 20, target: 70}
+var theirs = autoscaler.Setting{Min: 3, Max: 20, Target: 70}
 
 // series have something for each rule of the emulator. Pods share the demand, so each answer changes what the next sync sees.
 var series = []recorded{
@@ -84,7 +85,7 @@ var series = []recorded{
 type looked struct {
 	at       time.Duration
 	replicas int
-	reading  reading
+	reading  autoscaler.Reading
 }
 
 // stand is one workload with an autoscaler, and the series that it is put through.
@@ -113,7 +114,7 @@ func TestTheControllerDecidesTheSame(t *testing.T) {
 	}
 	serveMetrics(t, env, stands)
 	for name := range stands {
-		must(t, env.Apply(t.Context(), fmt.Appendf(nil, workload, name, theirs.minimum, theirs.maximum, theirs.target, int(realWindow.Seconds()), int(realPeriod.Seconds()))))
+		must(t, env.Apply(t.Context(), fmt.Appendf(nil, workload, name, theirs.Min, theirs.Max, theirs.Target, int(realWindow.Seconds()), int(realPeriod.Seconds()))))
 	}
 	for name, s := range stands {
 		select {
@@ -238,9 +239,9 @@ func (s *stand) look(ctx context.Context, began time.Time) (*podMetricsList, err
 		return nil, err
 	}
 	ready := len(pods) - now.held
-	found := looked{at: time.Since(began), replicas: len(pods), reading: reading{ok: now.demand >= 0, request: theirs.app, ready: ready, unready: now.held}}
+	found := looked{at: time.Since(began), replicas: len(pods), reading: autoscaler.Reading{OK: now.demand >= 0, Request: 1000, Ready: ready, Unready: now.held}}
 	used := now.demand / int64(ready)
-	found.reading.usage = float64(used)
+	found.reading.Usage = float64(used)
 	if s.looks = append(s.looks, found); n == len(s.syncs) {
 		close(s.done) // the answer to the last of the series is seen
 	}
@@ -315,10 +316,10 @@ func (s *stand) compare(t *testing.T) {
 	if s.fault != nil {
 		t.Error(s.fault)
 	}
-	sooner, later := &autoscaler{window: realWindow - unsure}, &autoscaler{window: realWindow + unsure}
+	sooner, later := autoscaler.Scaler{Window: realWindow - unsure}, autoscaler.Scaler{Window: realWindow + unsure}
 	left := 0
 	for i, l := range s.looks[:len(s.syncs)] {
-		a, b := sooner.sync(l.at, l.replicas, theirs, l.reading), later.sync(l.at, l.replicas, theirs, l.reading)
+		a, b := sooner.Sync(l.at, l.replicas, theirs, l.reading), later.Sync(l.at, l.replicas, theirs, l.reading)
 		got := s.looks[i+1].replicas
 		t.Logf("sync %d at %.1f s: %d replicas, %+v: %d", i, l.at.Seconds(), l.replicas, l.reading, got)
 		switch {

@@ -14,55 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestAutoscaler follows the documented algorithm of the controller, one line a rule.
-func TestAutoscaler(t *testing.T) {
-	s := setting{minimum: 3, maximum: 20, target: 70}
-	for _, tc := range []struct {
-		reason  string
-		current int
-		r       reading
-		want    int
-	}{
-		{"in proportion, rounded up", 10, reading{true, 840, 1000, 10, 0}, 12},
-		{"by whole percents", 12, reading{true, 819, 1000, 12, 0}, 14},
-		{"within the tolerance above", 10, reading{true, 779, 1000, 10, 0}, 10},
-		{"beyond the tolerance above", 10, reading{true, 780, 1000, 10, 0}, 12},
-		{"within the tolerance below", 10, reading{true, 630, 1000, 10, 0}, 10},
-		{"beyond the tolerance below", 10, reading{true, 500, 1000, 10, 0}, 8},
-		{"at most the maximum", 10, reading{true, 1900, 1000, 10, 0}, 20},
-		{"at least the minimum", 10, reading{true, 10, 1000, 10, 0}, 3},
-		{"at most twice", 6, reading{true, 2000, 1000, 6, 0}, 12},
-		{"at most four more, of few", 3, reading{true, 2000, 1000, 3, 0}, 7},
-		{"pods that are not ready count as idle", 10, reading{true, 1400, 1000, 5, 5}, 10},
-		{"pods that are not ready count as idle, and it is too much still", 6, reading{true, 2000, 1000, 4, 2}, 12},
-		{"not ready ones do not turn up into down", 10, reading{true, 800, 1000, 5, 5}, 10},
-		{"no metrics", 10, reading{}, 10},
-		{"no metrics, but below the minimum", 2, reading{}, 3},
-		{"no metrics, but above the maximum", 25, reading{}, 20},
-		{"asleep", 0, reading{true, 1000, 1000, 1, 0}, 0},
-	} {
-		if got := (&autoscaler{window: stabilised, recommended: []recommendation{}}).sync(0, tc.current, s, tc.r); got != tc.want {
-			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
-		}
-	}
-}
-
-// TestScalingDownWaitsFiveMinutes for the largest of what was recommended.
-func TestScalingDownWaitsFiveMinutes(t *testing.T) {
-	s, a := setting{minimum: 1, maximum: 20, target: 70}, newAutoscaler()
-	if got := a.sync(0, 10, s, reading{true, 700, 1000, 10, 0}); got != 10 {
-		t.Fatalf("at the target it is %d", got)
-	}
-	for now := syncPeriod; now < stabilised; now += syncPeriod {
-		if got := a.sync(now, 10, s, reading{true, 350, 1000, 10, 0}); got != 10 {
-			t.Fatalf("%s after the load fell it is %d", now, got)
-		}
-	}
-	if got := a.sync(stabilised, 10, s, reading{true, 350, 1000, 10, 0}); got != 5 {
-		t.Errorf("five minutes after the load fell it is %d", got)
-	}
-}
-
 func TestLoadsAreWhatTheyAreNamedFor(t *testing.T) {
 	if len(families) != 12 || len(events) != 12 {
 		t.Fatalf("there are %d families and %d events", len(families), len(events))

@@ -1,0 +1,112 @@
+// Package autoscaler replays the decisions of the HorizontalPodAutoscaler controller for one ContainerResource metric with the default
+// behaviour. It sees no client and calls no clock. A test in test/bench/tortoise has the real controller decide the same, sync by sync.
+package autoscaler
+
+import (
+	"math"
+	"time"
+)
+
+// Defaults of the controller: the time between two syncs, the stabilisation window for scaling down, and the tolerance around a target.
+const (
+	SyncPeriod = 15 * time.Second
+	Window     = 5 * time.Minute
+	Tolerance  = 0.1
+)
+
+// Scaler is the state of the controller for one autoscaler. The zero value has not synced yet.
+//
+// The rules: whole percents of utilisation, a tolerance of 10 %, pods that are not ready count as idle when scaling up, doubling or four more
+// pods a sync, and down to the largest recommendation of the stabilisation window.
+//
+// Source: pkg/controller/podautoscaler of Kubernetes, replica_calculator.go and horizontal.go.
+type Scaler struct {
+	// Window is the stabilisation window for scaling down; zero: the default of five minutes.
+	Window time.Duration
+
+	started bool
+	// recent are recommendations of the window, oldest first, without those that a later and larger one hides.
+	recent []recommendation
+}
+
+type recommendation struct {
+	at       time.Duration
+	replicas int
+}
+
+// Setting is the spec of the autoscaler: bounds of replicas, and the target utilisation in percent of the request.
+type Setting struct{ Min, Max, Target int }
+
+// Reading is what the metrics API and the pods show at a sync.
+type Reading struct {
+	// OK is false where there are no metrics.
+	OK bool
+	// Usage is the mean CPU of the ready pods, Request the CPU request of each pod, both in milli-CPU.
+	Usage, Request float64
+	Ready, Unready int
+}
+
+// Sync returns the replicas that the controller asks for at an instant, from the current number. Instants never go back.
+func (s *Scaler) Sync(now time.Duration, current int, to Setting, r Reading) int {
+	if !s.started {
+		s.started = true
+		s.recommend(now, current)
+	}
+	switch {
+	case current == 0:
+		return 0
+	case current > to.Max:
+		return to.Max
+	case current < to.Min:
+		return to.Min
+	case !r.OK || r.Ready == 0:
+		return current
+	}
+	wanted := s.stabilise(now, current, Replicas(current, to.Target, r))
+	return min(max(min(wanted, max(2*current, current+4)), to.Min), to.Max)
+}
+
+// Replicas returns the replicas that the metric alone asks for, before stabilisation and bounds. The reading must be OK, with a ready pod.
+func Replicas(current, target int, r Reading) int {
+	ratio := math.Trunc(r.Usage*100/r.Request) / float64(target)
+	if r.Unready == 0 || ratio < 1 {
+		if tolerated(ratio) {
+			return current
+		}
+		return int(math.Ceil(ratio * float64(r.Ready)))
+	}
+	all := float64(r.Ready + r.Unready)
+	rebalanced := math.Trunc(r.Usage*float64(r.Ready)*100/(r.Request*all)) / float64(target)
+	if tolerated(rebalanced) || rebalanced < 1 {
+		return current
+	}
+	return max(int(math.Ceil(rebalanced*all)), current)
+}
+
+// tolerated reports whether a ratio of usage to the target is too close to 1 for the controller to scale.
+func tolerated(ratio float64) bool { return 1-Tolerance <= ratio && ratio <= 1+Tolerance }
+
+// stabilise returns the wanted replicas where those are not fewer than the current ones, and otherwise the largest recommendation of the
+// window, up to the current number.
+func (s *Scaler) stabilise(now time.Duration, current, wanted int) int {
+	window := s.Window
+	if window == 0 {
+		window = Window
+	}
+	expired := 0
+	for expired < len(s.recent) && s.recent[expired].at <= now-window {
+		expired++
+	}
+	s.recent = s.recent[:copy(s.recent, s.recent[expired:])]
+	s.recommend(now, wanted)
+	return max(wanted, min(current, s.recent[0].replicas))
+}
+
+// recommend adds a recommendation. Earlier ones that are not larger will never count again.
+func (s *Scaler) recommend(now time.Duration, replicas int) {
+	kept := len(s.recent)
+	for kept > 0 && s.recent[kept-1].replicas <= replicas {
+		kept--
+	}
+	s.recent = append(s.recent[:kept], recommendation{now, replicas})
+}
