@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/court"
 	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/server"
 )
 
@@ -24,7 +24,7 @@ func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 	}
 	log := j.opts.Log.WithName("evaluate")
 	s.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
-		Court:  &court.Court{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
+		Court:  &freezecheck.Evaluator{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
 		KindOf: j.kindOf,
 		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
 		Audiences: j.opts.Webhook.Evaluate.Audiences, Rate: j.opts.Webhook.Evaluate.Rate,
@@ -34,20 +34,20 @@ func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 }
 
 // kindOf says how an adapted kind is served.
-func (j *judging) kindOf(gk schema.GroupKind) (court.Kind, bool) {
+func (j *judging) kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	resource, adapted := j.world.Resource(gk)
 	if !adapted {
-		return court.Kind{}, false
+		return freezecheck.Kind{}, false
 	}
 	outside := j.world.Scope().ClusterScoped
-	return court.Kind{Resource: resource, Namespaced: outside == nil || !outside(gk)}, true
+	return freezecheck.Kind{Resource: resource, Namespaced: outside == nil || !outside(gk)}, true
 }
 
 // liveObjects reads objects from the API server.
 type liveObjects struct{ client dynamic.Interface }
 
-// Object implements court.Objects.
-func (l liveObjects) Object(ctx context.Context, t court.Target) ([]byte, error) {
+// Object implements freezecheck.Objects.
+func (l liveObjects) Object(ctx context.Context, t freezecheck.Target) ([]byte, error) {
 	object, err := l.client.Resource(t.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

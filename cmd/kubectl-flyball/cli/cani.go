@@ -12,10 +12,10 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
-	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -78,7 +78,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	v.readsAsCaller = true
-	var answers []court.Answer
+	var answers []freezecheck.Answer
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
@@ -90,7 +90,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := verdict.Answers{Allowed: true, Answers: answers, Zone: v.zone}
+	all := cani.Answers{Allowed: true, Answers: answers, Zone: v.zone}
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
 	}
@@ -101,11 +101,11 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 }
 
 // judgeActions judges each action on each object.
-func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user court.User, at time.Time) ([]court.Answer, error) {
+func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
 	changes := make([]workload.Change, len(actions))
 	for i, action := range actions {
 		var err error
-		if changes[i], err = court.ParseAction(action); err != nil {
+		if changes[i], err = freezecheck.ParseAction(action); err != nil {
 			return nil, err
 		}
 	}
@@ -117,12 +117,12 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	if err != nil {
 		return nil, err
 	}
-	var answers []court.Answer
+	var answers []freezecheck.Answer
 	for _, target := range targets {
 		for _, change := range changes {
-			answer, err := judge.Answer(ctx, court.Question{Target: verdict.TargetOf(target), Action: change, User: user, At: at})
+			answer, err := judge.Answer(ctx, freezecheck.Request{Target: cani.TargetOf(target), Action: change, User: user, At: at})
 			if err != nil {
-				return nil, verdict.Hinted(err, w, target)
+				return nil, cani.Hinted(err, w, target)
 			}
 			answers = append(answers, answer)
 		}
@@ -130,18 +130,18 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	return answers, nil
 }
 
-func (v *canIVerb) court(w *source.World) (*court.Court, error) {
+func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
 	}
 	v.showNotes(w)
 	v.halfSeen = v.halfSeen || len(w.Unseen) > 0
-	return verdict.NewCourt(memory, v.flyballNamespace), nil
+	return cani.NewEvaluator(memory, v.flyballNamespace), nil
 }
 
 // judgeManifests judges what applying manifests would be, namespace by namespace.
-func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.Time) ([]court.Answer, error) {
+func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
 	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
 	if err != nil {
@@ -150,9 +150,9 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 	if len(m.Others) == 0 {
 		return nil, errors.New("the manifests have no objects that a freeze could judge: Flyball's own kinds are not")
 	}
-	courts := map[string]*court.Court{}
+	courts := map[string]*freezecheck.Evaluator{}
 	worlds := map[string]*source.World{}
-	var answers []court.Answer
+	var answers []freezecheck.Answer
 	for _, raw := range m.Others {
 		at0 := cmp.Or(gjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
@@ -163,14 +163,14 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user court.User, at time.
 				return nil, err
 			}
 		}
-		target, err := court.TargetOf(raw, namespace, verdict.KindOf(worlds[at0]))
+		target, err := freezecheck.TargetOf(raw, namespace, cani.KindOf(worlds[at0]))
 		if err == nil {
 			err = worlds[at0].Served(target.GroupKind)
 		}
 		if err != nil {
 			return nil, err
 		}
-		answer, err := courts[at0].Answer(ctx, court.Question{Target: target, Manifest: raw, User: user, At: at})
+		answer, err := courts[at0].Answer(ctx, freezecheck.Request{Target: target, Manifest: raw, User: user, At: at})
 		if err != nil {
 			return nil, err
 		}

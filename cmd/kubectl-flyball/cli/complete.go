@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
+	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
 // completeTargets suggests KIND/ and, after the slash, names.
@@ -25,7 +25,7 @@ func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) 
 
 // completePlaces suggests what can be kept awake: objects, a namespace and schedules; any number of them.
 func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.suggestions().Objects(cmd, typed, awake.Names)
+	return s.suggestions().Objects(cmd, typed, wake.Names)
 }
 
 // suggestions are what completes the values of flags.

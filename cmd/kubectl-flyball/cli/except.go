@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/except"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/verdict"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 type exceptVerb struct {
 	*session
 	manifests
-	spec       verdict.ExceptionSpec
+	spec       except.ExceptionSpec
 	allow      []string
 	from, span string
 	dryRun     bool
@@ -82,7 +82,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	preview, err := verdict.Foresee(ctx, w, v.spec, user, v.flyballNamespace, v.zone)
+	preview, err := except.Foresee(ctx, w, v.spec, user, v.flyballNamespace, v.zone)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (v *exceptVerb) readSpec() error {
 		return errors.New("say why: give --reason")
 	}
 	for _, text := range v.allow {
-		action, err := court.ParseAction(text)
+		action, err := freezecheck.ParseAction(text)
 		if err != nil {
 			return fmt.Errorf("--allow: %w", err)
 		}

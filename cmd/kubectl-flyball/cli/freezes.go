@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/agenda"
+	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -41,7 +41,7 @@ with -A for everything; the gaps in which nothing denies changes; and the times 
 }
 
 func (v *freezesVerb) run(ctx context.Context, args []string) error {
-	o := agenda.Options{Zone: v.zone, Namespace: v.within()}
+	o := freezes.Options{Zone: v.zone, Namespace: v.within()}
 	var err error
 	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 		return w.Missing(o.Target)
 	}
 	v.showNotes(w)
-	found := agenda.Of(memory, o)
+	found := freezes.Of(memory, o)
 	if v.output == ics {
 		return found.WriteICS(v.Out, v.Now())
 	}

@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 // user is who asks: whom the cluster takes the connection for, --as included. Offline it is whom --as and --as-group name.
-func (s *session) user(ctx context.Context) (court.User, error) {
+func (s *session) user(ctx context.Context) (freezecheck.User, error) {
 	if s.offline {
-		u := court.User{Name: *s.config.Impersonate}
+		u := freezecheck.User{Name: *s.config.Impersonate}
 		if s.config.ImpersonateGroup != nil {
 			u.Groups = *s.config.ImpersonateGroup
 		}
@@ -22,15 +22,15 @@ func (s *session) user(ctx context.Context) (court.User, error) {
 	}
 	config, err := s.restConfig()
 	if err != nil {
-		return court.User{}, err
+		return freezecheck.User{}, err
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return court.User{}, fmt.Errorf("connect to the cluster: %w", err)
+		return freezecheck.User{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return court.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
+		return freezecheck.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
 	}
-	return court.User{Name: self.Status.UserInfo.Username, Groups: self.Status.UserInfo.Groups}, nil
+	return freezecheck.User{Name: self.Status.UserInfo.Username, Groups: self.Status.UserInfo.Groups}, nil
 }

@@ -5,21 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/checkup"
+	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-func newVersion(s *session) *cobra.Command { return checkup.NewVersion(s.checkup()) }
+func newVersion(s *session) *cobra.Command { return doctor.NewVersion(s.checkup()) }
 
 func newDoctor(s *session) *cobra.Command {
-	cmd := checkup.New(s.checkup())
+	cmd := doctor.New(s.checkup())
 	s.addAllFlag(cmd)
 	return cmd
 }
 
-// checkup is what the verbs of package checkup need of a session. What may not be read is one of the checks, and is not said twice.
-func (s *session) checkup() checkup.Surroundings {
-	return checkup.Surroundings{
+// checkup returns the input of package doctor. Missing rights are one of its checks, so they are not reported twice.
+func (s *session) checkup() doctor.Surroundings {
+	return doctor.Surroundings{
 		Now: s.Now, Offline: &s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig, Cluster: s.cluster,
 		Load: func(ctx context.Context, files []string) (*source.World, error) {
 			return s.read(ctx, source.Query{Namespace: s.within()}, files)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/awake"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
 // fieldManager is what the API server takes down as the writer.
@@ -86,23 +86,23 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace, err := awake.Where(args, v.namespace())
+	namespace, err := wake.Where(args, v.namespace())
 	if err != nil {
 		return err
 	}
 	q := source.Query{Namespace: namespace}
-	if slices.ContainsFunc(args, awake.ReachesAll) {
+	if slices.ContainsFunc(args, wake.ReachesAll) {
 		q.Namespace = ""
 	}
 	w, err := v.load(ctx, q, v.paths)
 	if err != nil {
 		return v.blindly(ctx, args, namespace, until, err)
 	}
-	places, err := awake.Places(w, args, v.selector, namespace)
+	places, err := wake.Places(w, args, v.selector, namespace)
 	if err != nil {
 		return v.blindly(ctx, args, namespace, until, err)
 	}
-	effect, err := awake.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
+	effect, err := wake.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
 		return err
 	}
 	if !v.wait {
@@ -133,23 +133,23 @@ func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string,
 	if err != nil {
 		return err
 	}
-	var places []awake.Place
+	var places []wake.Place
 	for _, arg := range args {
-		p, err := awake.Resolve(cluster.Mapper, arg, namespace)
+		p, err := wake.Resolve(cluster.Mapper, arg, namespace)
 		if err != nil {
 			return err
 		}
 		places = append(places, p)
 	}
-	if err := awake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
 		return err
 	}
 	v.tell(missing)
-	return v.print(awake.Blind(places, until, v.reason, v.zone))
+	return v.print(wake.Blind(places, until, v.reason, v.zone))
 }
 
 // await waits until everything is ready. A person sees first what was changed, and then each object once it is ready.
-func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []awake.Place, effect *awake.Effect) error {
+func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []wake.Place, effect *wake.Effect) error {
 	people := v.format == report.Table || v.format == report.Wide
 	if people {
 		if err := v.print(effect); err != nil {

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy/target"
@@ -58,8 +58,8 @@ type Explanation struct {
 	// Steps are what came after the policies were asked.
 	Steps []Line `json:"steps,omitempty"`
 	// Freezes say of each action whether somebody may do it now.
-	Freezes []court.Answer `json:"freezes,omitempty"`
-	Notes   []string       `json:"notes,omitempty"`
+	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
+	Notes   []string             `json:"notes,omitempty"`
 
 	// unreadable says that some policy that might reach the object cannot be read.
 	unreadable bool
@@ -144,7 +144,7 @@ type Options struct {
 	Now  time.Time
 	Zone *time.Location
 	// User asks what freezes let happen.
-	User court.User
+	User freezecheck.User
 	// FlyballNamespace is where Flyball runs.
 	FlyballNamespace string
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/gate"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -33,9 +33,9 @@ const (
 
 // Options say whom the API answers, and how.
 type Options struct {
-	Court *court.Court
+	Court *freezecheck.Evaluator
 	// KindOf says how a kind is served; false: no adapter speaks of it.
-	KindOf func(schema.GroupKind) (court.Kind, bool)
+	KindOf func(schema.GroupKind) (freezecheck.Kind, bool)
 	// Tokens and Rights ask the API server.
 	Tokens TokenReviewer
 	Rights admit.AccessReviewer
@@ -178,7 +178,7 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 		}
 	}
 	answer, err := a.Court.Answer(ctx, q)
-	if wrong := (*court.UnanswerableError)(nil); errors.As(err, &wrong) {
+	if wrong := (*freezecheck.UnanswerableError)(nil); errors.As(err, &wrong) {
 		return nil, gate.Faultf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -21,10 +21,10 @@ const Kind = "FreezeReview"
 
 // Review asks, in Spec, whether freezes let a change through, and answers in Status. It is never stored.
 type Review struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Spec       Spec          `json:"spec"`
-	Status     *court.Answer `json:"status,omitempty"`
+	APIVersion string              `json:"apiVersion"`
+	Kind       string              `json:"kind"`
+	Spec       Spec                `json:"spec"`
+	Status     *freezecheck.Answer `json:"status,omitempty"`
 }
 
 // Spec says who changes what, and when.
@@ -94,15 +94,15 @@ func (s *Spec) checkSubject() error {
 	return nil
 }
 
-// question is what the court is asked, but for who and when.
-func (s *Spec) question(kindOf func(schema.GroupKind) (court.Kind, bool)) (q court.Question, err error) {
+// question returns the freezecheck.Request of a review, without its user and instant.
+func (s *Spec) question(kindOf func(schema.GroupKind) (freezecheck.Kind, bool)) (q freezecheck.Request, err error) {
 	if s.Manifest != nil {
 		if gjson.GetBytes(s.Manifest, "items").IsArray() && !gjson.GetBytes(s.Manifest, "spec").Exists() {
 			return q, errors.New("spec.manifest: is a list; ask about each of its objects")
 		}
 		q.Manifest = s.Manifest
-		q.Target, err = court.TargetOf(s.Manifest, "", kindOf)
-	} else if q.Action, err = court.ParseAction(s.Action); err == nil {
+		q.Target, err = freezecheck.TargetOf(s.Manifest, "", kindOf)
+	} else if q.Action, err = freezecheck.ParseAction(s.Action); err == nil {
 		q.Target.Ref = workload.Ref{GroupKind: schema.GroupKind{Group: s.Object.Group, Kind: s.Object.Kind}, Namespace: s.Object.Namespace, Name: s.Object.Name}
 	} else {
 		return q, fmt.Errorf("spec.action: %w", err)

@@ -13,18 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 // kindOf knows deployments, and racks, which live outside namespaces.
-func kindOf(gk schema.GroupKind) (court.Kind, bool) {
+func kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	switch gk.Kind {
 	case "Deployment":
-		return court.Kind{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, true
+		return freezecheck.Kind{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, true
 	case "Rack":
-		return court.Kind{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "racks"}}, true
+		return freezecheck.Kind{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "racks"}}, true
 	}
-	return court.Kind{}, false
+	return freezecheck.Kind{}, false
 }
 
 func TestReviewsThatAreNoQuestions(t *testing.T) {
@@ -164,7 +164,7 @@ func TestRateOfAUser(t *testing.T) {
 // An answer says when it is allowed as the field that the command line has.
 func TestAnswersAreThoseOfTheCommandLine(t *testing.T) {
 	at := time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC)
-	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind, Status: &court.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
+	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind, Status: &freezecheck.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
 	if err != nil {
 		t.Fatal(err)
 	}

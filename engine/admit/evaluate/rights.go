@@ -12,7 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/gate"
 )
 
@@ -29,7 +29,7 @@ const (
 const Resource = "freezereviews"
 
 // authorize refuses who may not ask about objects in the namespace of the target.
-func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, target court.Target) error {
+func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, target freezecheck.Target) error {
 	in := ""
 	if target.Namespace != "" {
 		in = " in namespace " + target.Namespace
@@ -40,9 +40,9 @@ func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, 
 }
 
 // subject is who makes the change: who asks, or somebody whom they may impersonate.
-func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s *Spec) (court.User, error) {
+func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s *Spec) (freezecheck.User, error) {
 	if s.User == "" || s.User == caller.Username && s.Groups == nil {
-		return court.User{Name: caller.Username, Groups: caller.Groups}, nil
+		return freezecheck.User{Name: caller.Username, Groups: caller.Groups}, nil
 	}
 	if s.User != caller.Username {
 		attributes := authorizationv1.ResourceAttributes{Resource: "users", Name: s.User}
@@ -50,7 +50,7 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 			attributes = authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Namespace: namespace, Name: name}
 		}
 		if err := a.needImpersonate(ctx, caller, attributes); err != nil {
-			return court.User{}, err
+			return freezecheck.User{}, err
 		}
 	}
 	groups := slices.Clone(s.Groups)
@@ -59,10 +59,10 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 			continue
 		}
 		if err := a.needImpersonate(ctx, caller, authorizationv1.ResourceAttributes{Resource: "groups", Name: group}); err != nil {
-			return court.User{}, err
+			return freezecheck.User{}, err
 		}
 	}
-	return court.User{Name: s.User, Groups: withOwn(s.User, groups)}, nil
+	return freezecheck.User{Name: s.User, Groups: withOwn(s.User, groups)}, nil
 }
 
 // withOwn adds the groups that an API server adds to a user that is impersonated.

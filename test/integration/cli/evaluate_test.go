@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	realclock "k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/evaluate"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -151,12 +151,12 @@ var _ = Describe("The evaluate API", func() {
 		ns := suite.Namespace(ctx, env)
 		var asked atomic.Int32
 		release := make(chan struct{})
-		hanging := served(evaluate.Options{Rate: 1000, KindOf: func(gk schema.GroupKind) (court.Kind, bool) {
+		hanging := served(evaluate.Options{Rate: 1000, KindOf: func(gk schema.GroupKind) (freezecheck.Kind, bool) {
 			if gk.Kind == "Slow" {
 				asked.Add(1)
 				<-release
 			}
-			return court.Kind{}, false
+			return freezecheck.Kind{}, false
 		}})
 		greedy, modest := *hanging, *hanging
 		greedy.token, modest.token = pipelines.of(ns, "greedy").token, pipelines.of(suite.Namespace(ctx, env), "modest").token
@@ -230,7 +230,7 @@ var _ = Describe("The evaluate API", func() {
 func served(o evaluate.Options) *pipeline {
 	GinkgoHelper()
 	if o.KindOf == nil {
-		o.KindOf = func(schema.GroupKind) (court.Kind, bool) { return court.Kind{}, false }
+		o.KindOf = func(schema.GroupKind) (freezecheck.Kind, bool) { return freezecheck.Kind{}, false }
 	}
 	o.Tokens, o.Rights = clients().AuthenticationV1().TokenReviews(), clients().AuthorizationV1().SubjectAccessReviews()
 	o.Clock, o.Pace = realclock.RealClock{}, realclock.RealClock{}

@@ -1,4 +1,5 @@
-package verdict
+// Package except makes a FreezeException and shows in advance which changes it lets through.
+package except
 
 import (
 	"context"
@@ -11,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -69,15 +71,15 @@ func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 }
 
 // beneficiary is the user for whom the effect is worked out: the user who asks, or one for whom the exception is meant.
-func (s ExceptionSpec) beneficiary(asks court.User) court.User {
+func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
 	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
 	switch {
 	case meant || len(s.Users)+len(s.Groups) == 0:
 		return asks
 	case len(s.Users) > 0:
-		return court.User{Name: s.Users[0]}
+		return freezecheck.User{Name: s.Users[0]}
 	}
-	return court.User{Name: "a member of " + s.Groups[0], Groups: s.Groups[:1]}
+	return freezecheck.User{Name: "a member of " + s.Groups[0], Groups: s.Groups[:1]}
 }
 
 // Preview is what an exception lifts and what it does not.
@@ -86,19 +88,19 @@ type Preview struct {
 	DryRun    bool          `json:"dryRun,omitempty"`
 	Exception policy.Object `json:"exception"`
 	// Lifted are the changes that it lets through, Refused those that are refused all the same, and Idle those that nothing denies.
-	Lifted  []court.Answer `json:"lifted,omitempty"`
-	Refused []court.Answer `json:"refused,omitempty"`
-	Idle    []court.Answer `json:"idle,omitempty"`
+	Lifted  []freezecheck.Answer `json:"lifted,omitempty"`
+	Refused []freezecheck.Answer `json:"refused,omitempty"`
+	Idle    []freezecheck.Answer `json:"idle,omitempty"`
 	// Also are targets that the exception selects besides those named, because it selects by kinds and names together.
 	Also []string `json:"also,omitempty"`
 
 	zone  *time.Location
 	rules *v1alpha1.ExceptionRules
-	user  court.User
+	user  freezecheck.User
 }
 
 // Foresee works out what an exception lifts, for a user or, where it is not for them, for a user whom it names, at the instant at which it begins.
-func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
+func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
 	p := &Preview{zone: zone, user: s.beneficiary(user)}
 	p.Exception, p.rules = s.Object()
 	without, err := w.Memory()
@@ -114,13 +116,13 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user court.U
 	if known := with.Find(source.IDOf(p.Exception)); known != nil && known.IsBroken() {
 		return nil, fmt.Errorf("such an exception is not valid: %w", known.Invalid.ToAggregate())
 	}
-	before, after := NewCourt(without, flyballNamespace), NewCourt(with, flyballNamespace)
+	before, after := cani.NewEvaluator(without, flyballNamespace), cani.NewEvaluator(with, flyballNamespace)
 	for _, t := range s.Targets {
 		for _, action := range s.Actions {
-			q := court.Question{Target: TargetOf(t), Action: action, User: p.user, At: s.From}
+			q := freezecheck.Request{Target: cani.TargetOf(t), Action: action, User: p.user, At: s.From}
 			old, err := before.Answer(ctx, q)
 			if err != nil {
-				return nil, Hinted(err, w, t)
+				return nil, cani.Hinted(err, w, t)
 			}
 			now, err := after.Answer(ctx, q)
 			if err != nil {
@@ -231,7 +233,7 @@ func (p *Preview) Text(w *report.Writer) {
 	}
 }
 
-func (p *Preview) group(w *report.Writer, title string, answers []court.Answer, style report.Style) {
+func (p *Preview) group(w *report.Writer, title string, answers []freezecheck.Answer, style report.Style) {
 	if len(answers) == 0 {
 		return
 	}
@@ -239,7 +241,7 @@ func (p *Preview) group(w *report.Writer, title string, answers []court.Answer, 
 	for _, a := range answers {
 		w.Line("  %s", w.Styled(strings.Join(a.Actions, ", ")+" "+a.Target, style))
 		for _, d := range a.Denials {
-			w.Line("    %s", denialText(d, p.zone))
+			w.Line("    %s", cani.DenialText(d, p.zone))
 		}
 		for _, l := range a.Lifts {
 			w.Line("    without this exception, %s denies it", l.Policy)

@@ -1,4 +1,4 @@
-package agenda_test
+package freezes_test
 
 import (
 	"bytes"
@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/agenda"
+	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 )
 
 func TestWriteICS(t *testing.T) {
 	start := time.Date(2037, 12, 20, 0, 0, 0, 0, time.UTC)
-	a := agenda.Agenda{From: start, To: start.AddDate(0, 0, 30), Entries: []agenda.Entry{
+	a := freezes.Agenda{From: start, To: start.AddDate(0, 0, 30), Entries: []freezes.Entry{
 		{Policy: "ClusterChangeFreeze/year-end", Effect: "denies", Actions: []string{"Create", "Delete"}, Start: start, End: start.AddDate(0, 0, 14),
 			Reason: "year-end; ask, before you " + strings.Repeat("übertreibst ", 12) + "\nsecond line"},
 		{Policy: "ClusterMaintenanceWindow/nights", Effect: "denies", Actions: []string{"Scale"}},

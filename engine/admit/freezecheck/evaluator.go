@@ -1,7 +1,7 @@
-// Package court says whether freezes let somebody make a change: an action on an object that exists, or what applying a manifest
-// would be. It puts the change to the admission server's own judge, so that the answer is the webhook's: nothing of the judging is
-// done here. The command line asks it over a world that was read before, the evaluate API over the world of the manager.
-package court
+// Package freezecheck reports whether freezes let a user make a change: an action on an object that exists, or the application of a
+// manifest. It asks the judge of the admission webhook, so both give the same answer.
+// The command line uses it on a world that was read before, the evaluate API on the world of the manager.
+package freezecheck
 
 import (
 	"context"
@@ -38,8 +38,8 @@ type Objects interface {
 	Object(ctx context.Context, t Target) ([]byte, error)
 }
 
-// Question asks for the verdict on one change. Exactly one of Action and Manifest is given.
-type Question struct {
+// Request asks for the verdict on one change. Exactly one of Action and Manifest is given.
+type Request struct {
 	Target Target
 	// Action is done to the object as it is.
 	Action workload.Change
@@ -49,7 +49,7 @@ type Question struct {
 	At       time.Time
 }
 
-// UnanswerableError says that a question has no answer, because of what it asks.
+// UnanswerableError is the error of a Request that has no answer, for example because its object does not exist.
 type UnanswerableError struct{ Why string }
 
 // Error implements error.
@@ -59,68 +59,68 @@ func unanswerable(format string, args ...any) error {
 	return &UnanswerableError{Why: fmt.Sprintf(format, args...)}
 }
 
-// Court judges changes.
-type Court struct {
+// Evaluator answers requests with the judge of the admission webhook.
+type Evaluator struct {
 	Judge   *admit.Judge
 	Objects Objects
 	// Exempt are the namespaces in which nothing is ever judged.
 	Exempt []string
 }
 
-// Answer gives the verdict on a change. An error of type UnanswerableError lies in the question.
-func (c *Court) Answer(ctx context.Context, q Question) (Answer, error) {
+// Answer returns the verdict on a change. The error is an UnanswerableError where the request itself cannot be answered.
+func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	switch {
-	case (q.Action == 0) == (q.Manifest == nil):
+	case (req.Action == 0) == (req.Manifest == nil):
 		return Answer{}, errors.New("judge a change: give an action or a manifest")
-	case q.Target.Resource.Empty():
-		return unjudged(q), nil
+	case req.Target.Resource.Empty():
+		return unjudged(req), nil
 	}
 	var raw []byte
 	var err error
-	if q.Target.Name != "" { // what is given a name when it is created does not exist yet
-		if raw, err = c.Objects.Object(ctx, q.Target); err != nil {
+	if req.Target.Name != "" { // what is given a name when it is created does not exist yet
+		if raw, err = e.Objects.Object(ctx, req.Target); err != nil {
 			return Answer{}, err
 		}
 	}
 	before, after := raw, []byte(nil)
 	switch {
-	case q.Manifest != nil:
-		if after, err = c.appliedTo(q, raw); err != nil {
+	case req.Manifest != nil:
+		if after, err = e.appliedTo(req, raw); err != nil {
 			return Answer{}, err
 		}
-	case q.Action == workload.ChangeCreate:
-		before, after = nil, nameOnly(q.Target)
+	case req.Action == workload.ChangeCreate:
+		before, after = nil, nameOnly(req.Target)
 	case raw == nil:
-		return Answer{}, unanswerable("there is no %s: only its creation can be judged", q.Target.Ref)
+		return Answer{}, unanswerable("there is no %s: only its creation can be judged", req.Target.Ref)
 	}
 	var done admit.Judgement
 	switch {
-	case c.isExempt(q.Target):
-		done = admit.Judgement{Request: freeze.Request{Actions: q.Action}, Verdict: freeze.Verdict{Allowed: true}}
-	case q.Manifest != nil || q.Action == workload.ChangeCreate || q.Action == workload.ChangeDelete:
-		done, err = c.review(ctx, q, before, after)
+	case e.isExempt(req.Target):
+		done = admit.Judgement{Request: freeze.Request{Actions: req.Action}, Verdict: freeze.Verdict{Allowed: true}}
+	case req.Manifest != nil || req.Action == workload.ChangeCreate || req.Action == workload.ChangeDelete:
+		done, err = e.review(ctx, req, before, after)
 	default:
-		done, err = c.Judge.AskActions(ctx, admit.Question{
-			Resource: q.Target.Resource, Object: raw, Actions: q.Action, User: q.User.Name, Groups: q.User.Groups, Now: q.At,
+		done, err = e.Judge.AskActions(ctx, admit.Question{
+			Resource: req.Target.Resource, Object: raw, Actions: req.Action, User: req.User.Name, Groups: req.User.Groups, Now: req.At,
 		})
 	}
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.answer(q, done), nil
+	return e.answer(req, done), nil
 }
 
 // appliedTo is the object once the manifest is applied to it; nil: it does not exist yet.
-func (c *Court) appliedTo(q Question, live []byte) ([]byte, error) {
-	if version, served := gjson.GetBytes(q.Manifest, "apiVersion").Str, q.Target.Resource.GroupVersion().String(); version != served {
-		return nil, unanswerable("%s is given as %s and judged as %s: write the manifest in that version", q.Target.Ref, version, served)
+func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
+	if version, served := gjson.GetBytes(req.Manifest, "apiVersion").Str, req.Target.Resource.GroupVersion().String(); version != served {
+		return nil, unanswerable("%s is given as %s and judged as %s: write the manifest in that version", req.Target.Ref, version, served)
 	}
 	if live == nil {
-		return q.Manifest, nil
+		return req.Manifest, nil
 	}
-	after, err := applied(live, q.Manifest)
+	after, err := applied(live, req.Manifest)
 	if err != nil {
-		return nil, unanswerable("work out what applying %s changes: %v", q.Target.Ref, err)
+		return nil, unanswerable("work out what applying %s changes: %v", req.Target.Ref, err)
 	}
 	return after, nil
 }
@@ -135,7 +135,7 @@ func nameOnly(t Target) []byte {
 }
 
 // review has a change judged with the whole object before and after; nil where there is none.
-func (c *Court) review(ctx context.Context, q Question, before, after []byte) (admit.Judgement, error) {
+func (e *Evaluator) review(ctx context.Context, req Request, before, after []byte) (admit.Judgement, error) {
 	operation := admissionv1.Update
 	switch {
 	case before == nil:
@@ -143,12 +143,12 @@ func (c *Court) review(ctx context.Context, q Question, before, after []byte) (a
 	case after == nil:
 		operation = admissionv1.Delete
 	}
-	resource := q.Target.Resource
+	resource := req.Target.Resource
 	request := map[string]any{
 		"uid": "evaluate", "operation": operation,
 		"resource":  map[string]string{"group": resource.Group, "version": resource.Version, "resource": resource.Resource},
-		"namespace": q.Target.Namespace, "name": q.Target.Name,
-		"userInfo": map[string]any{"username": q.User.Name, "groups": q.User.Groups},
+		"namespace": req.Target.Namespace, "name": req.Target.Name,
+		"userInfo": map[string]any{"username": req.User.Name, "groups": req.User.Groups},
 	}
 	if before != nil {
 		request["oldObject"] = json.RawMessage(before)
@@ -158,11 +158,11 @@ func (c *Court) review(ctx context.Context, q Question, before, after []byte) (a
 	}
 	body, err := json.Marshal(map[string]any{"apiVersion": admissionv1.SchemeGroupVersion.String(), "kind": "AdmissionReview", "request": request})
 	if err != nil {
-		return admit.Judgement{}, fmt.Errorf("encode the change of %s: %w", q.Target.Ref, err)
+		return admit.Judgement{}, fmt.Errorf("encode the change of %s: %w", req.Target.Ref, err)
 	}
-	return c.Judge.Ask(ctx, body, q.At)
+	return e.Judge.Ask(ctx, body, req.At)
 }
 
-func (c *Court) isExempt(t Target) bool {
-	return t.Namespace != "" && slices.Contains(c.Exempt, t.Namespace)
+func (e *Evaluator) isExempt(t Target) bool {
+	return t.Namespace != "" && slices.Contains(e.Exempt, t.Namespace)
 }

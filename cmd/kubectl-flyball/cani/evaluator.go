@@ -1,5 +1,5 @@
-// Package verdict asks the court whether freezes let somebody make a change in a world that was read before, and shows its answers.
-package verdict
+// Package cani reports whether freezes let a user make a change, in a world that was read before.
+package cani
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// NewCourt makes a court over a world. Flyball runs in the namespace given.
-func NewCourt(memory *world.Memory, flyballNamespace string) *court.Court {
-	return &court.Court{
+// NewEvaluator returns an Evaluator over a world. Flyball runs in the given namespace.
+func NewEvaluator(memory *world.Memory, flyballNamespace string) *freezecheck.Evaluator {
+	return &freezecheck.Evaluator{
 		Judge:   &admit.Judge{Freezes: memory.World(), Objects: objects{memory}, Clock: clock.RealClock{}, Log: logr.Discard()},
 		Objects: objects{memory}, Exempt: admit.Exempt(flyballNamespace),
 	}
@@ -31,8 +31,8 @@ func NewCourt(memory *world.Memory, flyballNamespace string) *court.Court {
 // objects finds in memory what the manager would ask the API server for.
 type objects struct{ memory *world.Memory }
 
-// Object implements court.Objects.
-func (o objects) Object(_ context.Context, t court.Target) ([]byte, error) {
+// Object implements freezecheck.Objects.
+func (o objects) Object(_ context.Context, t freezecheck.Target) ([]byte, error) {
 	return o.memory.Raw(t.Ref), nil
 }
 
@@ -54,14 +54,14 @@ func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResourc
 	return object, nil
 }
 
-// TargetOf is a target as the court names it.
-func TargetOf(t source.Target) court.Target {
-	return court.Target{Ref: t.Ref, Resource: t.Kind.Resource}
+// TargetOf returns the form of a target that package freezecheck uses.
+func TargetOf(t source.Target) freezecheck.Target {
+	return freezecheck.Target{Ref: t.Ref, Resource: t.Kind.Resource}
 }
 
-// Hinted is an error of the court about a target, with which object was probably meant where there is no such.
+// Hinted returns an error about a target with the name of the object that was probably meant, if the target does not exist.
 func Hinted(err error, w *source.World, t source.Target) error {
-	if wrong := (*court.UnanswerableError)(nil); errors.As(err, &wrong) {
+	if wrong := (*freezecheck.UnanswerableError)(nil); errors.As(err, &wrong) {
 		if hidden := source.MissingRights(nil); errors.As(w.Missing(t.Ref), &hidden) {
 			return hidden
 		}
@@ -71,13 +71,13 @@ func Hinted(err error, w *source.World, t source.Target) error {
 }
 
 // KindOf says how the kinds of a world are served.
-func KindOf(w *source.World) func(schema.GroupKind) (court.Kind, bool) {
-	return func(gk schema.GroupKind) (court.Kind, bool) {
+func KindOf(w *source.World) func(schema.GroupKind) (freezecheck.Kind, bool) {
+	return func(gk schema.GroupKind) (freezecheck.Kind, bool) {
 		for _, k := range w.Kinds {
 			if k.GroupKind == gk {
-				return court.Kind{Resource: k.Resource, Namespaced: k.Namespaced}, true
+				return freezecheck.Kind{Resource: k.Resource, Namespaced: k.Namespaced}, true
 			}
 		}
-		return court.Kind{}, false
+		return freezecheck.Kind{}, false
 	}
 }

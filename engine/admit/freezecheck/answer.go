@@ -1,4 +1,4 @@
-package court
+package freezecheck
 
 import (
 	"time"
@@ -48,11 +48,11 @@ type Lift struct {
 	Actions   []string `json:"actions"`
 }
 
-func (c *Court) answer(q Question, j admit.Judgement) Answer {
+func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 	v := &j.Verdict
-	a := Answer{Allowed: v.Allowed, Target: q.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: q.User, At: q.At,
+	a := Answer{Allowed: v.Allowed, Target: req.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User, At: req.At,
 		Warnings: v.Warnings, NextAllowed: v.NextAllowed, NotBefore: v.NotBefore, Message: v.Message}
-	set := c.Judge.Freezes.Set()
+	set := e.Judge.Freezes.Set()
 	for i := range v.Denials {
 		d := &v.Denials[i]
 		denial := Denial{Policy: d.Policy.String(), Enforcement: string(d.Enforcement), Actions: d.Names(), Until: d.Until}
@@ -66,8 +66,8 @@ func (c *Court) answer(q Question, j admit.Judgement) Answer {
 		a.Lifts = append(a.Lifts, Lift{Policy: l.Policy.String(), Exception: l.Exception.String(), Actions: l.Actions.Names()})
 	}
 	switch {
-	case c.isExempt(q.Target):
-		a.Note = "nothing in namespace " + q.Target.Namespace + " is ever judged, so that the cluster and Flyball can be repaired"
+	case e.isExempt(req.Target):
+		a.Note = "nothing in namespace " + req.Target.Namespace + " is ever judged, so that the cluster and Flyball can be repaired"
 	case len(a.Denials) > 0 || len(a.Lifts) > 0:
 	case len(a.Actions) == 0:
 		a.Note = "this changes nothing that a freeze judges"
@@ -97,7 +97,7 @@ func unopposed(set *freeze.Set, req freeze.Request) string {
 }
 
 // unjudged is the answer to a change of a kind that no adapter speaks of.
-func unjudged(q Question) Answer {
-	return Answer{Allowed: true, Target: q.Target.String(), Actions: []string{}, User: q.User, At: q.At,
-		Note: "no adapter speaks of " + q.Target.GroupKind.String() + ", so no freeze judges it"}
+func unjudged(req Request) Answer {
+	return Answer{Allowed: true, Target: req.Target.String(), Actions: []string{}, User: req.User, At: req.At,
+		Note: "no adapter speaks of " + req.Target.GroupKind.String() + ", so no freeze judges it"}
 }

@@ -1,4 +1,4 @@
-package court
+package freezecheck
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package awake
+package wake
 
 import (
 	"slices"

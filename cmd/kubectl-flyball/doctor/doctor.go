@@ -1,6 +1,6 @@
-// Package checkup checks an installation: what is wrong with adapters, policies, ledgers and the webhook, and who else writes what
+// Package doctor checks an installation: what is wrong with adapters, policies, ledgers and the webhook, and who else writes what
 // Flyball writes. What cannot be looked at is said, and counts neither as well nor as ill.
-package checkup
+package doctor
 
 import (
 	"cmp"

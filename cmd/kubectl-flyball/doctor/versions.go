@@ -1,4 +1,4 @@
-package checkup
+package doctor
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-// Package awake works out what keeping something awake changes before it is done: on an object, a namespace or a schedule. The edit
+// Package wake works out what keeping something awake changes before it is done: on an object, a namespace or a schedule. The edit
 // is made in a copy of the world, and the difference of two plans says what follows.
-package awake
+package wake
 
 import (
 	"context"

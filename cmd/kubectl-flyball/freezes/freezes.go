@@ -1,6 +1,6 @@
-// Package agenda says which freezes and maintenance windows are in force when: for a namespace or an object, over a span of time,
+// Package freezes says which freezes and maintenance windows are in force when: for a namespace or an object, over a span of time,
 // with the gaps in which changes are allowed and the times at which several deny them. It can be written as a calendar.
-package agenda
+package freezes
 
 import (
 	"cmp"

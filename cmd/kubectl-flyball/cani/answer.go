@@ -1,4 +1,4 @@
-package verdict
+package cani
 
 import (
 	"cmp"
@@ -8,13 +8,13 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
-	"flyball.dev/flyball/engine/admit/court"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 // Answers are the verdicts on some changes.
 type Answers struct {
-	Allowed bool           `json:"allowed"`
-	Answers []court.Answer `json:"answers"`
+	Allowed bool                 `json:"allowed"`
+	Answers []freezecheck.Answer `json:"answers"`
 
 	// Zone is that in which instants are shown.
 	Zone *time.Location `json:"-"`
@@ -39,7 +39,7 @@ func (all Answers) Text(w *report.Writer) {
 	}
 }
 
-func text(w *report.Writer, a court.Answer, zone *time.Location) {
+func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 	word, style := "yes", report.Good
 	if !a.Allowed {
 		word, style = "no", report.Bad
@@ -50,7 +50,7 @@ func text(w *report.Writer, a court.Answer, zone *time.Location) {
 		w.Line("  %s", a.Note)
 	}
 	for _, d := range a.Denials {
-		w.Line("  %s", denialText(d, zone))
+		w.Line("  %s", DenialText(d, zone))
 	}
 	for _, l := range a.Lifts {
 		w.Line("  %s lets %s through, which %s denies", l.Exception, strings.Join(l.Actions, ", "), l.Policy)
@@ -73,7 +73,8 @@ func text(w *report.Writer, a court.Answer, zone *time.Location) {
 	}
 }
 
-func denialText(d court.Denial, zone *time.Location) string {
+// DenialText returns the line that shows one denial: the policy, its end and its reason.
+func DenialText(d freezecheck.Denial, zone *time.Location) string {
 	line := d.Policy
 	switch d.Enforcement {
 	case "Deny":
