@@ -49,12 +49,10 @@ type Autoscaler struct {
 	Utilisation Number `json:"utilisation"`
 }
 
-// Hour is what the bounds should be from an instant on, for an hour.
+// Hour is what the minimum should be from an instant on, for an hour.
 type Hour struct {
 	From time.Time `json:"from"`
 	Min  int       `json:"min"`
-	// Max is absent where it is the same at all hours.
-	Max int `json:"max,omitempty"`
 }
 
 // History is what the numbers are made of.
@@ -135,7 +133,7 @@ func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone
 		f.Autoscaler.Max.Reasons = []string{"there is no autoscaler now: the most that is allowed"}
 	}
 	for _, h := range o.Hours {
-		f.Hours = append(f.Hours, Hour{h.From.In(zone), h.Min, h.Max})
+		f.Hours = append(f.Hours, Hour{h.From.In(zone), h.Min})
 	}
 	return f
 }
@@ -264,7 +262,7 @@ func (f *Finding) rows() [][]report.Cell {
 // hoursPerRow is how many hours stand in a row.
 const hoursPerRow = 12
 
-// hours writes the bounds of the next day.
+// hours writes the minima of the next day.
 func (f *Finding) hours(w *report.Writer) {
 	if len(f.Hours) == 0 {
 		return
@@ -272,19 +270,14 @@ func (f *Finding) hours(w *report.Writer) {
 	w.Heading("By hour, from %s", f.Hours[0].From.Format(instant.Layout))
 	for from := 0; from < len(f.Hours); from += hoursPerRow {
 		row := f.Hours[from:min(from+hoursPerRow, len(f.Hours))]
-		var head, low, top strings.Builder
+		var head, low strings.Builder
 		head.WriteString("  hour   ")
 		low.WriteString("  minimum")
-		top.WriteString("  maximum")
 		for _, h := range row {
 			fmt.Fprintf(&head, " %4s", h.From.In(f.zone).Format("15"))
 			fmt.Fprintf(&low, " %4d", h.Min)
-			fmt.Fprintf(&top, " %4d", h.Max)
 		}
 		w.Line("%s", head.String())
 		w.Line("%s", low.String())
-		if row[0].Max > 0 {
-			w.Line("%s", top.String())
-		}
 	}
 }

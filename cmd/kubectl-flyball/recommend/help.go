@@ -17,7 +17,7 @@ changed, and nothing has to be installed. The workload and its autoscaler come f
 used comes from files (--usage) or from a Prometheus server (--prometheus). The history is replayed through the manager's own code, as if a
 Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. A Tortoise that selects the
 workload says how it is tuned, and flags that are given go before it. The profile Tortoise has the formulas of mercari/tortoise instead; what
-its VPA would recommend is made of the same samples, and slots are those of --time-zone.
+its VPA would recommend is made of the same samples.
 
 The columns of files and the queries of Prometheus are below the flags.
 

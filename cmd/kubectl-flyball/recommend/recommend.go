@@ -25,6 +25,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/usage/recorded"
@@ -68,7 +69,7 @@ func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
 		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
 	})
-	return append(all, replay.Original)
+	return append(all, mercari.Profile)
 }
 
 // New makes the verb.
@@ -200,7 +201,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Zone: *v.Zone,
+		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
 		Progress: percent(doing, "replaying the history"),
 	})
 	done()
@@ -229,15 +230,15 @@ func percent(doing func(string), what string) func(share float64) {
 	}
 }
 
-// tuner is what is replayed: the rules of the world, with what flags say in their place; nil is the original.
+// tuner is what is replayed: the rules of the world, with what flags say in their place.
 func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	if rules.Profile != "" && !v.given("profile") {
 		v.profile = string(rules.Profile)
 	}
-	if v.profile == replay.Original {
-		return nil, nil
-	}
 	rules.Profile = v1alpha1.TortoiseProfile(v.profile)
+	if v.profile == mercari.Profile {
+		rules.Mode = v1alpha1.TortoiseAuto // in mode Off it recommends one step, and here all that follow count too
+	}
 	for _, n := range []struct {
 		flag  string
 		value int

@@ -1,15 +1,14 @@
 package tortoise
 
 import (
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/original"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // original gives what the profile Tortoise is told, for containers that there are.
-func (r *rules) original(containers map[string]tune.Request) original.Rules {
-	out := original.Rules{Least: map[string]tune.Request{}, Most: map[string]tune.Request{}, Cooldown: r.cooldown}
+func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
+	out := mercari.Rules{Least: map[string]tune.Request{}, Most: map[string]tune.Request{}, Cooldown: r.cooldown}
 	for _, n := range []struct {
 		in *int
 		to *int
@@ -26,9 +25,9 @@ func (r *rules) original(containers map[string]tune.Request) original.Rules {
 		out.Least[name], out.Most[name] = rule.given.Min, rule.given.Max
 		if rule.cpu != "" || rule.memory != "" {
 			if out.Asked == nil {
-				out.Asked = map[string]classic.Scalings{}
+				out.Asked = map[string]mercari.Scalings{}
 			}
-			out.Asked[name] = classic.Scalings{CPU: classic.Scaling(rule.cpu), Memory: classic.Scaling(rule.memory)}
+			out.Asked[name] = mercari.Scalings{CPU: mercari.Scaling(rule.cpu), Memory: mercari.Scaling(rule.memory)}
 		}
 	}
 	return out

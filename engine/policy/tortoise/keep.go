@@ -14,7 +14,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/original"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
@@ -34,7 +34,7 @@ type kept struct {
 	State   tune.State
 	Usage   []byte
 	// Original is what the profile Tortoise keeps in place of State and Usage.
-	Original *original.Kept `json:",omitempty"`
+	Original *mercari.Kept `json:",omitempty"`
 }
 
 // asked is what the last advice asked for, in a form that can be kept.
@@ -72,7 +72,7 @@ func (m *memory) last() *workload.Advice {
 
 // Keep implements policy.Mind. Where all that was learnt is too much, containers that are not scaled are left out, the last one first.
 func (m *mind) Keep() []byte {
-	if t, ok := m.tuner.(*original.Tuner); ok {
+	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
 	}
 	t, ok := m.tuner.(*tune.Tuner)
@@ -175,7 +175,7 @@ func (m *mind) bound() {
 // newTuner gives what decides by a profile and has learnt nothing.
 func newTuner(r *rules) tuner {
 	if r.formulas {
-		return original.New()
+		return mercari.New()
 	}
 	return tune.New()
 }
@@ -183,7 +183,7 @@ func newTuner(r *rules) tuner {
 // restored gives what decides from what was kept.
 func restored(k kept) (tuner, error) {
 	if k.Original != nil {
-		return original.Restore(k.Original)
+		return mercari.Restore(k.Original)
 	}
 	t := tune.New()
 	var err error

@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/original"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
@@ -107,7 +107,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	if m.Off {
 		ready, requested = max(ready, m.Setting.Min), 0 // as there would be
 	}
-	if t, ok := m.tuner.(*original.Tuner); ok {
+	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		t.Rules = m.rules.original(m.Own)
 	}
 	r := m.tuner.Decide(spec, tune.Observed{

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/policy/tortoise/vpa"
 )
 
 // tuner changes the setting of a cluster before a tick.
@@ -61,7 +60,7 @@ func (static) tune(c *cluster) {
 }
 
 // recommender is what the VPA's recommender would say of the samples.
-type recommender struct{ vpa.Recommender }
+type recommender struct{ mercari.Recommender }
 
 func (r *recommender) see(c *cluster) {
 	s := c.look()
@@ -118,14 +117,14 @@ func (oracle) tune(c *cluster) {
 	}
 }
 
-// classicTuner is profile Tortoise: package classic, fed by the recommender, with roll-outs.
+// classicTuner is profile Tortoise: its formulas, fed by the recommender, with roll-outs.
 type classicTuner struct {
 	recommender
-	*classic.Tuner
+	*mercari.Formulas
 }
 
 func newOriginal() *classicTuner {
-	return &classicTuner{Tuner: classic.NewTuner(classic.Default(), time.UTC)}
+	return &classicTuner{Formulas: mercari.NewFormulas(mercari.Default(), time.UTC)}
 }
 
 const thousand = 1000
@@ -137,7 +136,7 @@ func (k *classicTuner) tune(c *cluster) {
 	side, sideUpper := k.CPU(proxy, now)
 	memory, memoryUpper := k.Memory(app, now)
 	request := int64(c.set.memory * mebi * thousand)
-	seen := classic.Seen{Now: now, Lost: !c.look().ok, Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Resources: []classic.Resource{
+	seen := mercari.Seen{Now: now, Lost: !c.look().ok, Replicas: int32(c.replicas), Minimum: int32(c.set.minimum), Resources: []mercari.Resource{
 		{Container: app, Horizontal: true, Request: int64(c.set.app), Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.Config.CPU(0, 0), Utilisation: int32(c.set.target)},
 		{Container: proxy, Request: int64(c.set.side), Target: int64(side), Upper: int64(sideUpper), Limits: k.Config.CPU(0, 0)},
 		{Container: app, Memory: true, Request: request, Target: int64(memory) * thousand, Upper: int64(memoryUpper) * thousand, Limits: k.Config.Memory(0, 0)},

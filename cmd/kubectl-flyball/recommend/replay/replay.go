@@ -25,7 +25,7 @@ import (
 
 // Input is a workload, its autoscaler and its history.
 type Input struct {
-	// Policy is the one to replay; nil: the formulas of the original.
+	// Policy is the one to replay.
 	Policy policy.Tuner
 	// Requests by container, as the owner has them; zero is no request.
 	Requests map[string]tune.Request
@@ -33,14 +33,12 @@ type Input struct {
 	Scaled string
 	// Governor is the autoscaler, or one as would be made; nil: the number of replicas cannot be chosen.
 	Governor *policy.SeenGovernor
-	// Bounds of what the original may recommend: Min, Max and PreferredMax count.
+	// Bounds has the maximum where there is no autoscaler.
 	Bounds optimize.Bounds
 	// Samples in ascending order of time.
 	Samples []usage.Sample
 	// At is the instant for which numbers are wanted. Samples after it are not looked at.
 	At time.Time
-	// Zone is that of the slots of the profile Tortoise.
-	Zone *time.Location
 	// Progress is told how much is done, from 0 to 1.
 	Progress func(share float64)
 
@@ -63,10 +61,10 @@ type Container struct {
 	Scaled bool
 }
 
-// Hour is what an autoscaler's bounds should be in an hour. Max is zero where it is the same at all hours.
+// Hour is what an autoscaler's minimum should be in an hour.
 type Hour struct {
-	From     time.Time
-	Min, Max int
+	From time.Time
+	Min  int
 }
 
 // Output is what is recommended.
@@ -108,14 +106,9 @@ func Run(in Input) (*Output, error) {
 		return nil, fmt.Errorf("there is no sample up to %s", in.At.Format(time.RFC3339))
 	}
 	in.start()
-	var out *Output
-	if in.Policy == nil {
-		out = original(in)
-	} else {
-		var err error
-		if out, err = in.tuned(); err != nil {
-			return nil, err
-		}
+	out, err := in.tuned()
+	if err != nil {
+		return nil, err
 	}
 	out.First, out.Last, out.Samples = in.Samples[0].At, in.Samples[n-1].At, n
 	in.total(out)
@@ -202,12 +195,9 @@ const (
 )
 
 // start gives what has no request one, from which tuning can begin: the CPU that nearly all samples are within, and the least memory, which
-// grows at once. The original leaves alone what has none.
+// grows at once.
 func (in *Input) start() {
 	in.started = maps.Clone(in.Requests)
-	if in.Policy == nil {
-		return
-	}
 	for name, r := range in.started {
 		if r.CPU == 0 {
 			r.CPU = max(int64(math.Ceil(in.usual(name)/usualUse)), tune.DefaultLimits.Min.CPU)

@@ -1,4 +1,4 @@
-package classic
+package mercari
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package classic
+package mercari
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 )
 
 // week is a tuner that has seen a week of ten replicas, so that every slot has a value.
-func week(t *testing.T) *Tuner {
+func week(t *testing.T) *Formulas {
 	t.Helper()
-	k := NewTuner(c, time.UTC)
+	k := NewFormulas(c, time.UTC)
 	for hour := range hoursOfWeek {
 		d := k.Decide(Seen{Now: now.Add(time.Duration(hour-hoursOfWeek) * time.Hour), Replicas: 10, Minimum: 3})
 		if filled := hour == hoursOfWeek-1; d.Bound != filled {
@@ -52,7 +52,7 @@ func TestTunerAppliesTheFormulas(t *testing.T) {
 
 // TestTunerKeepsWhatVSays: V stays between target and upper bound, by container and resource.
 func TestTunerKeepsWhatVSays(t *testing.T) {
-	k := NewTuner(c, time.UTC)
+	k := NewFormulas(c, time.UTC)
 	for _, step := range []struct{ target, want int64 }{{100, 100}, {90, 100}, {40, 40}, {60, 60}} {
 		k.Decide(Seen{Now: now, Replicas: 5, Minimum: 3, Resources: []Resource{cpu(1000, step.target, false), {Container: "app", Memory: true, Request: 1, Target: 7, Upper: 9}}})
 		if k.Values["app/cpu"] != step.want || k.Values["app/memory"] != 7 {
@@ -76,7 +76,7 @@ func TestTunerInAnEmergency(t *testing.T) {
 	if d := see(5*time.Minute, true, 5); d.Mode != Emergency || d.Bounds.Min != 20 || d.Sizes != nil || d.Targets[0] != 0 {
 		t.Fatalf("after five minutes it is %+v", d)
 	}
-	low := k.Low.Values[k.Low.At(now)]
+	low := *k.Low.At(now)
 	minimum := int32(20)
 	for minute := 6; ; minute++ {
 		d := see(time.Duration(minute)*time.Minute, false, minimum)
@@ -86,7 +86,7 @@ func TestTunerInAnEmergency(t *testing.T) {
 			}
 			return
 		}
-		if want := int32(float64(minimum) * 0.95); d.Mode != BackToNormal || d.Bounds.Min != want || d.Sizes != nil || k.Low.Values[k.Low.At(now)] != low {
+		if want := int32(float64(minimum) * 0.95); d.Mode != BackToNormal || d.Bounds.Min != want || d.Sizes != nil || *k.Low.At(now) != low {
 			t.Fatalf("from %d it goes to %+v", minimum, d)
 		}
 		minimum = d.Bounds.Min
@@ -99,7 +99,7 @@ func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 	see := func(after time.Duration, replicas int32, all ...Resource) Decision {
 		return k.Decide(Seen{Now: now.Add(after), Replicas: replicas, Minimum: 3, Resources: all})
 	}
-	if d := NewTuner(c, time.UTC).Decide(Seen{Now: now, Replicas: 2, Minimum: 2, Resources: []Resource{cpu(1000, 500, true)}}); d.Sizes[0].Size != 1000 || d.RollOut {
+	if d := NewFormulas(c, time.UTC).Decide(Seen{Now: now, Replicas: 2, Minimum: 2, Resources: []Resource{cpu(1000, 500, true)}}); d.Sizes[0].Size != 1000 || d.RollOut {
 		t.Errorf("before every slot has a value: %+v", d)
 	}
 	if d := see(0, 30, cpu(1000, 500, true)); d.Sizes[0].Size != 1000 {

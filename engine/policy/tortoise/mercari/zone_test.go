@@ -1,11 +1,11 @@
-package original_test
+package mercari_test
 
 import (
 	"encoding/json"
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/original"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 )
 
 // TestSlotsOfAnotherZoneBeginAnew: they are of local hours, and what was kept says of which.
@@ -13,7 +13,7 @@ func TestSlotsOfAnotherZoneBeginAnew(t *testing.T) {
 	tokyo := time.FixedZone("Asia/Tokyo", 9*60*60)
 	s := spec
 	s.Zone = tokyo
-	k := original.New()
+	k := mercari.New()
 	_, o := live(k, s, sunday, 8*24*time.Hour, nil)
 	if k.Hours(s, o.Now, 0) == nil {
 		t.Fatal("not every slot has a value after eight days")
@@ -22,12 +22,12 @@ func TestSlotsOfAnotherZoneBeginAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restored := func() *original.Tuner {
-		var kept original.Kept
+	restored := func() *mercari.Tuner {
+		var kept mercari.Kept
 		if err := json.Unmarshal(raw, &kept); err != nil {
 			t.Fatal(err)
 		}
-		r, err := original.Restore(&kept)
+		r, err := mercari.Restore(&kept)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +47,11 @@ func TestSlotsOfAnotherZoneBeginAnew(t *testing.T) {
 	}
 	daily := s
 	daily.Daily = true
-	k = original.New()
+	k = mercari.New()
 	if _, o = live(k, daily, sunday, 25*time.Hour, nil); k.Hours(daily, o.Now, 0) == nil {
 		t.Error("not every slot of a day has a value after a day")
 	}
-	if _, err := original.Restore(k.Keep()); err != nil {
+	if _, err := mercari.Restore(k.Keep()); err != nil {
 		t.Error(err)
 	}
 }

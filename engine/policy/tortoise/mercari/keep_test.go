@@ -1,9 +1,7 @@
-package original
+package mercari
 
 import (
 	"testing"
-
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
 )
 
 // TestWhatNobodyKeeps is told from what is kept.
@@ -12,8 +10,8 @@ func TestWhatNobodyKeeps(t *testing.T) {
 		t.Error("what was kept of nothing is not sound")
 	}
 	for what, edit := range map[string]func(*Kept){
-		"a mode that there is not": func(k *Kept) { k.Mode = classic.BackToNormal + 1 },
-		"a mode before the first":  func(k *Kept) { k.Mode = classic.Working - 1 },
+		"a mode that there is not": func(k *Kept) { k.Mode = BackToNormal + 1 },
+		"a mode before the first":  func(k *Kept) { k.Mode = Working - 1 },
 		"fewer than no replicas":   func(k *Kept) { k.Low[3].Value = -1 },
 		"more replicas than any":   func(k *Kept) { k.Top[3].Value = 1_000_001 },
 		"a size below zero":        func(k *Kept) { k.Values = map[string]int64{"app cpu": -1} },
@@ -30,8 +28,8 @@ func TestWhatNobodyKeeps(t *testing.T) {
 // TestWhatIsKeptAtTheLimit is sound still.
 func TestWhatIsKeptAtTheLimit(t *testing.T) {
 	for what, edit := range map[string]func(*Kept){
-		"the first mode":       func(k *Kept) { k.Mode = classic.Working },
-		"the last mode":        func(k *Kept) { k.Mode = classic.BackToNormal },
+		"the first mode":       func(k *Kept) { k.Mode = Working },
+		"the last mode":        func(k *Kept) { k.Mode = BackToNormal },
 		"no replicas":          func(k *Kept) { k.Low[3].Value = 0 },
 		"a million replicas":   func(k *Kept) { k.Top[3].Value = 1_000_000 },
 		"a size of zero":       func(k *Kept) { k.Values = map[string]int64{"app cpu": 0} },

@@ -1,4 +1,4 @@
-package original
+package mercari
 
 import (
 	"maps"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
@@ -22,12 +21,12 @@ var (
 
 // TestParameters: those of the original, but for what the spec says.
 func TestParameters(t *testing.T) {
-	if diff := cmp.Diff(classic.Default(), New().config()); diff != "" {
+	if diff := cmp.Diff(Default(), New().config()); diff != "" {
 		t.Errorf("without rules: %s", diff)
 	}
 	k := New()
 	k.Rules = Rules{Min: 12, Max: 40, PreferredMax: 20, StepDown: 0.25, Cooldown: 2 * time.Hour}
-	want := classic.Default()
+	want := Default()
 	want.MinimumMinReplicas, want.MaximumMinReplicas, want.MaximumMaxReplicas, want.PreferredMaxReplicas = 12, 12, 40, 20
 	want.MaxStepDown, want.RestartInterval = 0.75, 2*time.Hour
 	if diff := cmp.Diff(want, k.config()); diff != "" {
@@ -79,13 +78,13 @@ func TestWhatTheFormulasSee(t *testing.T) {
 	k.Observe(usage.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3}, usage.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
 	k.Rules.Least = map[string]tune.Request{"app": {CPU: 7, Memory: 8}}
 	k.Rules.Most = map[string]tune.Request{"app": {CPU: 70, Memory: 80}}
-	how := map[string]classic.Scalings{"app": {CPU: classic.ByReplicas, Memory: classic.ByReplicas}, "bare": {CPU: classic.BySize, Memory: classic.BySize}, "off": {CPU: classic.Never, Memory: classic.Never}}
+	how := map[string]Scalings{"app": {CPU: ByReplicas, Memory: ByReplicas}, "bare": {CPU: BySize, Memory: BySize}, "off": {CPU: Never, Memory: Never}}
 	requests := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "bare": {}, "off": {CPU: 5, Memory: 5}}
 	o := tune.Observed{Now: at, Targets: []tune.Target{{Percent: 70}, {Memory: true, Container: "app", Percent: 60}, {Memory: true, Container: "other", Percent: 50}}}
 	got := k.resources(how, scaled, o, requests)
 	cpu, cpuUpper := k.vpa.CPU("app", at)
 	memory, memoryUpper := k.vpa.Memory("app", at)
-	want := []classic.Resource{
+	want := []Resource{
 		{Container: "app", Horizontal: true, Request: 1000, Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.formulas.Config.CPU(7, 70), Utilisation: 70},
 		{Container: "app", Memory: true, Horizontal: true, Request: 1000 << 30, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: k.formulas.Config.Memory(8000, 80000), Utilisation: 60},
 	}
@@ -96,11 +95,11 @@ func TestWhatTheFormulasSee(t *testing.T) {
 
 // TestTheTargetThatAResourceHas: that which was set last, else that of its owner: its own, or that of whole pods for the container that is scaled.
 func TestTheTargetThatAResourceHas(t *testing.T) {
-	app, side, memory := classic.Resource{Container: "app", Horizontal: true}, classic.Resource{Container: "side", Horizontal: true}, classic.Resource{Container: "app", Memory: true, Horizontal: true}
+	app, side, memory := Resource{Container: "app", Horizontal: true}, Resource{Container: "side", Horizontal: true}, Resource{Container: "app", Memory: true, Horizontal: true}
 	pods, own, other := tune.Target{Percent: 70}, tune.Target{Container: "side", Percent: 60}, tune.Target{Memory: true, Percent: 50}
 	for _, tc := range []struct {
 		reason  string
-		of      classic.Resource
+		of      Resource
 		targets []tune.Target
 		want    int32
 	}{
@@ -126,11 +125,11 @@ func TestHowContainersAreScaled(t *testing.T) {
 	k := New()
 	own := map[string]tune.Request{"app": {CPU: 1, Memory: 1}, "bare": {}}
 	got := k.scalings(scaled, tune.Observed{Own: own, Attached: true, Targets: []tune.Target{{Percent: 70}}})
-	want := map[string]classic.Scalings{"app": {CPU: classic.ByReplicas, Memory: classic.BySize}, "bare": {CPU: classic.Never, Memory: classic.Never}}
+	want := map[string]Scalings{"app": {CPU: ByReplicas, Memory: BySize}, "bare": {CPU: Never, Memory: Never}}
 	if !maps.Equal(got, want) {
 		t.Errorf("with an autoscaler %v", got)
 	}
-	want["app"] = classic.Scalings{CPU: classic.BySize, Memory: classic.BySize}
+	want["app"] = Scalings{CPU: BySize, Memory: BySize}
 	if got := k.scalings(scaled, tune.Observed{Own: own}); !maps.Equal(got, want) {
 		t.Errorf("without one %v", got)
 	}
@@ -145,7 +144,7 @@ func TestThePhaseOfATarget(t *testing.T) {
 	k := New()
 	k.newest = at
 	for target, want := range map[int64]phase.Phase{0: phase.GatheringData, 1: phase.Working} {
-		if got := k.phase([]classic.Resource{{Container: "app", Target: target}}, classic.Decision{Mode: classic.Working}); got != want {
+		if got := k.phase([]Resource{{Container: "app", Target: target}}, Decision{Mode: Working}); got != want {
 			t.Errorf("with a recommendation of %d it is %s", target, got)
 		}
 	}
@@ -155,12 +154,12 @@ func TestThePhaseOfATarget(t *testing.T) {
 func TestWhatIsSaid(t *testing.T) {
 	k := New()
 	k.formulas.Values["app/memory"], k.formulas.Values["app/cpu"] = 1000*(300<<20), 250
-	key := (classic.Resource{Container: "app"}).Key()
+	key := (Resource{Container: "app"}).Key()
 	k.formulas.Values[key] = 250
-	resources := []classic.Resource{{Container: "app", Request: 500}, {Container: "app", Memory: true, Request: 9}}
+	resources := []Resource{{Container: "app", Request: 500}, {Container: "app", Memory: true, Request: 9}}
 	for rollOut, want := range map[bool][]string{true: {"it stays: held; V is 250m", "less; V is 300 MiB"}, false: {"it stays: held; V is 250m", "it stays until an hour after the last roll-out: less; V is 300 MiB"}} {
 		r := tune.Recommendation{Unbound: true}
-		k.explain(&r, scaled, resources, classic.Decision{RollOut: rollOut, Sizes: []classic.Sized{{Size: 500, Reason: "held"}, {Size: 8, Reason: "less"}}})
+		k.explain(&r, scaled, resources, Decision{RollOut: rollOut, Sizes: []Sized{{Size: 500, Reason: "held"}, {Size: 8, Reason: "less"}}})
 		if r.Reasons[0].Text != want[0] || r.Reasons[1].Text != want[1] || r.Reasons[0].Of != "request" || r.Reasons[1].Of != "app memory" {
 			t.Errorf("it says %v", r.Reasons)
 		}
@@ -173,16 +172,16 @@ func TestTheMinimaOfADay(t *testing.T) {
 	if k.Hours(scaled, at, 0) != nil {
 		t.Error("before every slot has a value there are minima")
 	}
-	for i := range k.formulas.Low.Values {
+	for i := range k.formulas.Low {
 		hour := int32(i)%7 + 3 // a minimum is at most 10
-		for _, s := range []*classic.Slots{&k.formulas.Low, &k.formulas.Top} {
-			s.Values[i] = classic.Slot{Value: hour, Updated: at}
+		for _, s := range []Slots{k.formulas.Low, k.formulas.Top} {
+			s[i] = Slot{Value: hour, Updated: at}
 		}
 	}
 	got := k.Hours(scaled, at.Add(30*time.Minute), 0)
-	first := k.formulas.Low.At(at)
+	first := int(at.Weekday())*24 + at.Hour()
 	for i, n := range got {
-		if want := int(k.formulas.Low.Values[(first+i)%len(k.formulas.Low.Values)].Value); n != want {
+		if want := int(k.formulas.Low[(first+i)%len(k.formulas.Low)].Value); n != want {
 			t.Errorf("hour %d has %d, want %d: %v", i, n, want, got)
 		}
 	}
@@ -221,7 +220,7 @@ func TestWhatStartsTeachesNothing(t *testing.T) {
 // TestWhatIsSaidInAnEmergency is the phase: no request was looked at.
 func TestWhatIsSaidInAnEmergency(t *testing.T) {
 	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
-	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max"}, true: {"phase"}} {
+	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max", "utilisation"}, true: {"phase"}} {
 		k, spec := New(), scaled
 		k.Observe(usage.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
 		spec.Manual = manual

@@ -1,9 +1,11 @@
-// Package classic is the profile Tortoise: the formulas of mercari/tortoise, one function a formula, with its rounding, its
-// branches and their order. It has the faults of the original too; the other profiles are in package optimize.
+// Package mercari is the profile Tortoise. It has the formulas of mercari/tortoise, one function a formula, with its rounding, its branches
+// and their order, and the faults of the original too. Formulas applies them over time; Tuner makes of samples and of observations what
+// they look at, and of their decision a recommendation; Recommender stands in for a VerticalPodAutoscaler. The other profiles are in package
+// tune.
 //
 // Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation is in whole
 // percent of the request. Instants are arguments; nothing here calls a clock.
-package classic
+package mercari
 
 import "time"
 

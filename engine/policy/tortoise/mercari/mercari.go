@@ -1,7 +1,4 @@
-// Package original carries out the profile Tortoise. It makes of samples and of what there is what the formulas of package classic look at,
-// and of what they give a recommendation. What a VerticalPodAutoscaler would recommend is made of the same samples. It decides from what it is
-// told, at instants that it is told.
-package original
+package mercari
 
 import (
 	"fmt"
@@ -9,12 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/policy/tortoise/vpa"
 )
 
 // Rules are what a spec says.
@@ -25,7 +20,7 @@ type Rules struct {
 	StepDown float64
 	Cooldown time.Duration
 	// Asked are the ways of scaling by container; nil: the spec asks for none.
-	Asked map[string]classic.Scalings
+	Asked map[string]Scalings
 	// Least and Most may be requested, by container; zero: the spec does not say.
 	Least, Most map[string]tune.Request
 }
@@ -34,10 +29,10 @@ type Rules struct {
 type Tuner struct {
 	Rules Rules
 
-	formulas *classic.Tuner
+	formulas *Formulas
 	// zone is the name of that of the slots.
 	zone string
-	vpa  vpa.Recommender
+	vpa  Recommender
 	// targets are the target utilisations that were set last, by resource.
 	targets map[string]int32
 	// first and newest are the instants of the first and the newest sample.
@@ -46,7 +41,7 @@ type Tuner struct {
 
 // New gives a tuner that has learnt nothing.
 func New() *Tuner {
-	return &Tuner{formulas: classic.NewTuner(classic.Default(), time.UTC), zone: time.UTC.String(), targets: map[string]int32{}}
+	return &Tuner{formulas: NewFormulas(Default(), time.UTC), zone: time.UTC.String(), targets: map[string]int32{}}
 }
 
 // Observe learns from samples.
@@ -69,21 +64,17 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 func (t *Tuner) Learnt() (first, newest time.Time) { return t.first, t.newest }
 
 // Forget forgets all samples. Slots are of decisions, and stay.
-func (t *Tuner) Forget() { t.vpa, t.first, t.newest = vpa.Recommender{}, time.Time{}, time.Time{} }
+func (t *Tuner) Forget() { t.vpa, t.first, t.newest = Recommender{}, time.Time{}, time.Time{} }
 
 // MakeRoom forgets the containers that the target does not have, where there is no room for another one.
 func (t *Tuner) MakeRoom(has func(container string) bool) { t.vpa.MakeRoom(has) }
 
-const (
-	// thousand is how many thousandths of a byte the formulas count for one.
-	thousand = 1000
-	// lostSlack is for how long there may be no sample before metrics count as lost; five minutes later it is an emergency.
-	lostSlack = 2 * time.Minute
-)
+// lostSlack is for how long there may be no sample before metrics count as lost; five minutes later it is an emergency.
+const lostSlack = 2 * time.Minute
 
 // config has the parameters of the original, but for what the spec says.
-func (t *Tuner) config() classic.Config {
-	c, r := classic.Default(), t.Rules
+func (t *Tuner) config() Config {
+	c, r := Default(), t.Rules
 	if r.Min > 0 {
 		c.MinimumMinReplicas, c.MaximumMinReplicas = int32(r.Min), max(c.MaximumMinReplicas, int32(r.Min))
 	}
@@ -117,7 +108,7 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	}
 	scalings := t.scalings(spec, o)
 	resources := t.resources(scalings, spec, o, r.Setting.Requests)
-	d := t.formulas.Decide(classic.Seen{
+	d := t.formulas.Decide(Seen{
 		Now: o.Now, Lost: t.lost(o), Manual: spec.Manual, Replicas: int32(max(o.Replicas, 1)), Minimum: int32(o.Setting.Min), Resources: resources,
 	})
 	r.Phase = t.phase(resources, d)
@@ -127,10 +118,10 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 		t.explain(&r, spec, resources, d)
 	}
 	for name, s := range scalings {
-		if s.CPU == classic.Never && o.Own[name].CPU > 0 {
+		if s.CPU == Never && o.Own[name].CPU > 0 {
 			r.Reasons = append(r.Reasons, optimize.Reason{Of: tune.CPUReason(spec.Scaled, name), Text: "it stays: spec.resources does not name its CPU"})
 		}
-		if s.Memory == classic.Never && o.Own[name].Memory > 0 {
+		if s.Memory == Never && o.Own[name].Memory > 0 {
 			r.Reasons = append(r.Reasons, optimize.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
 		}
 	}
@@ -164,10 +155,10 @@ func (t *Tuner) lost(o tune.Observed) bool {
 
 // scalings says how each container is scaled. A metric for whole pods is that of the container that is scaled. Where nothing governs the
 // target there are no replicas to scale by, and a request is all there is.
-func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]classic.Scalings {
-	var all []classic.Container
+func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
+	var all []Container
 	for _, name := range slices.Sorted(maps.Keys(o.Own)) {
-		c := classic.Container{Name: name, CPU: o.Own[name].CPU > 0, Memory: o.Own[name].Memory > 0}
+		c := Container{Name: name, CPU: o.Own[name].CPU > 0, Memory: o.Own[name].Memory > 0}
 		for _, at := range o.Targets {
 			if at.Container == name || at.Container == "" && name == spec.Scaled {
 				c.CPUMetric, c.MemoryMetric = c.CPUMetric || !at.Memory, c.MemoryMetric || at.Memory
@@ -175,19 +166,19 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]classic.Sca
 		}
 		all = append(all, c)
 	}
-	asked := map[string]classic.Scalings{}
+	asked := map[string]Scalings{}
 	for name, s := range t.Rules.Asked {
 		if _, has := o.Own[name]; has { // what there is not is said elsewhere
 			asked[name] = s
 		}
 	}
-	how, err := classic.Policies(all, asked, o.Attached)
+	how, err := Policies(all, asked, o.Attached)
 	if err != nil {
 		return nil
 	}
 	for name, s := range how {
-		if !o.Attached && s.CPU == classic.ByReplicas {
-			s.CPU = classic.BySize
+		if !o.Attached && s.CPU == ByReplicas {
+			s.CPU = BySize
 		}
 		how[name] = s
 	}
@@ -195,28 +186,28 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]classic.Sca
 }
 
 // resources are those that are not Off, as the formulas see them.
-func (t *Tuner) resources(how map[string]classic.Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []classic.Resource {
-	var all []classic.Resource
+func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []Resource {
+	var all []Resource
 	c := t.formulas.Config
 	for _, name := range slices.Sorted(maps.Keys(how)) {
 		least, most, request := t.Rules.Least[name], t.Rules.Most[name], requests[name]
-		if s := how[name].CPU; s != classic.Never && request.CPU > 0 {
+		if s := how[name].CPU; s != Never && request.CPU > 0 {
 			target, upper := t.vpa.CPU(name, o.Now)
 			if spec.Vertical {
 				target, upper = float64(o.Vertical[name].Target.CPU), float64(o.Vertical[name].Upper.CPU)
 			}
-			all = append(all, t.aimed(classic.Resource{
-				Container: name, Horizontal: s == classic.ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper), Limits: c.CPU(least.CPU, most.CPU),
+			all = append(all, t.aimed(Resource{
+				Container: name, Horizontal: s == ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper), Limits: c.CPU(least.CPU, most.CPU),
 			}, spec, o))
 		}
-		if s := how[name].Memory; s != classic.Never && request.Memory > 0 {
+		if s := how[name].Memory; s != Never && request.Memory > 0 {
 			target, upper := t.vpa.Memory(name, o.Now)
 			if spec.Vertical {
 				target, upper = float64(o.Vertical[name].Target.Memory), float64(o.Vertical[name].Upper.Memory)
 			}
-			all = append(all, t.aimed(classic.Resource{
-				Container: name, Memory: true, Horizontal: s == classic.ByReplicas, Request: request.Memory * thousand,
-				Target: int64(target * thousand), Upper: int64(upper * thousand), Limits: c.Memory(least.Memory*thousand, most.Memory*thousand),
+			all = append(all, t.aimed(Resource{
+				Container: name, Memory: true, Horizontal: s == ByReplicas, Request: request.Memory * thousandth,
+				Target: int64(target * thousandth), Upper: int64(upper * thousandth), Limits: c.Memory(least.Memory*thousandth, most.Memory*thousandth),
 			}, spec, o))
 		}
 	}
@@ -224,7 +215,7 @@ func (t *Tuner) resources(how map[string]classic.Scalings, spec tune.Spec, o tun
 }
 
 // aimed adds the target utilisation that a resource has: the one that was set last, or that of its owner.
-func (t *Tuner) aimed(r classic.Resource, spec tune.Spec, o tune.Observed) classic.Resource {
+func (t *Tuner) aimed(r Resource, spec tune.Spec, o tune.Observed) Resource {
 	if !r.Horizontal {
 		return r
 	}
@@ -241,24 +232,16 @@ func (t *Tuner) aimed(r classic.Resource, spec tune.Spec, o tune.Observed) class
 }
 
 // phase is that of the target.
-func (t *Tuner) phase(resources []classic.Resource, d classic.Decision) phase.Phase {
+func (t *Tuner) phase(resources []Resource, d Decision) phase.Phase {
 	switch {
-	case t.newest.IsZero() && d.Mode == classic.Working:
+	case t.newest.IsZero() && d.Mode == Working:
 		return phase.Initializing
-	case d.Mode == classic.Emergency:
+	case d.Mode == Emergency:
 		return phase.Emergency
-	case d.Mode == classic.BackToNormal:
+	case d.Mode == BackToNormal:
 		return phase.BackToNormal
 	}
-	var all []string
-	for _, r := range resources {
-		how := classic.BySize
-		if r.Horizontal {
-			how = classic.ByReplicas
-		}
-		all = append(all, classic.ResourcePhase(how, r.Target > 0, d.Bound))
-	}
-	return phase.Phase(classic.TargetPhase(all))
+	return PhaseOf(resources, d.Bound)
 }
 
 // whys says what a phase means by the formulas.
@@ -272,7 +255,7 @@ var whys = map[phase.Phase]string{
 }
 
 // apply puts what was decided into the setting. An autoscaler is never made invalid: a minimum is at most the maximum.
-func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []classic.Resource, d classic.Decision) {
+func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	for i, size := range d.Sizes {
 		if !d.RollOut && !spec.Dry {
 			break
@@ -280,14 +263,14 @@ func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []classi
 		of := resources[i]
 		request := r.Setting.Requests[of.Container]
 		if of.Memory {
-			request.Memory = size.Size / thousand
+			request.Memory = size.Size / thousandth
 		} else {
 			request.CPU = size.Size
 		}
 		r.Setting.Requests[of.Container] = request
 	}
 	r.Request = r.Setting.Requests[spec.Scaled].CPU
-	horizontal := slices.ContainsFunc(resources, func(of classic.Resource) bool { return of.Horizontal })
+	horizontal := slices.ContainsFunc(resources, func(of Resource) bool { return of.Horizontal })
 	if r.Unbound = !d.Bound || !horizontal; r.Unbound {
 		return
 	}
@@ -306,14 +289,14 @@ func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []classi
 }
 
 // explain gives a reason for each number.
-func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []classic.Resource, d classic.Decision) {
+func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	say := func(of, format string, args ...any) {
 		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 	}
 	for i, size := range d.Sizes {
 		of, name, v := resources[i], tune.CPUReason(spec.Scaled, resources[i].Container), fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
 		if of.Memory {
-			name, v = of.Container+" memory", fmt.Sprintf("%d MiB", t.formulas.Values[of.Key()]/thousand>>20)
+			name, v = of.Container+" memory", fmt.Sprintf("%d MiB", t.formulas.Values[of.Key()]/thousandth>>20)
 		}
 		switch {
 		case size.Size == of.Request:
@@ -326,8 +309,9 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []clas
 	}
 	c := t.formulas.Config
 	if r.Unbound {
-		say("min", "it stays: not every hour of the week was seen, or nothing is Horizontal")
-		say("max", "it stays: not every hour of the week was seen, or nothing is Horizontal")
+		for _, of := range []string{"min", "max", "utilisation"} {
+			say(of, "it stays: not every hour of the week was seen, or nothing is Horizontal")
+		}
 		return
 	}
 	say("min", "half the replicas that there were in this hour of the week, from %d to %d", c.MinimumMinReplicas, c.MaximumMinReplicas)
@@ -337,25 +321,26 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []clas
 
 // enter has slots of the spec's time zone and season. What slots of others have learnt says nothing of these: they begin anew.
 func (t *Tuner) enter(spec tune.Spec) {
-	f, weekly, zone := t.formulas, !spec.Daily, spec.Zone
+	f, zone := t.formulas, spec.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
-	if f.Low.Weekly != weekly || t.zone != zone.String() {
-		f.Low, f.Top = classic.NewSlots(weekly, zone), classic.NewSlots(weekly, zone)
+	if empty := newSlots(!spec.Daily); len(f.Low) != len(empty) || t.zone != zone.String() {
+		f.Low, f.Top = empty, newSlots(!spec.Daily)
 	}
-	f.Low.Zone, f.Top.Zone, t.zone = zone, zone, zone.String()
+	f.Zone, t.zone = zone, zone.String()
 }
 
-// Hours gives the minima of the next 24 hours, one an hour from the current one on; none before every slot has a value.
+// Hours returns the minima of the next 24 hours, one an hour from the current one on; none before every slot has a value.
 func (t *Tuner) Hours(spec tune.Spec, now time.Time, _ int64) []int {
-	if !t.formulas.Low.Filled() {
+	f := t.formulas
+	if !f.Low.Filled() {
 		return nil
 	}
-	all := make([]int, 24)
+	all := make([]int, hoursOfDay)
 	for i := range all {
-		slot := t.formulas.Low.At(tune.HourOf(now, spec.Zone).Add(time.Duration(i) * time.Hour))
-		b := t.formulas.Config.Bounds(classic.Working, t.formulas.Low.Values[slot].Value, t.formulas.Top.Values[slot].Value, 0)
+		at := tune.HourOf(now, spec.Zone).Add(time.Duration(i) * time.Hour).In(f.Zone)
+		b := f.Config.Bounds(Working, f.Low.At(at).Value, f.Top.At(at).Value, 0)
 		all[i] = int(min(b.Min, b.Max))
 	}
 	return all

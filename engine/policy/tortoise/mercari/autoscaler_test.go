@@ -1,4 +1,4 @@
-package classic
+package mercari
 
 import (
 	"testing"
@@ -20,7 +20,10 @@ func TestUtilisation(t *testing.T) {
 		{"clamped from below", 1000, 1000, 50, 10, 65, 0},
 		{"exactly the lower bound", 1000, 1000, 65, 10, 65, 0},
 		{"one above the lower bound", 1000, 1000, 66, 10, 66, 0},
-		{"far above the request", 1000, 9000, 70, 10, 65, 0},
+		{"far above the request: a target below 0 is invalid, and the current one stays", 1000, 9000, 70, 10, 70, 0},
+		{"100 above the current one: a target of 0 is invalid", 1000, 1700, 70, 10, 70, 0},
+		{"99 above the current one: 1, clamped", 1000, 1690, 70, 10, 65, 0},
+		{"invalid, and the current one is clamped", 1000, 9000, 95, 10, 90, 0},
 		{"just below the largest number of replicas", 1000, 800, 60, 99, 80, 0},
 		{"the largest number of replicas: none", 1000, 800, 60, 100, 0, 1},
 		{"one more than that: 80", 1000, 800, 60, 101, 80, 0},
@@ -82,7 +85,7 @@ func TestSlotsOfReplicas(t *testing.T) {
 
 func TestSlotsOfTheWeek(t *testing.T) {
 	tokyo := time.FixedZone("JST", 9*60*60)
-	weekly, daily := NewSlots(true, tokyo), NewSlots(false, tokyo)
+	weekly, daily := newSlots(true), newSlots(false)
 	for text, want := range map[string][2]int{
 		"2037-05-09T14:59:59Z": {6*24 + 23, 23}, // Saturday 23:59:59 in Tokyo
 		"2037-05-09T15:00:00Z": {0, 0},          // Sunday
@@ -92,18 +95,18 @@ func TestSlotsOfTheWeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [2]int{weekly.At(at), daily.At(at)}; got != want {
-			t.Errorf("%s is in the slots %v, want %v", text, got, want)
+		if local := at.In(tokyo); weekly.At(local) != &weekly[want[0]] || daily.At(local) != &daily[want[1]] {
+			t.Errorf("%s is not in the slots %v", text, want)
 		}
 	}
-	if len(weekly.Values) != 168 || len(daily.Values) != 24 {
-		t.Errorf("there are %d and %d slots", len(weekly.Values), len(daily.Values))
+	if len(weekly) != 168 || len(daily) != 24 {
+		t.Errorf("there are %d and %d slots", len(weekly), len(daily))
 	}
-	for i := range daily.Values {
+	for i := range daily {
 		if daily.Filled() {
 			t.Fatalf("filled after %d slots", i)
 		}
-		daily.Values[i] = c.Minimum(daily.Values[i], 1, now)
+		daily[i] = c.Minimum(daily[i], 1, now)
 	}
 	if !daily.Filled() {
 		t.Error("not filled after a day")

@@ -1,10 +1,12 @@
-package classic
+package mercari
 
 import (
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
 func TestPolicies(t *testing.T) {
@@ -39,10 +41,10 @@ func TestPhases(t *testing.T) {
 	for _, tc := range []struct {
 		s                   Scaling
 		recommended, filled bool
-		want                string
+		want                phase.Phase
 	}{
-		{BySize, false, true, GatheringData}, {BySize, true, false, FullyWorking},
-		{ByReplicas, true, false, GatheringData}, {ByReplicas, false, true, FullyWorking},
+		{BySize, false, true, phase.GatheringData}, {BySize, true, false, phase.Working},
+		{ByReplicas, true, false, phase.GatheringData}, {ByReplicas, false, true, phase.Working},
 		{Never, true, true, "Off"}, {Never, false, false, "Off"},
 	} {
 		if got := ResourcePhase(tc.s, tc.recommended, tc.filled); got != tc.want {
@@ -50,11 +52,11 @@ func TestPhases(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		resources []string
-		want      string
+		resources []phase.Phase
+		want      phase.Phase
 	}{
-		{[]string{GatheringData, GatheringData}, GatheringData}, {[]string{FullyWorking, GatheringData}, PartlyWorking},
-		{[]string{FullyWorking, FullyWorking}, FullyWorking}, {[]string{FullyWorking, "Off"}, FullyWorking}, {[]string{GatheringData, "Off"}, GatheringData},
+		{[]phase.Phase{phase.GatheringData, phase.GatheringData}, phase.GatheringData}, {[]phase.Phase{phase.Working, phase.GatheringData}, phase.PartlyWorking},
+		{[]phase.Phase{phase.Working, phase.Working}, phase.Working}, {[]phase.Phase{phase.Working, "Off"}, phase.Working}, {[]phase.Phase{phase.GatheringData, "Off"}, phase.GatheringData},
 	} {
 		if got := TargetPhase(tc.resources); got != tc.want {
 			t.Errorf("%v is %s, want %s", tc.resources, got, tc.want)

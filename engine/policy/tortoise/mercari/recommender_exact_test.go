@@ -1,4 +1,4 @@
-package vpa
+package mercari
 
 import (
 	"math"

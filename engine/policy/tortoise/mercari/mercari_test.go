@@ -1,21 +1,20 @@
-package original_test
+package mercari_test
 
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/classic"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/original"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/policy/tortoise/vpa"
 )
 
 var (
@@ -40,7 +39,7 @@ func observed(at time.Time) tune.Observed {
 }
 
 // live has a tuner see some time, carries out what it says, and gives what it said last, with what there was then.
-func live(k *original.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation, tune.Observed) {
+func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation, tune.Observed) {
 	var r tune.Recommendation
 	o := observed(from)
 	for at := from; !at.After(from.Add(long)); at = at.Add(10 * time.Minute) {
@@ -58,10 +57,10 @@ func live(k *original.Tuner, s tune.Spec, from time.Time, long time.Duration, ed
 
 // TestNumbersAreThoseOfTheFormulas, decision by decision, when they are worked out by hand.
 func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
-	var recommender vpa.Recommender
-	c := classic.Default()
-	formulas := classic.NewTuner(c, time.UTC)
-	k := original.New()
+	var recommender mercari.Recommender
+	c := mercari.Default()
+	formulas := mercari.NewFormulas(c, time.UTC)
+	k := mercari.New()
 	o := observed(sunday)
 	target, rolled, bound := int32(70), 0, 0
 	for at := sunday; at.Before(sunday.Add(9 * 24 * time.Hour)); at = at.Add(10 * time.Minute) {
@@ -70,16 +69,16 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 			recommender.Observe(s)
 		}
 		o.Now = at
-		var all []classic.Resource
+		var all []mercari.Resource
 		for _, name := range []string{"app", "side"} {
 			cpu, cpuUpper := recommender.CPU(name, at)
 			memory, memoryUpper := recommender.Memory(name, at)
 			r := o.Setting.Requests[name]
 			all = append(all,
-				classic.Resource{Container: name, Horizontal: name == "app", Request: r.CPU, Target: int64(cpu), Upper: int64(cpuUpper), Limits: c.CPU(0, 0), Utilisation: target},
-				classic.Resource{Container: name, Memory: true, Request: 1000 * r.Memory, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: c.Memory(0, 0)})
+				mercari.Resource{Container: name, Horizontal: name == "app", Request: r.CPU, Target: int64(cpu), Upper: int64(cpuUpper), Limits: c.CPU(0, 0), Utilisation: target},
+				mercari.Resource{Container: name, Memory: true, Request: 1000 * r.Memory, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: c.Memory(0, 0)})
 		}
-		d := formulas.Decide(classic.Seen{Now: at, Replicas: 10, Minimum: int32(o.Setting.Min), Resources: all})
+		d := formulas.Decide(mercari.Seen{Now: at, Replicas: 10, Minimum: int32(o.Setting.Min), Resources: all})
 		want := map[string]tune.Request{"app": o.Setting.Requests["app"], "side": o.Setting.Requests["side"]}
 		if d.RollOut {
 			rolled++
@@ -109,7 +108,7 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 
 // TestPhases: sizes as soon as there is a recommendation, and all that is scaled by replicas once every hour of the week was seen.
 func TestPhases(t *testing.T) {
-	k := original.New()
+	k := mercari.New()
 	if r := k.Decide(spec, observed(sunday)); r.Phase != phase.Initializing || !cmp.Equal(r.Setting.Requests, own) {
 		t.Errorf("at first it is %+v", r)
 	}
@@ -130,20 +129,20 @@ func TestPhases(t *testing.T) {
 func TestWaysOfScaling(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
-		rules   original.Rules
+		rules   mercari.Rules
 		edit    func(*tune.Observed)
 		unbound bool
 		off     []string
 	}{
-		{"a metric of whole pods is that of the scaled container", original.Rules{}, nil, false, nil},
-		{"a metric of the other container", original.Rules{}, func(o *tune.Observed) { o.Targets = []tune.Target{{Container: "side", Percent: 60}} }, false, nil},
-		{"no metric of CPU or memory", original.Rules{}, func(o *tune.Observed) { o.Targets = nil }, true, nil},
-		{"no autoscaler", original.Rules{}, func(o *tune.Observed) { o.Targets, o.Attached = nil, false }, true, nil},
-		{"a partial policy", original.Rules{Asked: map[string]classic.Scalings{"app": {CPU: classic.ByReplicas}}}, nil, false, []string{"app memory", "side cpu", "side memory"}},
-		{"a policy for what there is not", original.Rules{Asked: map[string]classic.Scalings{"none": {CPU: classic.BySize}}}, nil, false, nil},
-		{"all by size", original.Rules{Asked: map[string]classic.Scalings{"app": {CPU: classic.BySize, Memory: classic.BySize}, "side": {CPU: classic.BySize, Memory: classic.BySize}}}, nil, true, nil},
+		{"a metric of whole pods is that of the scaled container", mercari.Rules{}, nil, false, nil},
+		{"a metric of the other container", mercari.Rules{}, func(o *tune.Observed) { o.Targets = []tune.Target{{Container: "side", Percent: 60}} }, false, nil},
+		{"no metric of CPU or memory", mercari.Rules{}, func(o *tune.Observed) { o.Targets = nil }, true, nil},
+		{"no autoscaler", mercari.Rules{}, func(o *tune.Observed) { o.Targets, o.Attached = nil, false }, true, nil},
+		{"a partial policy", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.ByReplicas}}}, nil, false, []string{"app memory", "side cpu", "side memory"}},
+		{"a policy for what there is not", mercari.Rules{Asked: map[string]mercari.Scalings{"none": {CPU: mercari.BySize}}}, nil, false, nil},
+		{"all by size", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.BySize, Memory: mercari.BySize}, "side": {CPU: mercari.BySize, Memory: mercari.BySize}}}, nil, true, nil},
 	} {
-		k := original.New()
+		k := mercari.New()
 		k.Rules = tc.rules
 		r, _ := live(k, spec, sunday, 8*24*time.Hour, tc.edit)
 		if r.Unbound != tc.unbound {
@@ -167,8 +166,8 @@ func TestWaysOfScaling(t *testing.T) {
 
 // TestWhatTheSpecSays goes before what the original has.
 func TestWhatTheSpecSays(t *testing.T) {
-	k := original.New()
-	k.Rules = original.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour, Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
+	k := mercari.New()
+	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour, Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
 	r, _ := live(k, spec, sunday, 20*time.Minute, nil)
 	if got := r.Setting.Requests; got["app"].Memory != 600<<20 || got["side"].CPU != 50 {
 		t.Errorf("after one step of half at most it is %v", got)
@@ -176,7 +175,7 @@ func TestWhatTheSpecSays(t *testing.T) {
 	if r, _ = live(k, spec, sunday.Add(30*time.Minute), 8*24*time.Hour, nil); r.Setting.Min != 12 || r.Setting.Max != 15 {
 		t.Errorf("the bounds are %d and %d", r.Setting.Min, r.Setting.Max)
 	}
-	k.Rules = original.Rules{Max: 2}
+	k.Rules = mercari.Rules{Max: 2}
 	if r, _ = live(k, spec, sunday.Add(9*24*time.Hour), 0, nil); r.Setting.Min != 2 || r.Setting.Max != 2 {
 		t.Errorf("a maximum below the least minimum gives %d and %d", r.Setting.Min, r.Setting.Max)
 	}
@@ -184,7 +183,7 @@ func TestWhatTheSpecSays(t *testing.T) {
 
 // TestAnOwnersEditWaits: after it, requests go down only when the cooldown is over.
 func TestAnOwnersEditWaits(t *testing.T) {
-	k := original.New()
+	k := mercari.New()
 	_, o := live(k, spec, sunday, 3*time.Hour, nil)
 	edited := sunday.Add(3 * time.Hour).Add(time.Minute)
 	o.Now, o.Changed, o.Setting = edited, true, tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}
@@ -202,7 +201,7 @@ func TestAnOwnersEditWaits(t *testing.T) {
 func TestDryIsOneStepFromWhatIs(t *testing.T) {
 	dry := spec
 	dry.Dry = true
-	r, _ := live(original.New(), dry, sunday, 9*24*time.Hour, nil)
+	r, _ := live(mercari.New(), dry, sunday, 9*24*time.Hour, nil)
 	if r.Setting.Requests["app"].Memory != int64(float64(1<<30)*0.8*1000)/1000 || r.Setting.Utilisation < 65 || r.Setting.Utilisation > 75 {
 		t.Errorf("it recommends %+v", r.Setting)
 	}
@@ -215,7 +214,7 @@ func TestEmergencies(t *testing.T) {
 		"the spec":   func(s *tune.Spec, _ *tune.Observed) { s.Manual = true },
 		"first look": func(_ *tune.Spec, o *tune.Observed) { o.Now, o.Since = o.Now.Add(time.Hour), o.Now.Add(55*time.Minute) },
 	} {
-		k := original.New()
+		k := mercari.New()
 		_, o := live(k, spec, sunday, 8*24*time.Hour, nil)
 		s := spec
 		before := o.Setting.Requests
@@ -224,7 +223,7 @@ func TestEmergencies(t *testing.T) {
 			t.Errorf("%s: it is %+v", name, r)
 		}
 	}
-	k := original.New()
+	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour, nil)
 	o.Stuck = true
 	for i, want := range []phase.Phase{phase.Working, phase.Emergency} {
@@ -242,19 +241,75 @@ func TestEmergencies(t *testing.T) {
 	}
 }
 
+// TestAnEmergencyBeforeTheWeekIsFull ends: hours of the week go on being filled after it. For lack of metrics there is none before the phase
+// Working.
+func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
+	for name, disturb := range map[string]func(k *mercari.Tuner, o *tune.Observed) phase.Phase{
+		"the spec": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {
+			manual := spec
+			manual.Manual = true
+			return k.Decide(manual, *o).Phase
+		},
+		"silence": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {
+			o.Now = o.Now.Add(time.Hour)
+			return k.Decide(spec, *o).Phase
+		},
+	} {
+		k := mercari.New()
+		_, o := live(k, spec, sunday, 3*24*time.Hour, nil)
+		want := phase.PartlyWorking
+		if name == "the spec" {
+			want = phase.Emergency
+		}
+		if got := disturb(k, &o); got != want {
+			t.Fatalf("%s: on the third day it is %s, want %s", name, got, want)
+		}
+		if r, _ := live(k, spec, o.Now.Add(10*time.Minute), 0, nil); r.Phase != phase.PartlyWorking || !r.Unbound {
+			t.Errorf("%s: after it there is %+v", name, r)
+		}
+		if r, _ := live(k, spec, o.Now.Add(20*time.Minute), 7*24*time.Hour, nil); r.Phase != phase.Working || r.Unbound {
+			t.Errorf("%s: a week later it is %s, unbound %t", name, r.Phase, r.Unbound)
+		}
+	}
+}
+
+// TestOnTheWayBackMetricsThatAreLostAreNoEmergency, as in the original; once the way back has ended, they are.
+func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
+	k := mercari.New()
+	_, o := live(k, spec, sunday, 8*24*time.Hour, nil)
+	manual := spec
+	manual.Manual = true
+	o.Setting = k.Decide(manual, o).Setting
+	var got []phase.Phase
+	for minute := range 40 {
+		o.Now = o.Now.Add(time.Minute)
+		if minute == 0 {
+			k.Observe(samples(o.Now)...)
+		}
+		r := k.Decide(spec, o)
+		if len(got) == 0 || got[len(got)-1] != r.Phase {
+			got = append(got, r.Phase)
+		}
+		o.Setting = r.Setting
+	}
+	if want := []phase.Phase{phase.BackToNormal, phase.Working, phase.Emergency}; !slices.Equal(got, want) {
+		t.Errorf("without metrics on the way back it is %v, want %v", got, want)
+	}
+}
+
 // TestARestartChangesNothing: what was kept decides as what kept it, and what was damaged is refused.
 func TestARestartChangesNothing(t *testing.T) {
-	k := original.New()
+	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour+50*time.Minute, nil)
 	raw, err := json.Marshal(k.Keep())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept original.Kept
+	var kept mercari.Kept
 	if err := json.Unmarshal(raw, &kept); err != nil {
 		t.Fatal(err)
 	}
-	again, err := original.Restore(&kept)
+	again, err := mercari.Restore(&kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,11 +325,11 @@ func TestARestartChangesNothing(t *testing.T) {
 	}
 	short := kept
 	short.Low = short.Low[1:]
-	if _, err := original.Restore(&short); err == nil {
+	if _, err := mercari.Restore(&short); err == nil {
 		t.Error("slots of another length are accepted")
 	}
-	kept.VPA.Containers = map[string]vpa.KeptContainer{"app": {CPU: []byte("nonsense")}}
-	if _, err := original.Restore(&kept); err == nil {
+	kept.VPA.Containers = map[string]mercari.KeptContainer{"app": {CPU: []byte("nonsense")}}
+	if _, err := mercari.Restore(&kept); err == nil {
 		t.Error("a damaged histogram is accepted")
 	}
 }

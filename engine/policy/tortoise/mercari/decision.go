@@ -1,6 +1,10 @@
-package classic
+package mercari
 
-import "time"
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+)
 
 // Resource is one resource of one container, with what is known of it. Sizes are in thousandths.
 type Resource struct {
@@ -41,9 +45,8 @@ type Decision struct {
 	Targets []int32
 }
 
-// Tuner applies the formulas over time. Its fields are all that it remembers.
-type Tuner struct {
-	Config Config
+// State is all that the formulas remember, in a form that can be kept as JSON.
+type State struct {
 	// Low and Top are the slots of the recommended minimum and maximum.
 	Low, Top Slots
 	// Values are V by container and resource.
@@ -55,50 +58,74 @@ type Tuner struct {
 	LostSince     time.Time
 }
 
-// NewTuner gives a tuner that has seen nothing, with slots in a time zone.
-func NewTuner(c Config, zone *time.Location) *Tuner {
-	return &Tuner{Config: c, Low: NewSlots(c.Weekly, zone), Top: NewSlots(c.Weekly, zone), Values: map[string]int64{}}
+// Formulas applies the formulas over time.
+type Formulas struct {
+	Config Config
+	// Zone is that of the slots.
+	Zone *time.Location
+	State
 }
 
-// Decide gives what is to be set at an instant. In an emergency, and on the way back from it, recommendations stay as they are.
-func (t *Tuner) Decide(s Seen) Decision {
-	t.lose(s)
-	slot := t.Low.At(s.Now)
-	if t.Mode == Working {
-		t.Low.Values[slot] = t.Config.Minimum(t.Low.Values[slot], s.Replicas, s.Now)
-		t.Top.Values[slot] = t.Config.Maximum(t.Top.Values[slot], s.Replicas, s.Now)
-	}
-	d := Decision{Targets: t.targets(s), Bound: t.Low.Filled()}
-	if t.Mode == Working {
-		t.size(s, &d)
+// NewFormulas returns formulas that have seen nothing, with slots in a time zone.
+func NewFormulas(c Config, zone *time.Location) *Formulas {
+	return &Formulas{Config: c, Zone: zone, State: State{Low: newSlots(c.Weekly), Top: newSlots(c.Weekly), Values: map[string]int64{}}}
+}
+
+// Decide returns what is to be set at an instant. In an emergency, and on the way back from it, recommendations stay as they are. Before every
+// slot has a value an emergency sets no bounds, so that there is no way back either: slots are filled as soon as it is over.
+func (f *Formulas) Decide(s Seen) Decision {
+	d := Decision{Targets: f.targets(s), Bound: f.Low.Filled()}
+	f.follow(s, d.Bound)
+	low, top := f.Low.At(s.Now.In(f.Zone)), f.Top.At(s.Now.In(f.Zone))
+	if f.Mode == Working {
+		*low, *top = f.Config.Minimum(*low, s.Replicas, s.Now), f.Config.Maximum(*top, s.Replicas, s.Now)
+		d.Bound = f.Low.Filled()
+		f.size(s, &d)
 	}
 	if d.Bound {
-		d.Bounds = t.Config.Bounds(t.Mode, t.Low.Values[slot].Value, t.Top.Values[slot].Value, s.Minimum)
+		d.Bounds = f.Config.Bounds(f.Mode, low.Value, top.Value, s.Minimum)
 		if d.Bounds.Done {
-			t.Mode = Working
+			f.Mode = Working
 		}
-		if t.Mode == Working {
-			t.utilise(s, &d)
+		if f.Mode == Working {
+			f.utilise(s, &d)
 		}
 	}
-	d.Mode = t.Mode
+	d.Mode = f.Mode
 	return d
 }
 
-// lose follows whether there are metrics.
-func (t *Tuner) lose(s Seen) {
+// follow enters an emergency and leaves it. One that the spec asks for begins in every phase, one for lack of metrics in the phase Working only.
+func (f *Formulas) follow(s Seen, filled bool) {
 	switch {
 	case !s.Lost:
-		t.LostSince = time.Time{}
-		if t.Mode == Emergency {
-			t.Mode = BackToNormal
+		f.LostSince = time.Time{}
+	case f.LostSince.IsZero():
+		f.LostSince = s.Now
+	}
+	lost := f.Config.Lost(f.LostSince, s.Now)
+	switch {
+	case s.Manual, f.Mode == Working && lost && PhaseOf(s.Resources, filled) == phase.Working:
+		f.Mode = Emergency
+	case f.Mode == Emergency && !s.Lost:
+		f.Mode = BackToNormal
+	}
+	if f.Mode == BackToNormal && !filled {
+		f.Mode = Working
+	}
+}
+
+// PhaseOf returns the phase of a target outside of emergencies, by its resources.
+func PhaseOf(resources []Resource, filled bool) phase.Phase {
+	var all []phase.Phase
+	for _, r := range resources {
+		how := BySize
+		if r.Horizontal {
+			how = ByReplicas
 		}
-	case t.LostSince.IsZero():
-		t.LostSince = s.Now
+		all = append(all, ResourcePhase(how, r.Target > 0, filled))
 	}
-	if s.Manual || t.Config.Lost(t.LostSince, s.Now) {
-		t.Mode = Emergency
-	}
+	return TargetPhase(all)
 }
 
 // Key names the resource among those of a target.
@@ -110,7 +137,7 @@ func (r Resource) Key() string {
 }
 
 // size recommends requests.
-func (t *Tuner) size(s Seen, d *Decision) {
+func (f *Formulas) size(s Seen, d *Decision) {
 	horizontal := 0
 	for _, r := range s.Resources {
 		if r.Horizontal {
@@ -118,64 +145,64 @@ func (t *Tuner) size(s Seen, d *Decision) {
 		}
 	}
 	var raise bool
-	t.Pressure, raise = t.Config.Press(t.Pressure, s.Replicas, s.Minimum, s.Now)
+	f.Pressure, raise = f.Config.Press(f.Pressure, s.Replicas, s.Minimum, s.Now)
 	changed, onlyDown := false, true
 	for _, r := range s.Resources {
 		if r.Target == 0 {
 			d.Sizes = append(d.Sizes, Sized{r.Request, "nothing is recommended yet"})
 			continue
 		}
-		t.Values[r.Key()] = Stored(t.Values[r.Key()], r.Target, r.Upper)
-		sized := t.Config.Vertical(r.Request, t.Values[r.Key()], r.Limits)
+		f.Values[r.Key()] = Stored(f.Values[r.Key()], r.Target, r.Upper)
+		sized := f.Config.Vertical(r.Request, f.Values[r.Key()], r.Limits)
 		if r.Horizontal && !d.Bound {
 			sized = Sized{r.Request, "not every slot has a value yet"}
 		} else if r.Horizontal {
-			sized = t.Config.Horizontal(Horizontal{
-				Request: r.Request, Stored: t.Values[r.Key()], Limits: r.Limits, Replicas: s.Replicas, Minimum: s.Minimum, Target: t.target(r),
+			sized = f.Config.Horizontal(Horizontal{
+				Request: r.Request, Stored: f.Values[r.Key()], Limits: r.Limits, Replicas: s.Replicas, Minimum: s.Minimum, Target: f.target(r),
 				Raise: raise, Several: horizontal > 1,
 			})
 		}
 		d.Sizes = append(d.Sizes, sized)
 		changed, onlyDown = changed || sized.Size != r.Request, onlyDown && sized.Size <= r.Request
 	}
-	if changed && t.Config.MayRestart(onlyDown, t.Rolled, s.Now) {
-		d.RollOut, t.Rolled = true, s.Now
+	if changed && f.Config.MayRestart(onlyDown, f.Rolled, s.Now) {
+		d.RollOut, f.Rolled = true, s.Now
 	}
 }
 
 // target gives the target utilisation that a Horizontal resource has now; a metric that there is not yet would begin with NewMetric.
-func (t *Tuner) target(r Resource) int32 {
+func (f *Formulas) target(r Resource) int32 {
 	if r.Utilisation == 0 {
-		return t.Config.NewMetric
+		return f.Config.NewMetric
 	}
 	return r.Utilisation
 }
 
 // targets are the target utilisations as they are.
-func (t *Tuner) targets(s Seen) []int32 {
+func (f *Formulas) targets(s Seen) []int32 {
 	all := make([]int32, len(s.Resources))
 	for i, r := range s.Resources {
 		if r.Horizontal {
-			all[i] = t.target(r)
+			all[i] = f.target(r)
 		}
 	}
 	return all
 }
 
 // utilise moves the target utilisations of all Horizontal resources, together.
-func (t *Tuner) utilise(s Seen, d *Decision) {
+func (f *Formulas) utilise(s Seen, d *Decision) {
 	moved := false
 	for i, r := range s.Resources {
 		if !r.Horizontal || r.Target == 0 {
 			continue
 		}
 		now := d.Targets[i]
-		if proposed, ok := t.Config.Utilisation(r.Request, t.Values[r.Key()], now, s.Replicas); ok {
-			d.Targets[i] = t.Config.ApplyUtilisation(now, proposed, t.Moved, s.Now)
+		if proposed, ok := f.Config.Utilisation(r.Request, f.Values[r.Key()], now, s.Replicas); ok {
+			d.Targets[i] = f.Config.ApplyUtilisation(now, proposed, f.Moved, s.Now)
 			moved = moved || d.Targets[i] != now
 		}
 	}
 	if moved {
-		t.Moved = s.Now
+		f.Moved = s.Now
 	}
 }

@@ -1,9 +1,4 @@
-// Package vpa says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage, for memory
-// one of the peaks of days, both with older samples at less weight and with a margin. It is for a profile and for comparisons that need
-// its numbers where no VerticalPodAutoscaler is installed, and is close to them, not equal: buckets differ.
-//
-// Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
-package vpa
+package mercari
 
 import (
 	"maps"
@@ -24,7 +19,11 @@ const (
 	mebi     = 1 << 20
 )
 
-// Recommender learns from samples. The zero value has seen nothing.
+// Recommender says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage, for memory
+// one of the peaks of days, both with older samples at less weight and with a margin. The profile needs its numbers where no
+// VerticalPodAutoscaler is installed. They are close to those of a real one, not equal: buckets differ. The zero value has seen nothing.
+//
+// Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
 type Recommender struct {
 	containers map[string]*container
 	first      time.Time
@@ -73,23 +72,26 @@ func (r *Recommender) MakeRoom(has func(container string) bool) {
 	}
 }
 
-// CPU gives target and upper bound of a container in milli-CPU; zero where nothing is known. The upper bound is the wider, the less history there
+// CPU returns target and upper bound of a container in milli-CPU; zero where nothing is known. The upper bound is the wider, the less history there
 // is.
 func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
 		return 0, 0
 	}
-	days := max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
-	return c.cpu.Quantile(quantile) * margin, c.cpu.Quantile(upperQuantile) * margin * (1 + 1/days)
+	return c.cpu.Quantile(quantile) * margin, c.cpu.Quantile(upperQuantile) * margin * r.doubt(now)
 }
 
-// Memory gives target and upper bound of a container in bytes; zero where nothing is known.
+// Memory returns target and upper bound of a container in bytes; zero where nothing is known.
 func (r *Recommender) Memory(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
 		return 0, 0
 	}
-	days := max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
-	return max(c.memory.Quantile(quantile), c.peak) * margin * mebi, max(c.memory.Quantile(upperQuantile), c.peak) * margin * mebi * (1 + 1/days)
+	return max(c.memory.Quantile(quantile), c.peak) * margin * mebi, max(c.memory.Quantile(upperQuantile), c.peak) * margin * mebi * r.doubt(now)
+}
+
+// doubt is how much wider an upper bound is for lack of history.
+func (r *Recommender) doubt(now time.Time) float64 {
+	return 1 + 1/max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
 }

@@ -1,15 +1,17 @@
-package classic
+package mercari
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
 // Utilisation gives the recommended target utilisation in percent, and false where none is recommended: while there are
 // MaximumMaxReplicas, or without a request. With U = ceil(100 * V / R):
 //
-//	current > U     clamp(current)
-//	otherwise       clamp(100 - (U - current))
+//	current > U            clamp(current)
+//	U - current >= 100     clamp(current): a target of 0 % or less is invalid
+//	otherwise              clamp(100 - (U - current))
 //
 // between MinUtilisation and MaxUtilisation.
 func (c Config) Utilisation(request, stored int64, current, replicas int32) (percent int32, ok bool) {
@@ -18,7 +20,7 @@ func (c Config) Utilisation(request, stored int64, current, replicas int32) (per
 	}
 	used := math.Ceil(float64(stored) / float64(request) * wholePercent)
 	proposed := float64(current)
-	if proposed <= used {
+	if proposed <= used && used-proposed < wholePercent {
 		proposed = wholePercent - (used - float64(current))
 	}
 	return int32(min(max(proposed, float64(c.MinUtilisation)), float64(c.MaxUtilisation))), true
@@ -72,41 +74,30 @@ func (c Config) update(s Slot, factored float64, floor int32, now time.Time) Slo
 	return Slot{Value: max(v, old), Updated: now}
 }
 
-// Slots are the slots of a week, or of a day, in a time zone.
-type Slots struct {
-	Weekly bool
-	Zone   *time.Location
-	Values []Slot
-}
+// Slots are those of a week, or of a day, an hour each. A week begins with Sunday.
+type Slots []Slot
 
 const hoursOfDay, hoursOfWeek = 24, 7 * 24
 
-// NewSlots gives empty slots of an hour.
-func NewSlots(weekly bool, zone *time.Location) Slots {
-	n := hoursOfDay
+// newSlots returns empty slots.
+func newSlots(weekly bool) Slots {
 	if weekly {
-		n = hoursOfWeek
+		return make(Slots, hoursOfWeek)
 	}
-	return Slots{Weekly: weekly, Zone: zone, Values: make([]Slot, n)}
+	return make(Slots, hoursOfDay)
 }
 
-// At gives the index of the slot that an instant is in. A week begins with Sunday.
-func (s Slots) At(now time.Time) int {
-	local := now.In(s.Zone)
-	if s.Weekly {
-		return int(local.Weekday())*hoursOfDay + local.Hour()
+// At returns the slot of a local time.
+func (s Slots) At(local time.Time) *Slot {
+	if len(s) == hoursOfWeek {
+		return &s[int(local.Weekday())*hoursOfDay+local.Hour()]
 	}
-	return local.Hour()
+	return &s[local.Hour()]
 }
 
-// Filled says that every slot has a value: before that, nothing horizontal is applied.
+// Filled reports whether every slot has a value: before that, nothing horizontal is applied.
 func (s Slots) Filled() bool {
-	for _, v := range s.Values {
-		if v.Value == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s, func(v Slot) bool { return v.Value == 0 })
 }
 
 // Bounds are what is set on an autoscaler.

@@ -1,8 +1,10 @@
-package classic
+package mercari
 
 import (
 	"fmt"
 	"slices"
+
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
 // Scaling says how a container gets more of a resource.
@@ -70,34 +72,26 @@ func byDefault(requested, horizontal bool) Scaling {
 	return BySize
 }
 
-// The phases of a target. Those of one resource of a container are GatheringData, FullyWorking and Off.
-const (
-	Initializing  = "Initializing"
-	GatheringData = "GatheringData"
-	PartlyWorking = "PartlyWorking"
-	FullyWorking  = "Working"
-)
-
-// ResourcePhase gives the phase of one resource of a container. By size it works as soon as the VPA has a recommendation, by replicas once
-// every slot has a value.
-func ResourcePhase(s Scaling, recommended, filled bool) string {
+// ResourcePhase returns the phase of one resource of a container: GatheringData, Working or Off. By size it works as soon as the
+// VerticalPodAutoscaler has a recommendation, by replicas once every slot has a value.
+func ResourcePhase(s Scaling, recommended, filled bool) phase.Phase {
 	switch {
 	case s == Never:
-		return string(Never)
+		return phase.Phase(Never)
 	case s == BySize && recommended, s == ByReplicas && filled:
-		return FullyWorking
+		return phase.Working
 	}
-	return GatheringData
+	return phase.GatheringData
 }
 
-// TargetPhase gives the phase of a target from those of its resources, those that are Off aside.
-func TargetPhase(resources []string) string {
-	gathering, working := slices.Contains(resources, GatheringData), slices.Contains(resources, FullyWorking)
+// TargetPhase returns the phase of a target from those of its resources, those that are Off aside.
+func TargetPhase(resources []phase.Phase) phase.Phase {
+	gathering, working := slices.Contains(resources, phase.GatheringData), slices.Contains(resources, phase.Working)
 	switch {
 	case gathering && working:
-		return PartlyWorking
+		return phase.PartlyWorking
 	case gathering:
-		return GatheringData
+		return phase.GatheringData
 	}
-	return FullyWorking
+	return phase.Working
 }

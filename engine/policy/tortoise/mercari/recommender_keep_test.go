@@ -1,4 +1,4 @@
-package vpa
+package mercari
 
 import (
 	"encoding/json"
@@ -22,11 +22,11 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Kept
+	var read KeptUsage
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	restored, err := Restore(read)
+	restored, err := RestoreUsage(read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestWhatIsDamagedIsNotRestored(t *testing.T) {
 		c := kept.Containers["app"]
 		edit(&c)
 		kept.Containers["app"] = c
-		if _, err := Restore(kept); err == nil || !strings.Contains(err.Error(), "app") {
+		if _, err := RestoreUsage(kept); err == nil || !strings.Contains(err.Error(), "app") {
 			t.Errorf("damaged %s: %v", name, err)
 		}
 	}

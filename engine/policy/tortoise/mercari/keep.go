@@ -1,0 +1,99 @@
+package mercari
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// Kept is all that survives a restart, in a form that can be kept as JSON.
+type Kept struct {
+	State
+	// Zone is the name of the time zone of the slots.
+	Zone          string
+	Targets       map[string]int32
+	First, Newest time.Time
+	VPA           KeptUsage
+}
+
+// Keep returns all that was learnt.
+func (t *Tuner) Keep() *Kept {
+	return &Kept{State: t.formulas.State, Zone: t.zone, Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep()}
+}
+
+// IsSound reports whether numbers are such as are kept: counts of replicas, sizes and shares that are not below zero, and a mode that there is.
+func (k *Kept) IsSound() bool {
+	const mostReplicas, mostPercent = 1_000_000, 1_000_000
+	sound := k.Mode >= Working && k.Mode <= BackToNormal
+	for _, s := range slices.Concat(k.Low, k.Top) {
+		sound = sound && s.Value >= 0 && s.Value <= mostReplicas
+	}
+	for _, v := range k.Values {
+		sound = sound && v >= 0
+	}
+	for _, percent := range k.Targets {
+		sound = sound && percent >= 0 && percent <= mostPercent
+	}
+	return sound
+}
+
+// Restore makes a tuner of what was kept.
+func Restore(k *Kept) (*Tuner, error) {
+	if n := len(k.Low); n != len(k.Top) || n != hoursOfDay && n != hoursOfWeek {
+		return nil, errors.New("read what was learnt: it has slots of another length")
+	}
+	t := New()
+	values, targets := t.formulas.Values, t.targets
+	t.formulas.State, t.zone, t.targets, t.first, t.newest = k.State, k.Zone, k.Targets, k.First, k.Newest
+	if k.Values == nil {
+		t.formulas.Values = values
+	}
+	if k.Targets == nil {
+		t.targets = targets
+	}
+	var err error
+	t.vpa, err = RestoreUsage(k.VPA)
+	return t, err
+}
+
+// KeptUsage is all that a Recommender has learnt, in a form that can be kept as JSON.
+type KeptUsage struct {
+	First      time.Time
+	Containers map[string]KeptContainer
+}
+
+// KeptContainer is what was learnt of one container.
+type KeptContainer struct {
+	CPU, Memory []byte
+	Peak        float64
+	Since       time.Time
+}
+
+// Keep returns all that was learnt.
+func (r *Recommender) Keep() KeptUsage {
+	k := KeptUsage{First: r.first, Containers: map[string]KeptContainer{}}
+	for name, c := range r.containers {
+		k.Containers[name] = KeptContainer{CPU: c.cpu.Marshal(), Memory: c.memory.Marshal(), Peak: c.peak, Since: c.since}
+	}
+	return k
+}
+
+// RestoreUsage makes a Recommender of what was kept.
+func RestoreUsage(k KeptUsage) (Recommender, error) {
+	r := Recommender{first: k.First, containers: map[string]*container{}}
+	for name, kept := range k.Containers {
+		c := &container{peak: kept.Peak, since: kept.Since}
+		var err error
+		if c.cpu, err = usage.UnmarshalHistogram(kept.CPU); err != nil {
+			return Recommender{}, fmt.Errorf("read what %s used: %w", name, err)
+		}
+		if c.memory, err = usage.UnmarshalHistogram(kept.Memory); err != nil {
+			return Recommender{}, fmt.Errorf("read what %s used: %w", name, err)
+		}
+		r.containers[name] = c
+	}
+	return r, nil
+}
