@@ -16,8 +16,9 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// Who selects an object is asked about it, unless the object or what it is in is about to go, or its owner is asked.
-func TestWhoIsAsked(t *testing.T) {
+// A policy that selects an object is asked about it, unless the object or its namespace is being deleted or its owner
+// is asked instead.
+func TestEachAskedSkipsDeletedAndOwnedObjects(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
 		edit   func(*small, *decide.Kind, *workload.Object)
@@ -57,8 +58,9 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// An object outside namespaces is asked about with no labels of a namespace, and whatever is known of the one without a name.
-func TestObjectsOutsideNamespaces(t *testing.T) {
+// A cluster-scoped object is asked about with no namespace labels, even if the world knows a namespace with an
+// empty name.
+func TestClusterScopedObjectsHaveNoNamespaceLabels(t *testing.T) {
 	w, k, ref := shop(t, false)
 	obj := *w.objects[ref]
 	obj.Namespace = ""
@@ -68,8 +70,8 @@ func TestObjectsOutsideNamespaces(t *testing.T) {
 	}
 }
 
-// A policy whose pipeline fails is told of it, and what it has changed stays as it is.
-func TestAPolicyThatCannotDecide(t *testing.T) {
+// The opinion of a policy whose pipeline fails has the error, and the values set by the policy stay.
+func TestAFailedPipelineKeepsValuesAndReportsError(t *testing.T) {
 	w, _, ref := shop(t, true)
 	broken := *w.policies[0]
 	broken.Pipeline = pipeline.Pipeline{pipeline.Func("broken", func(*pipeline.Frame) error { return errors.New("the sun did not rise") })}
@@ -83,8 +85,8 @@ func TestAPolicyThatCannotDecide(t *testing.T) {
 	}
 }
 
-// What an edit deletes or creates is named as that where it waits for a freeze.
-func TestAFreezeNamesWhatItHoldsUp(t *testing.T) {
+// The reason of a freeze gate names deletions and creations as such.
+func TestFreezeGateNamesTheAction(t *testing.T) {
 	for key, want := range map[string]string{"example.com/purge": "creates or deletes objects, which waits for ChangeFreeze/shop/sale", "example.com/restart": "restarts pods, which waits for ChangeFreeze/shop/sale"} {
 		k := kindOf(t, "machines.example.com", []byte(`
 target: {group: example.com, versions: [v1], kind: Machine}
@@ -102,8 +104,8 @@ changes: {delete: ['.metadata.annotations["example.com/purge"]'], rollout: ['.me
 	}
 }
 
-// To give back what sleeps takes the annotations of the policy away, which must not take the object out of a freeze either.
-func TestWakingTakesNothingOutOfAFreeze(t *testing.T) {
+// Waking a target removes the annotations of its policy; the removal must not take the target out of a freeze either.
+func TestWakingDoesNotTakeTargetsOutOfAFreeze(t *testing.T) {
 	const key = "example.com/frozen"
 	k := deploymentsWith(t, adapter.Keys{Match: []string{key}, Set: []string{key}})
 	for _, value := range []string{"yes", ""} {
@@ -135,8 +137,8 @@ type opened struct {
 
 func (o opened) BatchOpened(workload.Policy, workload.Direction) time.Time { return o.at }
 
-// A batch that is open when a simulation begins counts as used up; one that is to open later does not count.
-func TestABatchThatIsOpenAlready(t *testing.T) {
+// A batch already open at the start of a simulation counts as used up; a batch opened later does not count.
+func TestSimulationCountsAnOpenBatchAsUsedUp(t *testing.T) {
 	for at, want := range map[time.Time]string{
 		evening.Add(-4 * time.Minute): "2 20:06 down a", evening: "2 20:10 down a", evening.Add(time.Minute): "2 20:00 down a", {}: "2 20:00 down a",
 	} {
@@ -147,8 +149,8 @@ func TestABatchThatIsOpenAlready(t *testing.T) {
 	}
 }
 
-// What is yielded can be stopped at once, and nothing more is made.
-func TestWritesStop(t *testing.T) {
+// The consumer of Writes can stop at once; no further write is made.
+func TestWritesStopWithTheConsumer(t *testing.T) {
 	n := 0
 	for _, err := range decide.Writes(memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""), worldtest.Deployment("b", 3, "")), noon, noon.Add(48*time.Hour)) {
 		if n++; err != nil {
@@ -161,7 +163,7 @@ func TestWritesStop(t *testing.T) {
 	}
 }
 
-// host is a World that knows what Flyball itself runs in.
+// host is a World that knows the objects in which Flyball itself runs.
 type host struct {
 	*small
 	own workload.Ref
@@ -169,8 +171,9 @@ type host struct {
 
 func (h host) RunsFlyball(ref workload.Ref) bool { return ref == h.own }
 
-// No policy acts on what Flyball runs in, nor on its autoscaler. Each that selects it is told why, and what a policy has set there before is given back.
-func TestWhatFlyballRunsInIsLeftAlone(t *testing.T) {
+// No policy acts on Flyball's own objects nor on their autoscalers. Each policy that selects them gets the reason, and
+// earlier changes are restored.
+func TestPoliciesDoNotActOnFlyballItself(t *testing.T) {
 	for _, tc := range []struct {
 		reason       string
 		manifest     string
@@ -210,7 +213,7 @@ func TestWhatFlyballRunsInIsLeftAlone(t *testing.T) {
 					t.Errorf("%s is told %q, want %q", o.Policy.ID, o.Alone, tc.alone)
 				}
 			}
-			if told != 1 || len(story.Lines) == 0 || story.Lines[0].Text != "nobody: "+tc.alone {
+			if told != 1 || len(story.Lines) == 0 || story.Lines[0].Text != "no policy: "+tc.alone {
 				t.Errorf("%d policies are told, and the story is %v", told, story.Lines)
 			}
 			kind := w.kinds[tc.ref.GroupKind]

@@ -44,7 +44,7 @@ func TestDecide(t *testing.T) {
 		{reason: "a namespace on its way out", now: evening, change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
 		{reason: "a namespace on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
-		{reason: "a namespace that was not seen yet keeps what is", asleep: true, now: noon, opinions: 1,
+		{reason: "an unknown namespace keeps all values", asleep: true, now: noon, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Unknown: true} }},
 		{reason: "a namespace kept awake", now: evening, opinions: 1, wake: evening.Add(time.Hour),
 			change: func(w *small, _ *decide.Kind) {
@@ -52,7 +52,7 @@ func TestDecide(t *testing.T) {
 			}},
 		{reason: "an adapter on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(_ *small, k *decide.Kind) { k.Releasing = true }},
-		{reason: "a policy that cannot be read keeps what it has set", asleep: true, now: noon, opinions: 1,
+		{reason: "a policy that cannot be read keeps its values", asleep: true, now: noon, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
 		{reason: "a policy that cannot be read sets nothing", now: evening, change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
 		{reason: "a policy that is deleted gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 			change: func(w *small, _ *decide.Kind) { w.policies = nil }},
 		{reason: "a policy that is deleted and leaves its targets", asleep: true, now: noon, opinions: 1, writes: []string{`"flyball.dev/ledger":null`},
 			change: func(w *small, _ *decide.Kind) { orphaning.Deleting = true; w.policies = []*decide.Policy{orphaning} }},
-		{reason: "a capability that the kind has not", now: evening, change: func(w *small, _ *decide.Kind) {
+		{reason: "a capability missing from the kind", now: evening, change: func(w *small, _ *decide.Kind) {
 			w.policies[0].Needs = []v1alpha1.Capability{v1alpha1.CapabilitySuspend}
 		}},
 	}
@@ -86,8 +86,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAChildIsLeftToItsOwner has a Deployment that another object controls.
-func TestAChildIsLeftToItsOwner(t *testing.T) {
+// The Deployment is controlled by another object.
+func TestPoliciesDoNotActOnObjectsOfAnAdaptedOwner(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
 		adapts bool
@@ -110,8 +110,8 @@ func TestAChildIsLeftToItsOwner(t *testing.T) {
 	}
 }
 
-// TestTheAutoscalerIsHeldFirst: at a minimum of zero it would wake the Deployment.
-func TestTheAutoscalerIsHeldFirst(t *testing.T) {
+// With a minimum of zero the autoscaler would wake the Deployment.
+func TestAutoscalerIsHeldBeforeItsTargetSleeps(t *testing.T) {
 	w, _, web := shop(t, false)
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	w.kinds[k.GroupKind] = k
@@ -147,8 +147,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestAFreezeHoldsUpWhatRestartsPods has a Schedule put a DaemonSet to sleep whose owner decides when pods restart.
-func TestAFreezeHoldsUpWhatRestartsPods(t *testing.T) {
+// A Schedule puts a DaemonSet to sleep; the DaemonSet's template changes, so its pods restart.
+func TestAFreezeDelaysPodRestarts(t *testing.T) {
 	daemons := worldtest.Kind(t, "daemonsets.apps")
 	w, _, web := shop(t, false)
 	w.kinds[daemons.GroupKind] = daemons
@@ -217,9 +217,9 @@ func TestStoryTellsTheSteps(t *testing.T) {
 	}
 }
 
-// TestAFreezeJudgesHoldsByWhatTheyDo has a Schedule hold a Deployment at night. To hold stops a roll-out, so it goes through. To give
-// the hold back starts the roll-out that waited behind it, so it waits for the end of the freeze.
-func TestAFreezeJudgesHoldsByWhatTheyDo(t *testing.T) {
+// A Schedule holds a Deployment at night. A hold stops a roll-out, so a freeze lets it through. Removing the hold
+// starts the delayed roll-out, so it waits for the end of the freeze.
+func TestAFreezeDelaysTheEndOfAHold(t *testing.T) {
 	yes := true
 	w, k, ref := shop(t, false)
 	w.policies = []*decide.Policy{policyOf(t, func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: &yes} })}
@@ -250,8 +250,8 @@ func TestAFreezeJudgesHoldsByWhatTheyDo(t *testing.T) {
 	}
 }
 
-// TestAFreezeReachesNamespacesByTheirLabels and gates what Flyball itself does in them.
-func TestAFreezeReachesNamespacesByTheirLabels(t *testing.T) {
+// The freeze selects namespaces by their labels and delays Flyball's own writes in them.
+func TestAFreezeSelectsNamespacesByLabels(t *testing.T) {
 	obj := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
 	obj.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
@@ -272,15 +272,15 @@ func TestAFreezeReachesNamespacesByTheirLabels(t *testing.T) {
 	}
 }
 
-// remembering is a World that knows whose a ledger was before somebody spoilt it.
+// remembering is a World that knows the policies of a ledger from before it became unreadable.
 type remembering struct{ *small }
 
 func (remembering) LastKnown(workload.Ref) []workload.Policy {
 	return []workload.Policy{nights, nights}
 }
 
-// TestWhoHadChangedAnObject: a policy that does not select an object any more, or whose ledger was spoilt, still has to do with it.
-func TestWhoHadChangedAnObject(t *testing.T) {
+// A policy that no longer selects an object, or whose ledger entry has become unreadable, still counts the object.
+func TestFormerPoliciesStillHaveAnOpinion(t *testing.T) {
 	spoilt := `,"annotations":{"flyball.dev/ledger":"{"}`
 	for _, tc := range []struct {
 		reason   string
@@ -317,8 +317,8 @@ func TestWhoHadChangedAnObject(t *testing.T) {
 	}
 }
 
-// TestStoryTellsWhatCameOfIt in the steps after the policies were asked.
-func TestStoryTellsWhatCameOfIt(t *testing.T) {
+// The story has the steps after the policies' answers: merge, render and wait.
+func TestStoryHasMergeRenderAndWait(t *testing.T) {
 	w, k, ref := shop(t, false)
 	w.policies = append(w.policies, policyOf(t, func(s *v1alpha1.Schedule) {
 		s.Name, s.Spec.Priority = "days", 1

@@ -35,10 +35,10 @@ func sale(t *testing.T, change func(*v1alpha1.ChangeFreeze), deny ...v1alpha1.Ac
 	return rule
 }
 
-// everyAction are all that a freeze can deny.
+// everyAction lists all actions deniable by a freeze.
 var everyAction = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
 
-// annotating is the policy that annotates what sleeps.
+// annotating is a policy that annotates sleeping targets.
 func annotating(t *testing.T, key, value string) *decide.Policy {
 	t.Helper()
 	return policyOf(t, func(s *v1alpha1.Schedule) {
@@ -46,7 +46,7 @@ func annotating(t *testing.T, key, value string) *decide.Policy {
 	})
 }
 
-// kindOf makes a kind of an adapter's spec, by the adapter's name.
+// kindOf returns the kind of an adapter's spec, by the adapter's name.
 func kindOf(t *testing.T, name string, text []byte, keys adapter.Keys) *decide.Kind {
 	t.Helper()
 	var spec v1alpha1.AdapterSpec
@@ -60,7 +60,7 @@ func kindOf(t *testing.T, name string, text []byte, keys adapter.Keys) *decide.K
 	return decide.NewKind(a, schema.ParseGroupResource(name).WithVersion(spec.Target.Versions[0]))
 }
 
-// deploymentsWith is the library's adapter of Deployments with annotations that policies look at or set.
+// deploymentsWith returns the library's adapter of Deployments with annotation keys that policies match or set.
 func deploymentsWith(t *testing.T, keys adapter.Keys) *decide.Kind {
 	t.Helper()
 	all, err := adapters.All()
@@ -75,15 +75,16 @@ func deploymentsWith(t *testing.T, keys adapter.Keys) *decide.Kind {
 	return kindOf(t, worldtest.Deployments, text, keys)
 }
 
-// machines is an adapter of a kind whose one switch may be anything.
+// machines is an adapter of a kind whose switch may have any effect.
 const machines = `
 target: {group: example.com, versions: [v1], kind: Machine}
 suspend: [{set: [{path: .spec.stopped, value: true}]}]
 changes: {create: [.spec.stopped], delete: [.spec.stopped], rollout: [.spec.stopped]}
 `
 
-// What a controller of the kind takes for an order waits for the end of a freeze that denies what it is; other annotations do not.
-func TestAFreezeHoldsUpOrders(t *testing.T) {
+// An annotation that a controller executes as an order waits for the end of a freeze that denies the ordered action.
+// Other annotations do not wait.
+func TestAFreezeDelaysAnnotationsThatControllersExecute(t *testing.T) {
 	for key, waits := range map[string]bool{"deprecated.deployment.rollback.to": true, "example.com/note": false} {
 		w, _, ref := shop(t, false)
 		w.freezes = w.freezes.With(sale(t, nil, everyAction...))
@@ -100,8 +101,8 @@ func TestAFreezeHoldsUpOrders(t *testing.T) {
 	}
 }
 
-// Schedules sleep and wake in a freeze, whatever it denies.
-func TestAFreezeHoldsUpNoScaling(t *testing.T) {
+// Schedules put targets to sleep and wake them during any freeze.
+func TestAFreezeDoesNotDelayScaling(t *testing.T) {
 	for asleep, now := range map[bool]time.Time{false: evening, true: noon} {
 		w, _, ref := shop(t, asleep)
 		w.freezes = w.freezes.With(sale(t, nil, everyAction...))
@@ -111,9 +112,9 @@ func TestAFreezeHoldsUpNoScaling(t *testing.T) {
 	}
 }
 
-// A ledger that was begun on another object, such as one that a controller copied from a template, is not known to be Flyball's: what it says
-// is judged as anybody's change. One of Flyball's own wakes in a freeze.
-func TestALedgerOfAnotherObjectIsJudged(t *testing.T) {
+// A ledger begun on another object, for example copied by a controller from a template, may not be Flyball's. Its
+// restore is judged as the change of any other writer. An object with its own ledger wakes during a freeze.
+func TestAFreezeJudgesALedgerCopiedFromAnotherObject(t *testing.T) {
 	for uid, waits := range map[string]bool{"uid-web": false, "another": true, "": true} {
 		for deny, denied := range map[v1alpha1.Action]bool{v1alpha1.ActionScale: true, v1alpha1.ActionCreate: false} {
 			w, k, _ := shop(t, true)
@@ -130,9 +131,9 @@ func TestALedgerOfAnotherObjectIsJudged(t *testing.T) {
 	}
 }
 
-// A Deployment's annotations are copied to its ReplicaSets all the time, whose UIDs everybody can read. So no ledger on what follows its owner is
-// known to be Flyball's, whatever UID it has: the owner is what policies put to sleep.
-func TestALedgerOnWhatFollowsItsOwnerIsJudged(t *testing.T) {
+// A Deployment's annotations are copied to its ReplicaSets all the time, and their UIDs are public. So a ledger on an
+// object that follows its owner is never trusted, even with the right UID: policies put the owner to sleep instead.
+func TestAFreezeJudgesALedgerOnAnOwnedObject(t *testing.T) {
 	for owner, waits := range map[string]bool{"Deployment": true, "Shop": false} {
 		w, k, _ := shop(t, true)
 		w.freezes = w.freezes.With(sale(t, nil, v1alpha1.ActionScale))
@@ -148,9 +149,9 @@ func TestALedgerOnWhatFollowsItsOwnerIsJudged(t *testing.T) {
 	}
 }
 
-// To suspend stops something, and is never held up. To give that back is judged as the roll-out or the scaling that it lets go, and not as
-// a creation or a deletion.
-func TestAFreezeJudgesSuspensionsByWhatTheyLetGo(t *testing.T) {
+// Suspending stops something and is never delayed. Resuming is judged as the roll-out or the scaling that it lets go,
+// and not as a creation or a deletion.
+func TestAFreezeJudgesTheEndOfASuspension(t *testing.T) {
 	k := kindOf(t, "machines.example.com", []byte(machines), adapter.Keys{})
 	for _, test := range []struct {
 		reason string
@@ -183,8 +184,8 @@ func TestAFreezeJudgesSuspensionsByWhatTheyLetGo(t *testing.T) {
 	}
 }
 
-// A schedule does not annotate an object out of a freeze that selects by annotations, and that refuses this.
-func TestFlyballTakesNothingOutOfAFreeze(t *testing.T) {
+// A schedule's annotations do not take an object out of a freeze that selects by annotations and denies such changes.
+func TestAnnotatingDoesNotTakeObjectsOutOfAFreeze(t *testing.T) {
 	k := deploymentsWith(t, adapter.Keys{Match: []string{"example.com/frozen"}, Set: []string{"example.com/frozen"}})
 	for changes, waits := range map[v1alpha1.LabelChanges]bool{v1alpha1.LabelChangesDeny: true, v1alpha1.LabelChangesWarn: false} {
 		w, _, _ := shop(t, false)

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// gate says what a patch has to wait for, if anything.
+// gate returns the gate of a verdict's patch; an open gate lets the patch through.
 func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if k.Blocked != "" && !k.Releasing {
 		return Gate{Kind: GateBlocked, Reason: k.Blocked}
@@ -30,11 +30,13 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	return d.freezeGate(k, obj, v)
 }
 
-// freezeGate says whether a freeze refuses what a patch would do. Flyball keeps its own webhook out of its own way, so it asks
-// here. A patch is judged by what it does, as anybody's change is, with one difference: what only scales is never held up, so
-// that schedules sleep and wake during a freeze. That does not go for a ledger that was begun on another object: this one may have been
-// restored, and somebody may have written it. Nor for one on what follows its owner, whose controller may copy annotations to it.
-// A patch of labels or annotations can take the object out of a freeze.
+// freezeGate checks a patch against the freezes, because Flyball's own webhook does not judge Flyball's writes. The
+// rules are those for every other writer, with one exception: a patch that only scales is never delayed, so that
+// schedules put targets to sleep and wake them during a freeze.
+//
+// The exception does not apply to a ledger begun on another object (a copy, or a forgery by another writer), nor to an
+// object that follows its owner, because the owner's controller may copy annotations to the object. A patch of labels
+// or annotations is judged too: it could take the object out of a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	actions := v.Result.Actions
 	if len(obj.Ledger) == 0 || obj.Notes().UID == obj.UID && !d.followsOwner(obj) {
@@ -60,7 +62,8 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	return d.judged(k, obj, actions, before, after, what)
 }
 
-// judged asks whether some freeze refuses actions on an object that is like that before and after. what says in words what is done.
+// judged returns the gate for actions on an object with the facts before and after. The text what describes the actions
+// for the reason.
 func (d decider) judged(k *Kind, obj *workload.Object, actions workload.Change, before, after *freeze.Facts, what string) Gate {
 	set := d.w.Freezes()
 	if set == nil {
@@ -84,14 +87,14 @@ func (d decider) judged(k *Kind, obj *workload.Object, actions workload.Change, 
 	}
 }
 
-// relabels says whether one of some edits is of a label or an annotation.
+// relabels reports whether an edit changes a label or an annotation.
 func relabels(edits []adapter.Edit) bool {
 	return slices.ContainsFunc(edits, func(e adapter.Edit) bool {
 		return strings.HasPrefix(e.Pointer, "/metadata/labels") || strings.HasPrefix(e.Pointer, "/metadata/annotations")
 	})
 }
 
-// edited are the labels or annotations, by the name of their field, as edits leave them.
+// edited returns the labels or annotations (by field name) after the edits.
 func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.Pairs {
 	all := make(map[string]string, len(pairs))
 	for _, p := range pairs {
@@ -111,8 +114,8 @@ func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.P
 	return workload.NewPairs(all)
 }
 
-// ScaleGate says whether a freeze denies that a target is scaled: what Flyball does to its pods in place waits for that, as anybody's change of
-// them does.
+// ScaleGate returns the gate for scaling a target. In-place changes of the target's pods use it: a freeze that denies
+// Scale delays them.
 func ScaleGate(w World, k *Kind, obj *workload.Object, now time.Time) Gate {
 	is := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
 	return decider{w: w, now: now}.judged(k, obj, workload.ChangeScale, is, is, "changes pods in place")

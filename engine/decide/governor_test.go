@@ -30,12 +30,12 @@ func ledgerOf(of string, entries string) string {
 	return fmt.Sprintf(`,"annotations":{"flyball.dev/ledger":%q}`, "{"+entries+`,"of":"`+of+`"}`)
 }
 
-// entry is a ledger entry on behalf of a policy, since eight in the evening.
+// entry is a ledger entry of a policy, since eight in the evening.
 func entry(field, was, set string, by workload.Policy) string {
 	return fmt.Sprintf(`"/spec/%s":{"was":%s,"set":%s,"by":%q,"since":"2026-03-02T20:00:00Z"}`, field, was, set, by)
 }
 
-// webAt is a Deployment of so many replicas, with a ledger if there are entries.
+// webAt is a Deployment of the given replicas, with a ledger if there are entries.
 func webAt(replicas int, entries ...string) string {
 	if len(entries) == 0 {
 		return worldtest.Deployment("web", replicas, "")
@@ -43,7 +43,7 @@ func webAt(replicas int, entries ...string) string {
 	return worldtest.Deployment("web", replicas, ledgerOf("Deployment/web", strings.Join(entries, ",")))
 }
 
-// naming has an autoscaler name the kind of its target otherwise.
+// naming returns the autoscaler with another kind in its target reference.
 func naming(kind, hpa string) string {
 	return strings.Replace(hpa, `"kind":"Deployment"`, `"kind":"`+kind+`"`, 1)
 }
@@ -73,9 +73,8 @@ func peakAt(values v1alpha1.TriggerValues) *v1alpha1.Trigger {
 	return tr
 }
 
-// TestBoundsOfGovernors: what is given back, or set once, lands inside the bounds that the autoscalers will have; what sleeps does
-// not.
-func TestBoundsOfGovernors(t *testing.T) {
+// A restored size or a size set once is clamped to the autoscalers' future bounds; a sleeping size is not.
+func TestRestoredSizesAreClampedToAutoscalerBounds(t *testing.T) {
 	asleep := entry("replicas", "3", "0", nights)
 	second := func(low, high int) string { return worldtest.Autoscaler("second", "web", low, high, "") }
 	for _, tc := range []struct {
@@ -117,8 +116,8 @@ func TestBoundsOfGovernors(t *testing.T) {
 	}
 }
 
-// TestGovernorsFollowTheSleepOfTheirTarget looks at the autoscaler of a Deployment.
-func TestGovernorsFollowTheSleepOfTheirTarget(t *testing.T) {
+// The test looks at the autoscaler of a Deployment.
+func TestAutoscalersFollowTheSleepOfTheirTarget(t *testing.T) {
 	held := `"selectPolicy":"Disabled"`
 	asleep, halved := entry("replicas", "6", "0", nights), entry("replicas", "6", "3", nights)
 	bounded := []string{entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)}
@@ -161,8 +160,8 @@ func TestGovernorsFollowTheSleepOfTheirTarget(t *testing.T) {
 	}
 }
 
-// TestAHoldAsksNothingOfAGovernor: where one field holds an object and suspends it, a hold is not a sleep that the autoscaler has to wait for.
-func TestAHoldAsksNothingOfAGovernor(t *testing.T) {
+// If one field both holds and suspends an object, a hold does not count as a sleep that the autoscaler must wait for.
+func TestAHoldMakesNoClaimOnTheAutoscaler(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +179,8 @@ func TestAHoldAsksNothingOfAGovernor(t *testing.T) {
 	check(t, decide.Target(w, hpa, evening, nil), workload.DirectionNone)
 }
 
-// TestBoundsWaitForTheTarget has a Trigger ask for a higher minimum, which would wake what sleeps below it.
-func TestBoundsWaitForTheTarget(t *testing.T) {
+// A Trigger claims a higher minimum, which would wake a target sleeping below it.
+func TestBoundsAreNotRaisedWhileTheTargetSleeps(t *testing.T) {
 	min6, min2 := peakAt(v1alpha1.TriggerValues{Min: new(int64(6))}), peakAt(v1alpha1.TriggerValues{Min: new(int64(2))})
 	gone := peakAt(v1alpha1.TriggerValues{Max: new(int64(5))})
 	gone.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -222,8 +221,9 @@ func TestBoundsWaitForTheTarget(t *testing.T) {
 	}
 }
 
-// TestASizeSetOnce under an autoscaler: it comes before the minimum that it has to reach, and counts until something else sets the size.
-func TestASizeSetOnce(t *testing.T) {
+// Under an autoscaler, a size set once is written before a minimum above it, and stays until another writer
+// changes the size.
+func TestSizeSetOnceUnderAnAutoscaler(t *testing.T) {
 	both := peakAt(v1alpha1.TriggerValues{Min: new(int64(6)), Replicas: new(int64(7))})
 	bounds := hpaOf(6, 9, strings.Replace(entry("minReplicas", "1", "6", peak), "20:00", "18:00", 1))
 	once := fmt.Sprintf(`"/spec/replicas":{"was":3,"set":7,"by":%q,"since":"2026-03-02T18:00:00Z","once":"7"}`, peak)
@@ -258,8 +258,8 @@ func TestASizeSetOnce(t *testing.T) {
 	}
 }
 
-// TestASizeIsHeldUnlessGoverned has a Trigger select the Deployment itself.
-func TestASizeIsHeldUnlessGoverned(t *testing.T) {
+// The Trigger selects the Deployment itself.
+func TestASizeIsEnforcedWithoutAnAutoscaler(t *testing.T) {
 	tr := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(7))})
 	tr.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: web.Group, Kind: web.Kind}}
 	for _, governors := range [][]string{nil, {hpaOf(1, 9)}} {
@@ -287,9 +287,9 @@ func (w withoutScale) Kind(gk schema.GroupKind) *decide.Kind {
 	return &bare
 }
 
-// TestASizeReachesOnlyWhatAnAutoscalerCouldScale: autoscalers scale through /scale. Who may make one could else have any object of an
-// adapted kind sized by pointing it there, and a trigger at it.
-func TestASizeReachesOnlyWhatAnAutoscalerCouldScale(t *testing.T) {
+// Autoscalers scale through /scale. Without this check, the author of an autoscaler could let a trigger size any object
+// of an adapted kind.
+func TestSizesArePassedOnOnlyThroughScale(t *testing.T) {
 	w := memory(t, []policy.Object{peakAt(v1alpha1.TriggerValues{Replicas: new(int64(0))})}, webAt(3), hpaOf(0, 9))
 	if v := decide.Target(w, web, evening, nil); !strings.Contains(body(v), `"replicas":0`) {
 		t.Fatalf("with /scale: writes %q, %v", body(v), v.Err)

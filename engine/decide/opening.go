@@ -8,10 +8,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Openings are the writes that the governors of an object need right before the write of a verdict about it, where that takes the object out of
-// their bounds: to a size above zero as it goes to sleep, back from one, or to a size that is set once. A governor that looked in between would undo it. Each takes the new
-// count into the bounds and touches nothing else. What the governor needs besides follows once the object has its count. A governor whose write
-// has to wait for something is left out.
+// Openings returns the writes to the object's autoscalers that must come directly before the write of a verdict. They
+// are needed if the write takes the object out of the bounds: to a size above zero when it goes to sleep, back from
+// such a size, or to a size set once. Otherwise the autoscaler could undo the write in between. Each opening extends
+// the bounds to the new count and changes nothing else; the other claims on the autoscaler follow once the object has
+// its count. Autoscalers with a closed gate are left out.
 func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	if v.Kind == nil || v.Err != nil || !v.Result.Sized {
 		return nil
@@ -24,7 +25,7 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	var all []Verdict
 	d.eachGovernor(v.Kind.Ref(v.Object), func(gk *Kind, governor *workload.Object) {
 		if gk.Releasing {
-			return // it gives everything back, and nothing must come after that
+			return // everything is being restored; a later write could stay for ever
 		}
 		by := v.Result.By
 		if !v.Plan.Asleep() {
@@ -49,7 +50,8 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	return all
 }
 
-// opening asks of a governor to take a count into its bounds. Where it has it already, it asks for nothing.
+// opening returns the claim to extend an autoscaler's bounds to a count. The claim is empty if the bounds include the
+// count already.
 func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64) workload.Intent {
 	in := workload.Intent{By: by, Class: workload.ClassSet, Override: true, Enforce: true}
 	if b := boundsInForce(k, governor); b.Min != nil && count < *b.Min {
@@ -60,9 +62,9 @@ func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64
 	return in
 }
 
-// countAfter is how many replicas an object has once its size is written as its plan asks.
+// countAfter returns the replicas of an object after its size is written according to its plan.
 func countAfter(v *Verdict) int64 {
-	// What is observed looks through the ledger: these are the counts as their owner has them.
+	// Observe looks through the ledger: these are the counts of the owner.
 	observed := v.Kind.Adapter.Observe(v.Object)
 	if v.Plan.Size != nil {
 		size := v.Plan.Size.Value
@@ -81,14 +83,14 @@ func countAfter(v *Verdict) int64 {
 	return own
 }
 
-// boundsInForce are the bounds of a governor as they are, whoever has set them.
+// boundsInForce returns the current bounds of an autoscaler, ledger values included.
 func boundsInForce(k *Kind, governor *workload.Object) workload.Bounds {
 	bare := *governor
 	bare.Ledger = nil
 	return k.Adapter.Observe(&bare).Bounds
 }
 
-// isBoundBy says whether a policy has set bounds of a governor.
+// isBoundBy reports whether a policy has set bounds of an autoscaler.
 func isBoundBy(k *Kind, governor *workload.Object, id workload.Policy) bool {
 	by := id.String()
 	return slices.ContainsFunc(governor.Ledger, func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) })

@@ -22,11 +22,11 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// scaled is a Deployment with its autoscaler, and what both had at first.
+// scaled is a Deployment with its autoscaler, and the first state of both.
 type scaled struct {
 	name             string
 	low, high, count int
-	// objects are the manifests as they are, first what they were.
+	// objects are the current manifests, first the original ones.
 	objects, first [2][]byte
 }
 
@@ -34,7 +34,7 @@ func (s *scaled) refs() [2]workload.Ref {
 	return [2]workload.Ref{{GroupKind: web.GroupKind, Namespace: "shop", Name: s.name}, {GroupKind: hpa.GroupKind, Namespace: "shop", Name: s.name}}
 }
 
-// named is a manifest of web, or of its autoscaler, under another name.
+// named is the manifest of web, or of its autoscaler, under another name.
 func named(manifest, name string) string {
 	for _, old := range []string{"web", "hpa"} {
 		manifest = strings.ReplaceAll(strings.ReplaceAll(manifest, `"`+old+`"`, `"`+name+`"`), `"uid-`+old+`"`, `"uid-`+name+`"`)
@@ -42,16 +42,17 @@ func named(manifest, name string) string {
 	return manifest
 }
 
-// numbers are the count and the bounds as they are, and ledgers says whether either has a ledger.
+// numbers returns the current count and bounds, and whether either object has a ledger.
 func (s *scaled) numbers() (count, low, high int, ledgers bool) {
 	at := func(i int, path string) gjson.Result { return gjson.GetBytes(s.objects[i], path) }
 	const ledger = `metadata.annotations.flyball\.dev/ledger`
 	return int(at(0, "spec.replicas").Int()), int(at(1, "spec.minReplicas").Int()), int(at(1, "spec.maxReplicas").Int()), at(0, ledger).Exists() || at(1, ledger).Exists()
 }
 
-// TestNightsOfAllSorts has a manager killed at any write, and the schedules edited, taken away and put back in between, under a Trigger and a
-// Tortoise that come and go. Whatever happens, no Deployment is outside the bounds of its autoscaler at any moment, and in the end both are as they were.
-func TestNightsOfAllSorts(t *testing.T) {
+// The manager is killed at random writes. Schedules are edited, removed and put back in between, under a Trigger and a
+// Tortoise that come and go. No Deployment is ever outside the bounds of its autoscaler, and in the end both have their
+// original values.
+func TestCountsStayInsideBoundsAcrossRestartsAndEdits(t *testing.T) {
 	rounds := uint64(12)
 	if testing.Short() {
 		rounds = 4
@@ -98,7 +99,8 @@ func TestNightsOfAllSorts(t *testing.T) {
 	}
 }
 
-// follow makes the writes of a world until an instant, or until the manager is killed, and looks at each pair after every one.
+// follow makes the writes of a world until an instant, or until the manager is killed, and checks each pair
+// after every write.
 func follow(t *testing.T, m *world.Memory, all []*scaled, from, to time.Time, kill int) (told []string) {
 	t.Helper()
 	for write, err := range decide.Writes(m, from, to) {
@@ -123,7 +125,7 @@ func follow(t *testing.T, m *world.Memory, all []*scaled, from, to time.Time, ki
 	return told
 }
 
-// pairs is a world of Deployments and autoscalers only, as they are.
+// pairs is a world with the current Deployments and autoscalers only.
 func pairs(t *testing.T, policies []policy.Object, all []*scaled) *world.Memory {
 	t.Helper()
 	library, err := adapters.All()
@@ -151,8 +153,8 @@ func pairs(t *testing.T, policies []policy.Object, all []*scaled) *world.Memory 
 	return m
 }
 
-// nightsAndPeaks are up to two schedules for Deployments, a Trigger whose bounds leave room for what all of them have, and a Tortoise. Some are
-// being deleted.
+// nightsAndPeaks returns up to two schedules for Deployments, a Trigger whose bounds leave room for all of them, and a
+// Tortoise. Some are being deleted.
 func nightsAndPeaks(r *rand.Rand, all []*scaled) (policies []policy.Object) {
 	for i := range r.IntN(3) {
 		s := nightly(int32(r.IntN(2)))
@@ -190,7 +192,7 @@ func nightsAndPeaks(r *rand.Rand, all []*scaled) (policies []policy.Object) {
 	return policies
 }
 
-// describe says what policies ask, for who has to find out.
+// describe returns the policies' specs for a failure message.
 func describe(policies []policy.Object) string {
 	var out []string
 	for _, p := range policies {

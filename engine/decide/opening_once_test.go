@@ -13,9 +13,10 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// TestASizeSetOnceComesBetweenItsBounds: the autoscaler takes the size in, then the size is written, and then the autoscaler gets the rest of its
-// bounds. With all of them before the size, the autoscaler scales to its new minimum at the same time, and writes that over the size.
-func TestASizeSetOnceComesBetweenItsBounds(t *testing.T) {
+// The autoscaler's bounds are extended to the size, then the size is written, then the autoscaler gets the
+// rest of its bounds. If all bounds came first, the autoscaler would scale to its new minimum at the same time
+// and overwrite the size.
+func TestSizeSetOnceIsWrittenBetweenTwoBoundsWrites(t *testing.T) {
 	values := func(low, high, count int64) v1alpha1.TriggerValues {
 		return v1alpha1.TriggerValues{Min: &low, Max: &high, Replicas: &count}
 	}
@@ -53,8 +54,8 @@ func TestASizeSetOnceComesBetweenItsBounds(t *testing.T) {
 	}
 }
 
-// TestTheAutoscalerWaitsForTheSize: it says so, and does not where the size can never be written.
-func TestTheAutoscalerWaitsForTheSize(t *testing.T) {
+// The gate names the size as reason, but not if the size can never be written.
+func TestAutoscalerBoundsWaitForTheSize(t *testing.T) {
 	tr := peakAt(v1alpha1.TriggerValues{Min: new(int64(3)), Max: new(int64(11)), Replicas: new(int64(5))})
 	w := memory(t, []policy.Object{tr}, webAt(2), hpaOf(2, 4))
 	v := decide.Target(w, hpa, evening, nil)
@@ -66,7 +67,7 @@ func TestTheAutoscalerWaitsForTheSize(t *testing.T) {
 	}
 }
 
-// TestSizesSetOnceStayInsideBounds: at no moment is a Deployment outside the bounds of its autoscaler, where it was inside before.
+// A Deployment inside the bounds of its autoscaler never leaves them.
 func TestSizesSetOnceStayInsideBounds(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 192))

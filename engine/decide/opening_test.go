@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestGovernorsAreOpened: an object that leaves the bounds of its autoscaler has them opened to both counts first, and no further.
-func TestGovernorsAreOpened(t *testing.T) {
+// Before an object leaves the bounds of its autoscaler, the bounds are extended to both counts and no further.
+func TestBoundsAreExtendedToBothCounts(t *testing.T) {
 	halved := entry("replicas", "6", "3", nights)
 	low, high := entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)
 	later := evening.Add(time.Hour)
@@ -61,9 +61,9 @@ func TestGovernorsAreOpened(t *testing.T) {
 	}
 }
 
-// TestASizeSetOnceAsItWakes: the size that is set as an object wakes is cut to the bounds that its autoscaler will have, and the autoscaler is
-// opened to what is left.
-func TestASizeSetOnceAsItWakes(t *testing.T) {
+// A size set once at wake-up is clamped to the autoscaler's future bounds, and the bounds are extended to the
+// clamped size.
+func TestSizeSetOnceAtWakeUpIsClamped(t *testing.T) {
 	once := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(12))})
 	once.Spec.Triggers[0].Window = v1alpha1.Window{From: "12:00", To: "14:00"}
 	w := memory(t, []policy.Object{half(), once}, webAt(3, entry("replicas", "6", "3", nights)),
@@ -91,8 +91,8 @@ func (w blocked) Kind(gk schema.GroupKind) *decide.Kind {
 	return &blocked
 }
 
-// TestWhatHasToWaitIsNotOpened: what keeps an autoscaler from being written keeps it from being opened, and not its target from the change.
-func TestWhatHasToWaitIsNotOpened(t *testing.T) {
+// An obstacle for the autoscaler's writes also prevents its opening, but not the change of its target.
+func TestGatedAutoscalersAreNotOpened(t *testing.T) {
 	free := memory(t, []policy.Object{half()}, webAt(6), hpaOf(4, 9))
 	for _, w := range []decide.World{free, blocked{free, hpa.GroupKind}} {
 		v := decide.Target(w, web, evening.Add(time.Hour), nil)
@@ -102,8 +102,8 @@ func TestWhatHasToWaitIsNotOpened(t *testing.T) {
 	}
 }
 
-// TestOnlyTheCountIsTakenIn: what other policies ask of the autoscaler itself, or have set there, stays for its own turn.
-func TestOnlyTheCountIsTakenIn(t *testing.T) {
+// Values claimed or set on the autoscaler by other policies wait for the autoscaler's own turn.
+func TestOpeningChangesOnlyTheBoundsForTheCount(t *testing.T) {
 	caps := nightly(1)
 	caps.Name = "caps"
 	caps.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}}
@@ -120,9 +120,9 @@ func TestOnlyTheCountIsTakenIn(t *testing.T) {
 	}
 }
 
-// TestCountsStayInsideTheirBounds: at no time of the night is a Deployment outside the bounds of its autoscaler, and everything comes back. It
-// waits for its batch, and the autoscaler with it.
-func TestCountsStayInsideTheirBounds(t *testing.T) {
+// During the whole night, waiting for a batch included, no Deployment is outside the bounds of its autoscaler, and all
+// values are restored.
+func TestCountsStayInsideBoundsDuringANight(t *testing.T) {
 	s := nightly(1)
 	s.Spec.AsleepAs = &v1alpha1.AsleepAs{Percent: new(int32(50))}
 	w := memory(t, []policy.Object{s}, worldtest.Deployment("a", 6, ""), worldtest.Deployment("b", 6, ""),

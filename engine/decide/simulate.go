@@ -13,14 +13,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Sandbox is a World whose objects are in memory and can be changed.
+// Sandbox is a World of changeable objects in memory.
 type Sandbox interface {
 	World
 	// EachObject yields every object of every kind in use.
 	EachObject(yield func(workload.Ref))
-	// Apply changes an object as the API server would, and returns the objects that may be decided otherwise now.
+	// Apply changes an object as the API server would. It returns the objects to be decided again.
 	Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref, error)
-	// BatchOpened is when the last batch of a policy's rate limit was opened; zero: none was.
+	// BatchOpened returns the time at which the last batch of a policy's rate limit was opened; zero: none was opened.
 	BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
@@ -29,22 +29,23 @@ type Write struct {
 	// At is the instant of the write.
 	At     time.Time
 	Target workload.Ref
-	// By is the policy that is charged with it.
+	// By is the policy charged with the write.
 	By        workload.Policy
 	Direction workload.Direction
-	// Message says what changes, e.g. "replicas 3 -> 0".
+	// Message describes the change, e.g. "replicas 3 -> 0".
 	Message string
-	// Edits are the fields written; none where only the ledger changes.
+	// Edits are the written fields; empty if only the ledger changes.
 	Edits []adapter.Edit
 }
 
-// ErrRestless is wrapped by the error about targets that are written again and again at one instant.
+// ErrRestless is wrapped by the error about a target that is written again and again at one instant.
 var ErrRestless = errors.New("the policies do not come to rest")
 
-// maxWritesAtOnce is how often one target may be written at one instant: more means that two decisions undo each other.
+// maxWritesAtOnce is the limit of writes to one target at one instant. A higher count means two decisions that
+// undo each other.
 const maxWritesAtOnce = 16
 
-// Simulate lists the writes that the policies of a world make from one instant to another, both included; see Writes.
+// Simulate returns the writes between two instants, both included; see Writes.
 func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 	var all []Write
 	for write, err := range Writes(w, from, to) {
@@ -56,9 +57,9 @@ func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 	return all, nil
 }
 
-// Writes yields the writes that the policies of a world make from one instant to another, both included, each once it is made in
-// the world. It steps from instant to instant at which an answer can change, and changes the objects of the world. Nothing else
-// changes them meanwhile: no autoscaler acts, nobody deploys. An error comes last and alone.
+// Writes yields the writes of a world's policies between two instants, both included, each after it is applied to the
+// world. It steps from one instant with a possible change to the next. Nothing else changes the objects in between: no
+// autoscaler acts and no user deploys. An error is yielded last and alone.
 func Writes(w Sandbox, from, to time.Time) iter.Seq2[Write, error] {
 	return func(yield func(Write, error) bool) {
 		s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}, yield: yield}
@@ -87,9 +88,9 @@ type simulation struct {
 	due   []workload.Ref
 	wakes map[workload.Ref]time.Time
 	yield func(Write, error) bool
-	// stopped is true once nobody wants any more writes.
+	// stopped is true after the consumer has stopped the iteration.
 	stopped bool
-	// batches are those of rate limits, by policy and direction.
+	// batches are the open batches of rate limits, by policy and direction.
 	batches map[batchKey]*batch
 }
 
@@ -103,7 +104,7 @@ type batch struct {
 	used   int
 }
 
-// advance makes the targets due whose instant comes next, and gives that instant; zero: nothing changes any more.
+// advance makes the targets with the next wake time due, and returns that time; zero: nothing changes any more.
 func (s *simulation) advance(now time.Time) time.Time {
 	var next time.Time
 	for _, at := range s.wakes {
@@ -123,7 +124,8 @@ func (s *simulation) advance(now time.Time) time.Time {
 	return next
 }
 
-// settle decides for everything that is due, and for what that concerns, until nothing is left to write at this instant.
+// settle decides about all due targets, and about targets affected by the writes, until nothing is left to write at
+// this instant.
 func (s *simulation) settle(now time.Time) error {
 	written := map[workload.Ref]int{}
 	slices.SortFunc(s.due, workload.Ref.Compare)
@@ -151,7 +153,7 @@ func (s *simulation) settle(now time.Time) error {
 	return nil
 }
 
-// decide decides for one target and makes its write.
+// decide decides about one target and applies its write.
 func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
 	v := Target(s.w, ref, now, nil)
 	s.setWake(ref, v.Wake)
@@ -177,7 +179,7 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 	return true, nil
 }
 
-// write makes the write of a verdict, and has what it concerns looked at.
+// write applies the patch of a verdict and makes the affected targets due.
 func (s *simulation) write(ref workload.Ref, v *Verdict, now time.Time) error {
 	concerned, err := s.w.Apply(ref, v.Result.Patch)
 	if err != nil {
@@ -196,7 +198,8 @@ func (s *simulation) setWake(ref workload.Ref, at time.Time) {
 	s.wakes[ref] = at
 }
 
-// takePlace takes a place in the batch that a change is charged to. Where there is none, it says when to ask again.
+// takePlace takes a place in the batch of a change's policy. If the batch is full, it returns the time at
+// which to ask again.
 func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	limit := LimitOf(s.w, v)
 	if limit.Batch == 0 {
@@ -204,7 +207,7 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	}
 	key := batchKey{v.Result.By, v.Result.Direction}
 	b := s.batches[key]
-	if b == nil { // one that is open already counts as used up, as for a manager that starts
+	if b == nil { // an open batch counts as used up, as it does for a restarted manager
 		if opened := s.w.BatchOpened(key.policy, key.direction); !opened.IsZero() && !opened.After(now) {
 			b = &batch{opened: opened, used: limit.Batch}
 			s.batches[key] = b
@@ -221,9 +224,9 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	return time.Time{}
 }
 
-// LimitOf is the rate limit that the write of a verdict has to keep to. What a governor is set to for the sake of what it
-// governs has none: it has to come with the change of that, which is limited itself. What is given back for a policy that is
-// gone has none either.
+// LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler because of its target
+// has no limit: it accompanies the target's write, which is limited itself. Restoring for a deleted policy has
+// no limit either.
 func LimitOf(w World, v *Verdict) policy.Limit {
 	_, governs := v.Kind.Adapter.Governs(v.Object)
 	selects := func(o Opinion) bool { return o.Policy.ID == v.Result.By && !o.OnBehalf && !o.Left }

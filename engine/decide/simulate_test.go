@@ -49,7 +49,8 @@ func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object
 	return m
 }
 
-// nightly is a Schedule that sleeps from eight in the evening to eight in the morning, with a batch each way if batch is not 0.
+// nightly is a Schedule that sleeps from eight in the evening to eight in the morning, with a batch each way
+// if batch is not 0.
 func nightly(batch int32) *v1alpha1.Schedule {
 	s := &v1alpha1.Schedule{TypeMeta: metav1.TypeMeta{Kind: schedule.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	s.Spec.Downscale, s.Spec.Upscale = "0 20 * * *", "0 8 * * *"
@@ -60,7 +61,7 @@ func nightly(batch int32) *v1alpha1.Schedule {
 	return s
 }
 
-// simulated lists the writes of a simulation as text, an instant, a direction and a target each.
+// simulated returns the writes of a simulation as text: instant, direction and target.
 func simulated(t *testing.T, w decide.Sandbox, from, to time.Time) []string {
 	t.Helper()
 	writes, err := decide.Simulate(w, from, to)
@@ -99,14 +100,14 @@ func TestSimulate(t *testing.T) {
 	}{
 		{reason: "both ends are included", policies: []policy.Object{nightly(0)}, objects: three[:1], from: evening, to: morning,
 			want: []string{"2 20:00 down a", "3 08:00 up a"}},
-		{reason: "what is due already is written at the beginning", policies: []policy.Object{nightly(0)}, objects: three[:1],
+		{reason: "due writes come at the beginning", policies: []policy.Object{nightly(0)}, objects: three[:1],
 			from: evening.Add(time.Hour), to: morning.Add(-time.Second), want: []string{"2 21:00 down a"}},
 		{reason: "no policies", objects: three, from: noon, to: morning},
 		{reason: "two to a batch", policies: []policy.Object{nightly(2)}, objects: three, from: noon, to: morning.Add(time.Hour),
 			want: []string{"2 20:00 down a", "2 20:00 down b", "2 20:10 down c", "3 08:00 up a", "3 08:00 up b", "3 09:00 up c"}},
 		{reason: "a batch each night", policies: []policy.Object{nightly(1)}, objects: three[:1], from: noon, to: morning.Add(24 * time.Hour),
 			want: []string{"2 20:00 down a", "3 08:00 up a", "3 20:00 down a", "4 08:00 up a"}},
-		{reason: "what a deleted policy gives back is not limited", policies: []policy.Object{deleted}, from: evening, to: evening,
+		{reason: "restores for a deleted policy are not limited", policies: []policy.Object{deleted}, from: evening, to: evening,
 			objects: []string{worldtest.Deployment("a", 0, fmt.Sprintf(asleep, "a")), worldtest.Deployment("b", 0, fmt.Sprintf(asleep, "b"))},
 			want:    []string{"2 20:00 up a", "2 20:00 up b"}},
 		{reason: "an autoscaler goes first when its target goes to zero, last when it wakes, and takes no place in a batch",
@@ -115,7 +116,7 @@ func TestSimulate(t *testing.T) {
 		{reason: "an autoscaler that is a target itself takes a place in a batch", policies: []policy.Object{bounded}, from: noon, to: morning.Add(-time.Second),
 			objects: []string{worldtest.Autoscaler("a", "x", 3, 9, ""), worldtest.Autoscaler("b", "y", 3, 9, "")},
 			want:    []string{"2 20:00 down a", "2 20:10 down b"}},
-		{reason: "what restarts pods waits for the end of a freeze", policies: []policy.Object{nightly(0), freeze}, objects: []string{three[0], daemonSet},
+		{reason: "a pod restart waits for the end of a freeze", policies: []policy.Object{nightly(0), freeze}, objects: []string{three[0], daemonSet},
 			from: noon, to: morning.Add(-time.Second), want: []string{"2 20:00 down a", "2 21:30 down logs"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -126,7 +127,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// faulty is a world whose objects take changes otherwise than they should.
+// faulty is a world whose objects apply patches wrongly.
 type faulty struct {
 	*world.Memory
 	err error
@@ -136,8 +137,8 @@ func (f faulty) Apply(ref workload.Ref, _ *workload.Patch) ([]workload.Ref, erro
 	return []workload.Ref{ref, ref}, f.err
 }
 
-// TestSimulateEndsWithoutRest: a target that is as before after each write would be written for ever.
-func TestSimulateEndsWithoutRest(t *testing.T) {
+// A target that is unchanged after each write would be written for ever.
+func TestSimulateStopsEndlessWrites(t *testing.T) {
 	w := faulty{Memory: memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""))}
 	writes, err := decide.Simulate(w, noon, evening.Add(time.Hour))
 	if !errors.Is(err, decide.ErrRestless) || !strings.Contains(err.Error(), "shop/a at 2026-03-02T20:00:00Z") {

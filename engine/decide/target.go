@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Target decides for one target at an instant. It tells a story, if that is not nil, how.
+// Target returns the verdict about one target at an instant. It records the steps in story unless story is nil.
 func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	k := w.Kind(ref.GroupKind)
 	if k == nil {
@@ -34,13 +34,13 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	return v
 }
 
-// decider decides at one instant in one world. It writes nothing and remembers nothing.
+// decider decides at one instant in one world. It writes nothing and keeps no state.
 type decider struct {
 	w   World
 	now time.Time
 }
 
-// render merges what all policies ask of an object, and renders it.
+// render merges the claims of all policies on an object and renders the plan.
 func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v := d.merge(k, obj, story)
 	if len(v.Opinions) == 0 && v.Plan.Size == nil && len(obj.Ledger) == 0 && obj.LedgerError == "" {
@@ -53,8 +53,9 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 	return v
 }
 
-// sizeFirst leaves to the next write what restarts pods beside a size. It has to wait for freezes, for budgets and for other targets, and what
-// sleeps or wakes must not wait with it. Nor must that be charged to who changes requests, which has no rate limit.
+// sizeFirst splits a write of a size together with a pod restart: the size is written now, the restart with the next
+// write. The restart waits for freezes, disruption budgets and other targets, and sleep and wake must not wait with it.
+// Nor may the size be charged to the policy that changes requests, because tuning policies have no rate limit.
 func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 	size, others := k.Adapter.SetBy(obj)
 	plan := v.Plan
@@ -75,7 +76,8 @@ func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 	}
 }
 
-// merge gathers what all policies ask of an object, for itself, for what it governs and for what governs it, and merges it.
+// merge collects the claims of all policies on an object (for itself, its autoscalers and its autoscaler's target) and
+// merges them.
 func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	a := d.ask(k, obj, story)
 	v := Verdict{Opinions: a.opinions, Wake: a.wake}
@@ -93,14 +95,14 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	intents, v.Wake = append(intents, fromGoverned...), timeline.Earliest(v.Wake, wake)
 
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned), v.Opinions)...)
-	v.Opinions = append(v.Opinions, d.opinionsOfThoseThatLeft(k, obj, v.Opinions)...)
+	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
 	d.dropBoundsFromPlan(&v.Plan, k, obj, onBehalf)
 	return v
 }
 
-// answers are what the policies that select an object ask of it.
+// answers are the claims and opinions of the policies that select an object.
 type answers struct {
 	opinions []Opinion
 	intents  []workload.Intent
@@ -113,25 +115,25 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	ns := d.namespace(obj.Namespace)
 	switch {
 	case k.Releasing:
-		story.add("ask", "nobody: the adapter of the kind is being deleted, so everything is given back")
+		story.add("ask", "no policy: the adapter of the kind is being deleted, so everything is given back")
 		return a
 	case obj.Deleting:
-		story.add("ask", "nobody: the object is being deleted")
+		story.add("ask", "no policy: the object is being deleted")
 		return a
 	case d.followsOwner(obj):
-		story.add("ask", fmt.Sprintf("nobody: %s/%s controls the object and is put to sleep itself", obj.Owner.GroupKind, obj.Owner.Name))
+		story.add("ask", fmt.Sprintf("no policy: %s/%s controls the object and is put to sleep itself", obj.Owner.GroupKind, obj.Owner.Name))
 		return a
 	case ns.Terminating:
-		story.add("ask", "nobody: the namespace is being deleted")
+		story.add("ask", "no policy: the namespace is being deleted")
 		return a
 	case ns.Unknown:
-		story.add("ask", "nobody: the namespace is not known, so everything stays as it is")
+		story.add("ask", "no policy: the namespace is not known, so everything stays as it is")
 		a.intents = keepEverything(obj)
 		return a
 	}
 	own := d.runsFlyball(k, obj)
 	if own != "" {
-		story.add("ask", "nobody: "+own)
+		story.add("ask", "no policy: "+own)
 	}
 	var in pipeline.Input
 	d.w.EachPolicy(obj.Namespace, func(p *Policy) {
@@ -150,7 +152,8 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	return a
 }
 
-// Selects says whether the policy has something to ask of an object in a namespace with some labels.
+// Selects reports whether the policy selects an object in a namespace with the given labels, and the kind has
+// a needed capability.
 func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs) bool {
 	return !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, namespace)
 }
@@ -169,7 +172,7 @@ func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	})
 }
 
-// LeavesAlone says whether no policy is asked about an object, whatever it selects.
+// LeavesAlone reports whether no policy is asked about an object, even if policies select it.
 func LeavesAlone(w World, k *Kind, obj *workload.Object) bool {
 	return decider{w: w}.leavesAlone(k, obj)
 }
@@ -178,13 +181,13 @@ func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
 	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != ""
 }
 
-// Host is a World that knows the objects that Flyball itself runs in: its Pod and the controllers of that.
+// Host is a World that knows the objects in which Flyball itself runs: its Pod and the Pod's controllers.
 type Host interface {
 	RunsFlyball(workload.Ref) bool
 }
 
-// runsFlyball says why no policy acts on an object because Flyball itself runs in it, or is scaled by it: once it sleeps, nothing wakes it. Empty: the
-// object has nothing to do with that.
+// runsFlyball returns the reason why no policy acts on an object in which Flyball runs, or on its autoscaler: if it
+// slept, nothing would wake it. It returns "" for all other objects.
 func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 	host, ok := d.w.(Host)
 	if !ok {
@@ -200,7 +203,7 @@ func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 	return ""
 }
 
-// input is what pipelines see of an object.
+// input returns the input of the pipelines about an object.
 func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Input {
 	in := pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
 	in.Target.Ref = k.Ref(obj)
@@ -222,7 +225,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	o.Err, o.Ignored = err, strings.Join(d.Ignored, "; ")
 	story.answered(p.ID, trace, o.Err)
 	if o.Err != nil {
-		// A policy that cannot decide neither changes anything nor gives anything back.
+		// A policy that cannot decide keeps its values: it neither changes nor restores anything.
 		d.Intents = []workload.Intent{{By: p.ID, Class: workload.ClassKeep}}
 	}
 	o.Silent = len(d.Intents) == 0
@@ -237,7 +240,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	a.opinions = append(a.opinions, o)
 }
 
-// keepEverything asks that all that policies have set on an object stays.
+// keepEverything returns claims to keep all values in an object's ledger.
 func keepEverything(obj *workload.Object) []workload.Intent {
 	intents := make([]workload.Intent, len(obj.Ledger))
 	for i := range obj.Ledger {
@@ -246,15 +249,14 @@ func keepEverything(obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// followsOwner says whether the object is controlled by one of an adapted kind that can be put to sleep itself. The owner is
-// the lever then, and what is written here would only be undone. The owner's adapter need not be in use for that: it may
-// be about to come.
+// followsOwner reports whether the object's controller is of an adapted kind with its own lever. The owner is
+// put to sleep then, because it would undo writes to this object. The owner's adapter need not be in use: it
+// may come into use soon.
 func (d decider) followsOwner(obj *workload.Object) bool {
 	return obj.Owner != nil && d.w.Adapts(obj.Owner.GroupKind)
 }
 
-// keepers asks, for policies that have changed the object, that what they set stays: for those that are broken, and for
-// those that are deleted and orphan their targets.
+// keepers returns claims to keep the values of policies that are broken, or deleted with orphaned targets.
 func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
 	if k.Releasing {
 		return nil
@@ -273,7 +275,7 @@ func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// opinionsOnBehalf lists the policies that ask something of the object only because of what it governs, each once.
+// opinionsOnBehalf returns an opinion for each policy with claims on the object only because of the object it scales.
 func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []Opinion {
 	var out []Opinion
 	for i := range intents {
@@ -284,9 +286,9 @@ func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []O
 	return out
 }
 
-// opinionsOfThoseThatLeft lists the policies that have changed the object but do not select it any more: they count it
-// until it is given back.
-func (d decider) opinionsOfThoseThatLeft(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
+// opinionsOfFormerPolicies returns an opinion for each policy that changed the object but no longer selects it. Such a
+// policy counts the object until it is restored.
+func (d decider) opinionsOfFormerPolicies(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
 	var out []Opinion
 	for _, id := range d.changedBy(k, obj) {
 		if p := d.w.Policy(id); p != nil && !hasOpinion(have, p) && !hasOpinion(out, p) {
@@ -296,15 +298,15 @@ func (d decider) opinionsOfThoseThatLeft(k *Kind, obj *workload.Object, have []O
 	return out
 }
 
-// changedBy lists the policies that have something to give back on an object. Of a ledger that cannot be read, they are
-// those that it was known to be of.
+// changedBy returns the policies with something to restore on an object. For an unreadable ledger, it returns the
+// policies last read from it.
 func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	if obj.Deleting {
 		return nil
 	}
 	var ids []workload.Policy
 	for i := range obj.Ledger {
-		if obj.Ledger[i].Once == "" { // nothing is given back there
+		if obj.Ledger[i].Once == "" { // a size set once has no original to restore
 			ids = append(ids, workload.ParsePolicy(obj.Ledger[i].By))
 		}
 	}
@@ -314,12 +316,12 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	return ids
 }
 
-// Recaller is a World that remembers, of objects whose ledger cannot be read any more, the policies that it was of.
+// Recaller is a World that remembers the policies of ledgers that have become unreadable.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
 }
 
-// Adviser is a World in which something was found for targets from what their pods used.
+// Adviser is a World with tuning advice for targets, from the usage of their pods.
 type Adviser interface {
 	Advice(workload.Ref) *workload.Advice
 }
@@ -328,7 +330,7 @@ func hasOpinion(opinions []Opinion, p *Policy) bool {
 	return slices.ContainsFunc(opinions, func(o Opinion) bool { return o.Policy.ID == p.ID })
 }
 
-// namespace says what is known of the namespace of an object; objects outside namespaces have one of which nothing is to be said.
+// namespace returns the facts about an object's namespace. Cluster-scoped objects get an empty Namespace.
 func (d decider) namespace(name string) Namespace {
 	if name == "" {
 		return Namespace{}
@@ -336,7 +338,7 @@ func (d decider) namespace(name string) Namespace {
 	return d.w.Namespace(name)
 }
 
-// tell adds to a story what came after the policies were asked.
+// tell adds the merge, render and wait steps to a story.
 func (v *Verdict) tell(story *Story) {
 	if story == nil {
 		return

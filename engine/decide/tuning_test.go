@@ -47,8 +47,8 @@ func found(since time.Time) *workload.Advice {
 	}
 }
 
-// TestAdviceIsCarriedOut on the target, and on the autoscaler that governs it, beside what others ask of both.
-func TestAdviceIsCarriedOut(t *testing.T) {
+// Advice is written to the target and to its autoscaler, beside the claims of other policies.
+func TestAdviceIsWrittenToTargetAndAutoscaler(t *testing.T) {
 	auto, off := tuning(v1alpha1.TortoiseAuto), tuning(v1alpha1.TortoiseOff)
 	gone := tuning(v1alpha1.TortoiseAuto)
 	gone.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -60,7 +60,7 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 		policies []policy.Object
 		advice   *workload.Advice
 		objects  []string
-		// web and hpa are parts of what is written, each; nothing at all where there are none.
+		// web and hpa are parts of the patches; empty: no patch.
 		web, hpa []string
 	}{
 		{"auto", noon, []policy.Object{auto}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
@@ -100,8 +100,8 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAdviceIsForOneObject: what was found for one that has gone is not for another one of its name.
-func TestAdviceIsForOneObject(t *testing.T) {
+// Advice for a deleted object is not used for a new object of the same name.
+func TestAdviceIsNotUsedForANewObjectOfThatName(t *testing.T) {
 	for uid, want := range map[string]bool{"": true, "uid-web": true, "uid-of-before": false} {
 		m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto)}, requesting(4), scalingAt("50", 4, 9))
 		advice := found(noon)
@@ -115,7 +115,7 @@ func TestAdviceIsForOneObject(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitForFreezes: a change of requests in a template is a roll-out; bounds are not.
+// A change of requests in a template is a roll-out; a change of bounds is not.
 func TestRequestsWaitForFreezes(t *testing.T) {
 	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
 	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(time.Hour))
@@ -130,8 +130,8 @@ func TestRequestsWaitForFreezes(t *testing.T) {
 	}
 }
 
-// TestChangesInPlaceWaitForScale: a change of pods in place writes nothing to the object, and only a freeze that denies Scale holds it up.
-func TestChangesInPlaceWaitForScale(t *testing.T) {
+// An in-place change of pods writes nothing to the object. Only a freeze that denies Scale delays it.
+func TestInPlaceChangesWaitForAFreezeOfScale(t *testing.T) {
 	advice := found(noon)
 	advice.InPlace = true
 	for deny, want := range map[v1alpha1.Action]decide.GateKind{"Scale": decide.GateFreeze, "RollOut": decide.GateOpen} {
@@ -150,8 +150,8 @@ func TestChangesInPlaceWaitForScale(t *testing.T) {
 	}
 }
 
-// TestAmountsOfGovernorsAreKept: whoever tunes Deployments looks at what their autoscalers have, and nobody else does.
-func TestAmountsOfGovernorsAreKept(t *testing.T) {
+// A policy that tunes Deployments also reads the utilisation of their autoscalers; other policies do not.
+func TestTuningKeepsTheAmountsOfAutoscalers(t *testing.T) {
 	with := memory(t, []policy.Object{tuning(v1alpha1.TortoiseOff)}, worldtest.Deployment("web", 1, ""))
 	without := memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("web", 1, ""))
 	for ref, want := range map[workload.Ref]bool{web: true, hpa: true, {GroupKind: owners}: false} {

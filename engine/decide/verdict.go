@@ -8,91 +8,94 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Opinion is what one policy says of a target.
+// Opinion is the answer of one policy about a target.
 type Opinion struct {
 	Policy *Policy
-	// Class is that of the policy's intent; ClassKeep where the policy could not decide.
+	// Class is the class of the policy's claims; ClassKeep if the policy could not decide.
 	Class workload.Class
-	// Silent is true where the policy asks for nothing.
+	// Silent is true if the policy has no claims.
 	Silent bool
-	// Err says why the policy could not decide.
+	// Err is the reason why the policy could not decide.
 	Err error
-	// Ignored says which annotations the policy left out because they cannot be read; empty: none.
+	// Ignored lists unreadable annotations, ignored by the policy; empty: none.
 	Ignored string
-	// Alone says why the policy, which selects the object, is not asked: Flyball itself runs in it. Empty: it is asked.
+	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in it. Empty:
+	// the policy is asked.
 	Alone string
-	// PassedOn is a size that the policy asks of what the target governs; nil: none.
+	// PassedOn is the size claimed by the policy for the autoscaler's target; nil: none.
 	PassedOn *workload.Size
-	// OnBehalf is true where the policy selects what the object governs and not the object itself: it is no target then.
+	// OnBehalf is true if the policy selects only the autoscaler's target and not the autoscaler. The autoscaler is no
+	// target of the policy then.
 	OnBehalf bool
-	// Left is true where the policy does not select the object any more, and has still something to give back.
+	// Left is true if the policy no longer selects the object but has still something to restore on it.
 	Left bool
 }
 
-// GateKind says what a write has to wait for.
+// GateKind is the kind of obstacle that a write waits for.
 type GateKind uint8
 
 // Kinds of gates.
 const (
-	// GateOpen: nothing.
+	// GateOpen: the write need not wait.
 	GateOpen GateKind = iota
-	// GateBlocked: the adapter of the kind is not fit for use.
+	// GateBlocked: the adapter of the kind is unusable.
 	GateBlocked
-	// GateOther: an autoscaler has to be written before what it governs, or the other way round.
+	// GateOther: another object must be written first: an autoscaler before its target, or the target before
+	// its autoscaler.
 	GateOther
-	// GateFreeze: a freeze refuses what the write would do.
+	// GateFreeze: a freeze refuses the write.
 	GateFreeze
 )
 
-// Gate is what a write has to wait for, if anything.
+// Gate is the obstacle that a write waits for, if any.
 type Gate struct {
 	Kind GateKind
-	// Reason says so in words.
+	// Reason explains the gate to users.
 	Reason string
-	// First is the object of GateOther that has to be written first.
+	// First is the object to be written first, for GateOther.
 	First workload.Ref
-	// Until is when a freeze lets the write through; zero: when policies change.
+	// Until is the time at which the freeze lets the write through; zero: not before policies change.
 	Until time.Time
 }
 
-// Verdict is what all policies together say of a target, and the patch that follows.
+// Verdict is the answer of all policies about a target, with the resulting patch.
 type Verdict struct {
-	// Kind and Object are what was decided about; both nil where there is no such object.
+	// Kind and Object are the target's; both are nil if the object does not exist.
 	Kind   *Kind
 	Object *workload.Object
-	// Opinions has one element a policy that has to do with the object.
+	// Opinions has one element for each policy involved with the object.
 	Opinions []Opinion
 	Plan     workload.Plan
-	// Conflicts says who did not get what was asked.
+	// Conflicts lists the claims that lost the merge.
 	Conflicts []pipeline.Conflict
-	// Wake is the earliest instant at which the answer can change by itself; zero: never.
+	// Wake is the earliest instant at which the answer can change without an event; zero: never.
 	Wake time.Time
-	// Result is the patch and what the object is after it.
+	// Result is the patch and the state of the object after it.
 	Result adapter.Result
-	// OnceSizes are, by policy, the sizes set once that are still in place, here or on what the object governs.
+	// OnceSizes are, by policy, the sizes set once and still in place, here or on the autoscaler's target.
 	OnceSizes map[workload.Policy]string
-	// Gate is what the patch has to wait for.
+	// Gate is the obstacle that the patch waits for.
 	Gate Gate
-	// Err says why nothing could be rendered. Only another form of the object can help.
+	// Err is the reason why rendering failed. Only a change of the object can help.
 	Err error
 }
 
-// Story is how a verdict came about, for people. A nil Story records nothing and costs nothing.
+// Story records for users how a verdict came about. A nil Story records nothing and costs nothing.
 type Story struct {
-	// Policies has one element a policy that selects the object, in the order in which they were asked.
+	// Policies has one element for each policy that selects the object, in the order of asking.
 	Policies []PolicyStory
-	// Lines tells of what happened after the policies were asked, a line a step.
+	// Lines records the steps after the policies' answers, one line for each step.
 	Lines []pipeline.Line
 }
 
-// PolicyStory is what one policy said, step by step.
+// PolicyStory is the answer of one policy, step by step.
 type PolicyStory struct {
 	Policy workload.Policy
 	Trace  pipeline.Trace
 	Err    error
 }
 
-// newTrace gives a trace for one policy; nil if nobody reads the story.
+// newTrace returns a trace for one policy; nil for a nil story.
 func (s *Story) newTrace() *pipeline.Trace {
 	if s == nil {
 		return nil
@@ -100,14 +103,14 @@ func (s *Story) newTrace() *pipeline.Trace {
 	return &pipeline.Trace{}
 }
 
-// answered adds what a policy has said.
+// answered adds the answer of a policy.
 func (s *Story) answered(id workload.Policy, trace *pipeline.Trace, err error) {
 	if s != nil {
 		s.Policies = append(s.Policies, PolicyStory{Policy: id, Trace: *trace, Err: err})
 	}
 }
 
-// add adds a line about what came after the policies were asked; an empty text adds none.
+// add adds a line about a step after the policies' answers; an empty text adds none.
 func (s *Story) add(step, text string) {
 	if s != nil && text != "" {
 		s.Lines = append(s.Lines, pipeline.Line{Step: step, Text: text})

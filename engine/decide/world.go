@@ -1,6 +1,6 @@
-// Package decide says what becomes of one target under all its policies, from a World and an instant: it selects, runs the
-// pipelines, looks at autoscalers and what they govern, merges, renders, and says what a write has to wait for. It is pure:
-// the manager, the command line and tests ask it with worlds of their own, and get the same answer.
+// Package decide returns the verdict about one target under all its policies, from a World and an instant. It selects
+// policies, runs their pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a
+// write. It is pure: the manager, the command line and tests call it with worlds of their own and get the same answer.
 package decide
 
 import (
@@ -15,77 +15,78 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// World is all that deciding looks at. What it answers must not change while one target is decided.
+// World is the input of all decisions. Its answers must not change during the decision about one target.
 type World interface {
-	// Kind gives an adapted kind that is in use; nil: it is not.
+	// Kind returns an adapted kind in use; nil: not in use.
 	Kind(schema.GroupKind) *Kind
-	// Adapts says whether some adapter speaks of a kind and can put it to sleep, in use or not.
+	// Adapts reports whether any adapter, in use or not, can put a kind to sleep.
 	Adapts(schema.GroupKind) bool
-	// Object gives an object of a kind in use; nil: there is none.
+	// Object returns an object of a kind in use; nil: it does not exist.
 	Object(workload.Ref) *workload.Object
-	// Referent gives the object that a reference of an autoscaler names (workload.Names), with its kind by its own name. The reference itself
-	// where it names no adapted kind.
+	// Referent resolves a reference of an autoscaler (workload.Names) and returns it with the kind's own name. A
+	// reference to a kind without an adapter is returned unchanged.
 	Referent(workload.Ref) workload.Ref
-	// Governors lists the objects that own an object's replicas, in order of their names, but for those that another of them controls.
+	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler controlled
+	// by another of them.
 	Governors(workload.Ref) []workload.Ref
-	// EachPolicy yields the policies that can reach a namespace; for the empty one, which is that of objects outside
-	// namespaces, all policies.
+	// EachPolicy yields the policies that can reach a namespace. For the empty namespace (cluster-scoped objects) it
+	// yields all policies.
 	EachPolicy(namespace string, yield func(*Policy))
-	// Policy finds a policy by its name; nil: there is none.
+	// Policy returns a policy by its name; nil: it does not exist.
 	Policy(workload.Policy) *Policy
-	// Namespace says what is known of a namespace.
+	// Namespace returns the facts about a namespace.
 	Namespace(name string) Namespace
-	// Freezes are the policies that changes are judged by; nil: they have not been read yet.
+	// Freezes returns the set of freezes; nil: not read yet.
 	Freezes() *freeze.Set
 }
 
-// Kind is one adapted kind in use. It is immutable.
+// Kind is an adapted kind in use. It is immutable.
 type Kind struct {
 	schema.GroupKind
 	Adapter *adapter.Adapter
-	// Resource is what the API server serves the kind as.
+	// Resource is the API server's resource of the kind.
 	Resource schema.GroupVersionResource
-	// NoScale is true where the API server serves no /scale for the kind.
+	// NoScale is true if the API server serves no /scale for the kind.
 	NoScale bool
-	// Blocked says why nothing may be written for the kind; empty: it may.
+	// Blocked is the reason why nothing may be written for the kind; empty: writes are allowed.
 	Blocked string
-	// Releasing is true while the Adapter object is being deleted: everything is given back.
+	// Releasing is true while the Adapter object is being deleted: everything is restored.
 	Releasing bool
-	// Capabilities are those of the adapter.
+	// Capabilities are the capabilities of the adapter.
 	Capabilities []v1alpha1.Capability
 }
 
-// NewKind makes a Kind of a compiled adapter.
+// NewKind returns the Kind of a compiled adapter.
 func NewKind(a *adapter.Adapter, resource schema.GroupVersionResource) *Kind {
 	return &Kind{GroupKind: a.GroupKind(), Adapter: a, Resource: resource, Capabilities: a.Capabilities()}
 }
 
-// Can says whether the kind has any of the capabilities. Where none is asked for, every kind can.
+// Can reports whether the kind has any of the capabilities. It returns true for an empty list.
 func (k *Kind) Can(needs []v1alpha1.Capability) bool {
 	return len(needs) == 0 || slices.ContainsFunc(needs, func(n v1alpha1.Capability) bool { return slices.Contains(k.Capabilities, n) })
 }
 
-// Ref names an object of the kind.
+// Ref returns the reference of an object of the kind.
 func (k *Kind) Ref(obj *workload.Object) workload.Ref {
 	return workload.Ref{GroupKind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name}
 }
 
-// Policy is a policy with what is known of its object.
+// Policy is a compiled policy with facts about its object.
 type Policy struct {
 	*policy.Policy
-	// Deleting is true once the object has a deletion timestamp. The policy asks nothing any more.
+	// Deleting is true once the object has a deletion timestamp. The policy has no claims any more.
 	Deleting bool
-	// Orphan is true where what was changed stays when the policy is deleted.
+	// Orphan is true if changed values stay when the policy is deleted.
 	Orphan bool
 }
 
-// Namespace is what deciding looks at of a namespace.
+// Namespace is the facts about a namespace used by decisions.
 type Namespace struct {
 	Labels workload.Pairs
-	// AwakeUntil is its annotation awake-until; empty: it has none.
+	// AwakeUntil is the value of the annotation awake-until; empty: absent.
 	AwakeUntil string
-	// Terminating is true while it is being deleted: no policy has a say in it any more.
+	// Terminating is true while the namespace is being deleted: no policy applies in it any more.
 	Terminating bool
-	// Unknown says that the namespace has not been seen yet, or is gone already: which policies reach into it cannot be said.
+	// Unknown is true if the namespace has not been read yet or is gone. The policies that reach it cannot be listed.
 	Unknown bool
 }

@@ -111,7 +111,7 @@ func shop(t *testing.T, asleep bool) (*small, *decide.Kind, workload.Ref) {
 	return w, k, w.put(k, worldtest.Project(t, k, manifest))
 }
 
-// body is the patch of a verdict; empty: nothing is written.
+// body returns the patch of a verdict; empty: no write.
 func body(v decide.Verdict) string {
 	if v.Result.Patch == nil {
 		return ""

@@ -9,12 +9,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// behindMin is the first pause after a write to an object that has changed or gone since it was read. The watch has brought
-// what it is now by then, unless the watch does not work.
+// behindMin is the first pause after a write to an object changed or deleted since it was read. A working watch
+// delivers the current form within it.
 const behindMin = 50 * time.Millisecond
 
-// backoff gives each target pauses that double from try to try up to a limit. Up to a fifth is taken off at random, so that
-// targets that failed together do not come back together.
+// backoff gives each target pauses that double with each retry up to a limit. A random part of up to a fifth is
+// subtracted, so that targets that failed together do not retry together.
 type backoff struct {
 	workqueue.TypedRateLimiter[workload.Ref]
 }

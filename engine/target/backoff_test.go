@@ -33,7 +33,7 @@ func TestPausesGrowUpToTheLimitAndSpread(t *testing.T) {
 	}
 }
 
-// delays is a queue that writes down for how long targets were put off.
+// delays is a queue that records the delays of targets.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[workload.Ref]
 	after   []time.Duration
@@ -45,7 +45,7 @@ func (d *delays) AddRateLimited(workload.Ref)                  { d.limited++ }
 func (d *delays) NumRequeues(workload.Ref) int                 { return d.limited }
 func (d *delays) Forget(workload.Ref)                          {}
 
-func TestATargetWaitsLongerAndLongerForTheWatch(t *testing.T) {
+func TestPausesForALaggingWatchGrow(t *testing.T) {
 	q := &delays{}
 	l := &Loop{queue: q, lagging: newBackoff(behindMin, 20*time.Second)}
 	ref := webs(1)

@@ -11,37 +11,37 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// drift slows down where another writer keeps undoing what a policy enforces: the first correction is made at once, the
-// next ones after longer and longer pauses, at last one a minute.
+// drift slows down corrections of a target that another writer keeps changing back: the first correction is immediate,
+// the next wait longer and longer, at last one a minute.
 type drift struct {
 	mu       sync.Mutex
 	contests map[workload.Ref]*contest
-	// wrote has the last write to each target for as long as another one that says the same would be a correction; it is
-	// looked through for older ones now and then.
+	// wrote has the last write to each target while an equal write would count as a correction. Old writes are removed
+	// now and then.
 	wrote map[workload.Ref]written
 	swept time.Time
 }
 
-// written is a write by what it said.
+// written is the digest and time of a write.
 type written struct {
 	sum uint64
 	at  time.Time
 }
 
-// contest is over a target on which another writer keeps undoing what a policy enforces.
+// contest is the record of a target that another writer keeps changing back.
 type contest struct {
 	rounds int
 	last   time.Time
 	writer string
 }
 
-// pauses before the second and later corrections; the last goes on for ever.
+// pauses are the pauses before the second and later corrections; the last pause repeats.
 var pauses = []time.Duration{2 * time.Second, 15 * time.Second, time.Minute}
 
 const (
 	// contestedAfter is the number of corrections after which a target counts as contested.
 	contestedAfter = 2
-	// contestTimeout is how long nobody may undo anything for a contest to be over.
+	// contestTimeout is the time without another overwrite after which a contest is over.
 	contestTimeout = 10 * time.Minute
 )
 
@@ -49,7 +49,7 @@ func newDrift() *drift {
 	return &drift{contests: map[workload.Ref]*contest{}, wrote: map[workload.Ref]written{}}
 }
 
-// digest tells writes apart, by who makes them and by what they change from what into what.
+// digest identifies a write by its policy, its changed fields and their old and new values.
 func digest(r adapter.Result) uint64 {
 	h := fnv.New64a()
 	for _, text := range append([]string{r.By.String(), r.Message}, r.Changed...) {
@@ -58,8 +58,8 @@ func digest(r adapter.Result) uint64 {
 	return h.Sum64()
 }
 
-// Repeated says whether a write says what the last one did: somebody has undone that one, and the ledger with it, so that
-// the object itself does not tell.
+// Repeated reports whether a write equals the last write to the target. Then another writer has undone the last write
+// together with its ledger, so the object itself does not show the correction.
 func (c *drift) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *drift) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
 	return ok && last.sum == sum && now.Sub(last.at) <= contestTimeout
 }
 
-// Wrote remembers a write.
+// Wrote records a write.
 func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,8 @@ func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 	}
 }
 
-// NotBefore says when a write may be made that is a correction, or is none; zero: now. What is no correction never waits.
+// NotBefore returns the earliest time at which a correction may be written. The zero time means now. Other
+// writes never wait.
 func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +94,8 @@ func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time
 	return time.Time{}
 }
 
-// Unnamed says whether the next correction makes the target contested, and the other writer has still to be named. It has to
-// be looked up before the correction, which takes the field from them.
+// Unnamed reports whether the next correction makes the target contested and the other writer is still unknown. The
+// other writer must be looked up before the correction, because the correction takes over the field.
 func (c *drift) Unnamed(ref workload.Ref, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *drift) Unnamed(ref workload.Ref, now time.Time) bool {
 	return f != nil && now.Sub(f.last) <= contestTimeout && f.rounds+1 >= contestedAfter && f.writer == ""
 }
 
-// Corrected counts one more round; writer names the other writer where that is known.
+// Corrected counts a correction; writer is the other writer's name, if known.
 func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,10 +119,10 @@ func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 	}
 }
 
-// admissionWebhook is named as the other writer where a write went through and changed nothing.
+// admissionWebhook is the name of the other writer if a write succeeded without effect.
 const admissionWebhook = "an admission webhook"
 
-// Undone counts a write that went through and changed nothing, which makes the target contested at once.
+// Undone counts a write that succeeded without effect. The target becomes contested at once.
 func (c *drift) Undone(ref workload.Ref, now time.Time) {
 	c.Corrected(ref, now, admissionWebhook)
 	c.mu.Lock()
@@ -130,7 +131,7 @@ func (c *drift) Undone(ref workload.Ref, now time.Time) {
 	f.rounds = max(f.rounds, contestedAfter)
 }
 
-// Calm ends a contest in which nothing has been undone for a while, and else says when to look again.
+// Calm ends a contest after a while without overwrites. Otherwise it returns the time at which to look again.
 func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +146,7 @@ func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
 	return time.Time{}
 }
 
-// Writer names the other writer of a contested target; empty if there is no contest.
+// Writer returns the name of the other writer of a contested target; empty: no contest.
 func (c *drift) Writer(ref workload.Ref) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +156,7 @@ func (c *drift) Writer(ref workload.Ref) string {
 	return ""
 }
 
-// Forget drops a target that is gone.
+// Forget drops a deleted target.
 func (c *drift) Forget(ref workload.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,7 +52,7 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 	}
 }
 
-func TestDriftKnowsAWriteThatWasUndoneWithItsLedger(t *testing.T) {
+func TestRepeatedWriteCountsAsCorrection(t *testing.T) {
 	c := newDrift()
 	ref, other := keyOf(1).target, keyOf(2).target
 	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// sceneAtNoon has one policy, which changes its state at one o'clock, and targets that are awake under it.
+// sceneAtNoon has one policy with a transition at one o'clock, and targets that are awake under it.
 func sceneAtNoon(t *testing.T, targets int) *scene {
 	t.Helper()
 	s := newScene(t, noTemplates{})
@@ -30,12 +30,12 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 	return s
 }
 
-// settleAs notes what a target is in, as the loop does once it has been looked at.
+// settleAs records a target's state as the loop does after a decision.
 func (s *scene) settleAs(i int, state status.State) {
 	s.status.Book.Count(webs(i), []status.Mark{{Policy: nights, State: state}})
 }
 
-// lags gives how many lags were observed, and their sum.
+// lags returns the number of observed lags and their sum.
 func (s *scene) lags(t *testing.T) (n uint64, sum time.Duration) {
 	t.Helper()
 	families, err := s.registry.Gather()
@@ -52,7 +52,7 @@ func (s *scene) lags(t *testing.T) (n uint64, sum time.Duration) {
 	return 0, 0
 }
 
-func TestTargetsArePendingFromTheEdgeUntilTheyAreLookedAt(t *testing.T) {
+func TestTargetsArePendingFromTheTransitionUntilDecided(t *testing.T) {
 	const size = 2000
 	s := sceneAtNoon(t, size)
 	if got := s.look(t, nights).Targets.Pending; got != 0 {
@@ -60,7 +60,7 @@ func TestTargetsArePendingFromTheEdgeUntilTheyAreLookedAt(t *testing.T) {
 	}
 	s.settleAs(1, status.Failed)
 	s.clock.Step(time.Hour)
-	// One less: what has failed has failed until something better is known.
+	// One less: a failed target stays failed until a newer result is known.
 	if got := s.look(t, nights).Targets.Pending; got != size-1 {
 		t.Fatalf("%d targets are pending at the edge, want %d", got, size-1)
 	}
@@ -75,7 +75,7 @@ func TestTargetsArePendingFromTheEdgeUntilTheyAreLookedAt(t *testing.T) {
 	}
 }
 
-func TestEdgeLagEndsWithTheLastWrite(t *testing.T) {
+func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 	s := sceneAtNoon(t, 3)
 	s.look(t, nights)
 	s.clock.Step(time.Hour)
@@ -99,7 +99,7 @@ func TestEdgeLagEndsWithTheLastWrite(t *testing.T) {
 		t.Fatalf("%d lags of %s are observed, want one of 16 minutes", n, sum)
 	}
 
-	// What is put to sleep later that night has not waited since the edge.
+	// A target put to sleep later that night has not waited since the transition.
 	s.clock.Step(5 * time.Hour)
 	s.status.Written(nights)
 	s.look(t, nights)
@@ -108,7 +108,7 @@ func TestEdgeLagEndsWithTheLastWrite(t *testing.T) {
 	}
 }
 
-func TestEdgeWithNothingToDoHasNoLag(t *testing.T) {
+func TestTransitionWithoutWritesHasNoLag(t *testing.T) {
 	s := sceneAtNoon(t, 0)
 	s.clock.Step(time.Hour)
 	s.look(t, nights)
@@ -120,7 +120,7 @@ func TestEdgeWithNothingToDoHasNoLag(t *testing.T) {
 	}
 }
 
-func TestEditIsNoEdge(t *testing.T) {
+func TestEditIsNoTransition(t *testing.T) {
 	s := sceneAtNoon(t, 1)
 	s.clock.Step(time.Hour)
 	s.look(t, nights)

@@ -18,8 +18,8 @@ import (
 
 const webhookIsDown = `failed calling webhook \"judge.example.com\": connect: connection refused`
 
-// TestAWriteThatFailsTwiceIsTold: a webhook that fails closed is down, for which the API server answers with an error of its own.
-func TestAWriteThatFailsTwiceIsTold(t *testing.T) {
+// A webhook with failurePolicy Fail is down; the API server answers with an error of its own.
+func TestTheSecondFailureIsReported(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
 	through := make(writes, 1)
@@ -58,9 +58,9 @@ func TestAWriteThatFailsTwiceIsTold(t *testing.T) {
 	}
 }
 
-// TestAnAPIThatHangsForOneNamespaceHoldsUpNoOther: it takes writes in one namespace and never answers them. Those in another go through, with
-// fewer workers than writes that hang.
-func TestAnAPIThatHangsForOneNamespaceHoldsUpNoOther(t *testing.T) {
+// One namespace accepts writes and never answers. Writes in another namespace succeed, although there are fewer workers
+// than hanging writes.
+func TestHangingNamespacesDoNotDelayOthers(t *testing.T) {
 	through, never := make(writes, 100), make(chan struct{})
 	var hanging atomic.Int32
 	s := newScene(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// writes is an API server that takes every write, keeps its annotations, and tells of each.
+// writes is an API server that accepts every write, keeps its annotations, and reports each write.
 type writes chan string
 
 func (c writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@ func (c writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c <- name
 }
 
-// TestAFaultStaysThatTargetsOwn has a policy panic on one of two targets.
-func TestAFaultStaysThatTargetsOwn(t *testing.T) {
+// A policy panics on one of two targets.
+func TestAPanicAffectsOnlyItsTarget(t *testing.T) {
 	through := make(writes, 10)
 	s := newScene(t, through)
 	for i := range 2 {

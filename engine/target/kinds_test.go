@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestGovernorsOfAKindThatGoesAreLookedAt: what was set on them for the sake of what they govern has to be given back.
-func TestGovernorsOfAKindThatGoesAreLookedAt(t *testing.T) {
+// Values set on autoscalers because of their targets must be restored when the targets' kind is no longer in use.
+func TestAutoscalersOfADroppedKindAreQueued(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	live, objects := world.NewLive(k.Adapter), &worldtest.Store{}
@@ -49,8 +49,8 @@ func TestGovernorsOfAKindThatGoesAreLookedAt(t *testing.T) {
 	}
 }
 
-// TestFreezesFollowTheKindsThatTheyList: one that puts nothing to sleep acts on no kind, and its status speaks of those that it judges.
-func TestFreezesFollowTheKindsThatTheyList(t *testing.T) {
+// A freeze acts on no kind; its status covers the kinds it judges.
+func TestFreezeStatusFollowsTheListedKinds(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	freeze := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "week", UID: "u", Generation: 1}}
 	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(noon.AddDate(0, 0, 7))
@@ -64,7 +64,7 @@ func TestFreezesFollowTheKindsThatTheyList(t *testing.T) {
 	ready := func() string {
 		over, stop := context.WithCancel(t.Context())
 		stop()
-		s.status.Run(over) // writes once what there is to write
+		s.status.Run(over) // writes the pending statuses once
 		var is v1alpha1.ChangeFreeze
 		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(freeze), &is); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestFreezesFollowTheKindsThatTheyList(t *testing.T) {
 	}
 }
 
-// queued takes everything from the queue.
+// queued returns and removes all queued targets.
 func (s *scene) queued() (refs []workload.Ref) {
 	for s.queue.Len() > 0 {
 		ref, _ := s.queue.Get()

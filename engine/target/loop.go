@@ -1,6 +1,6 @@
-// Package target brings every target to what its policies agree on. A loop of workers takes targets from a queue, decides anew
-// for each from what is observed now, and writes at most one patch. Whatever happens (an object, a namespace, a policy, an
-// adapter changes; an instant comes) ends in targets being queued. Package decide decides; this package carries out.
+// Package target brings every target to the plan of its policies. Workers take targets from a queue, decide each from
+// the current state, and write at most one patch. Every event (an object, namespace, policy or adapter changes; an
+// instant comes) only queues targets. Package decide decides; this package executes.
 package target
 
 import (
@@ -27,87 +27,90 @@ import (
 )
 
 var (
-	// ErrSoon asks for another look in a moment.
+	// ErrSoon requests another look in a moment.
 	ErrSoon = errors.New("look again in a moment")
-	// errBehind says that the object has changed, or gone, since it was read: the watch brings what it is now.
+	// errBehind is the error for an object changed or deleted since it was read. The watch will deliver the
+	// current object.
 	errBehind = errors.New("the watch is behind")
-	// errQueued says that the target has been queued again already.
+	// errQueued is the error for a target already queued again.
 	errQueued = errors.New("queued already")
 )
 
-// Templates keeps the objects that policies want to exist.
+// Templates keeps the objects created from policies' templates.
 type Templates interface {
-	// Keep makes an object that a template asks for, if it is missing, and keeps the template's fields in place. It reports
-	// whether it has changed the object, which the watch then brings back. With an error and missing, there is nothing to
-	// decide about either.
+	// Keep creates a missing object of a template and keeps the template's fields. It reports whether the
+	// object was changed; the watch will deliver the change. On an error, and while the object is missing,
+	// there is nothing to decide.
 	Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error)
-	// Failure says why an object could not be made or kept for a policy; empty: nothing is wrong.
+	// Failure returns why an object could not be created or kept for a policy; empty: no failure.
 	Failure(ref workload.Ref, id workload.Policy) string
-	// WantedBy lists the policies that want an object to exist.
+	// WantedBy returns the policies whose templates create an object.
 	WantedBy(ref workload.Ref) []*world.Policy
-	// Follow takes over a change of policies and lists the objects concerned.
+	// Follow applies a change of a policy and returns the affected objects.
 	Follow(c world.PolicyChange) []workload.Ref
-	// OfKind lists the objects of a kind that policies want.
+	// OfKind returns the objects of a kind created from templates.
 	OfKind(k *world.Kind) []workload.Ref
 }
 
-// Pods are what orders the pods of targets for deletion.
+// Pods orders the pods of targets for deletion.
 type Pods interface {
-	// Decided takes note of a target that was decided: claimed says that its pods are to get deletion costs.
+	// Decided records a decided target; claimed is true if its pods are to get deletion costs.
 	Decided(ref workload.Ref, claimed bool)
-	// Note is what has become of the pods of a target.
+	// Note returns the state of a target's pods.
 	Note(ref workload.Ref) cost.Note
 }
 
-// Resized are the pods of targets that are changed in place.
+// Resized changes the pods of targets in place.
 type Resized interface {
-	// Decided takes note of a target that was decided.
+	// Decided records a decided target.
 	Decided(ref workload.Ref, v *decide.Verdict)
-	// Note is what has become of the pods of a target.
+	// Note returns the state of a target's pods.
 	Note(ref workload.Ref) resize.Note
-	// IsRestarting says whether changes that were made may still restart pods of a target.
+	// IsRestarting reports whether earlier changes may still restart pods of a target.
 	IsRestarting(ref workload.Ref) bool
 }
 
 // Budgets are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
 type Budgets interface {
-	// Ask says what keeps pods of a target from being restarted now; empty: nothing does. The target is asked for again when that changes. more
-	// says that it is to get more memory. template has the requests and limits of the pods that are to take their place; nil: none does.
+	// Ask returns the obstacle to restarting a target's pods now; empty: none. The target is queued when the obstacle
+	// may be gone. more is true if the target gets more memory. template has the requests and limits of replacement
+	// pods; nil: no replacement.
 	Ask(ctx context.Context, ref workload.Ref, more bool, template workload.Allocations) (waits string)
-	// Waits says what a target waits for since it was last asked for.
+	// Waits returns the obstacle found by the last Ask for a target.
 	Waits(ref workload.Ref) string
-	// Forget drops what is known of a target.
+	// Forget drops all records about a target.
 	Forget(ref workload.Ref)
 }
 
-// Tuned are the targets that policies tune.
+// Tuned are the targets of tuning policies.
 type Tuned interface {
-	// Note is what is to be said of a target.
+	// Note returns the state of tuning for a target.
 	Note(ref workload.Ref) tuning.Note
-	// Targets is how many targets a policy tunes.
+	// Targets returns the number of targets tuned by a policy.
 	Targets(id workload.Policy) int
 }
 
-// Keeper keeps an adapter from being deleted, and knows its rights.
+// Keeper protects adapters from deletion and checks their rights.
 type Keeper interface {
-	// PutFinalizer sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so that it stays while something has to be
+	// restored through it.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
-	// Forbidden has the adapter of a kind look at its rights again: a write was forbidden.
+	// Forbidden has the rights of a kind's adapter checked again, after a forbidden write.
 	Forbidden(k *decide.Kind)
 }
 
-// Options say how a Loop runs. The zero value of a field means its default.
+// Options configure a Loop. The zero value of a field means its default.
 type Options struct {
-	// Clock tells the time by which policies are decided. Default: the machine's.
+	// Clock is the clock for decisions. Default: the machine's.
 	Clock clock.WithTicker
 	// Workers is the number of targets worked on at once. Default: 16.
 	Workers int
-	// RetryMin and RetryMax bound the pause before a failed write is tried again. Defaults: 250 ms and 10 s: what was in the way
-	// may be gone, and half a minute later everything is to be as it should be.
+	// RetryMin and RetryMax bound the pause before a failed write is retried. Defaults: 250 ms and 10 s, so that every
+	// target is right within half a minute after an obstacle is gone.
 	RetryMin, RetryMax time.Duration
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
-	// Savings takes note of what policies save. Default: nobody reads it.
+	// Savings records the savings of policies. Default: none.
 	Savings *savings.Book
 }
 
@@ -129,7 +132,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Loop keeps every target of every policy where it should be.
+// Loop keeps every target of every policy at its plan.
 type Loop struct {
 	opts      Options
 	world     *world.World
@@ -147,19 +150,20 @@ type Loop struct {
 	timer *timer
 	drift *drift
 	queue workqueue.TypedRateLimitingInterface[workload.Ref]
-	// lagging says how long to wait for the watch to bring what an object is now.
+	// lagging limits how long to wait for the watch to deliver an object's current form.
 	lagging   workqueue.TypedRateLimiter[workload.Ref]
 	obstacles *obstacles
 	unseen    *unseen
-	// rollouts lets some targets of a policy at once roll out what was tuned.
+	// rollouts limits how many targets of a policy roll out tuned values at once.
 	rollouts *apply.Rollouts
-	// frozen are the targets, as workload.Ref, whose writes wait for a freeze to end. They are looked at again when policies change.
+	// frozen are the targets (workload.Ref) that wait for the end of a freeze. They are decided again when
+	// policies change.
 	frozen sync.Map
-	// started is true once everything has been looked at for the first time and targets are worked on.
+	// started is true once all targets were queued and the workers run.
 	started atomic.Bool
 }
 
-// New makes a Loop. It hears of changes of the world from now on, and works once it runs.
+// New returns a Loop. It observes changes of the world from now on, and works once it runs.
 func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *status.Writer, templates Templates, keeper Keeper, m *Metrics, opts Options) *Loop {
 	opts.setDefaults()
 	l := &Loop{
@@ -175,26 +179,26 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 	return l
 }
 
-// FollowPods says who orders the pods of targets. It must be called before Run.
+// FollowPods sets the component that orders pods for deletion. It must be called before Run.
 func (l *Loop) FollowPods(p Pods) { l.pods = p }
 
-// FollowResized says who changes pods in place. It must be called before Run.
+// FollowResized sets the component that changes pods in place. It must be called before Run.
 func (l *Loop) FollowResized(r Resized) { l.resized = r }
 
-// FollowBudgets says who knows which pods may be restarted. It must be called before Run.
+// FollowBudgets sets the component that checks whether pods may be restarted. It must be called before Run.
 func (l *Loop) FollowBudgets(b Budgets) { l.budgets = b }
 
-// FollowTuned says who tunes targets. It must be called before Run.
+// FollowTuned sets the component that tunes targets. It must be called before Run.
 func (l *Loop) FollowTuned(t Tuned) { l.tuned = t }
 
 // CountFault counts a target that could not be worked on because of a fault in Flyball.
 func (l *Loop) CountFault() { l.metrics.panics.Inc() }
 
-// Started says whether targets are worked on: everything has been looked at for the first time.
+// Started reports whether the workers run and all targets were queued.
 func (l *Loop) Started() bool { return l.started.Load() }
 
-// Run works until the context ends; a write in flight is then finished before it returns. Batches that an earlier run has
-// recorded count as used up.
+// Run works until the context ends and finishes writes in flight before it returns. Batches recorded by an earlier run
+// count as used up.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		l.resumeBatches(p)
@@ -206,7 +210,7 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Go(func() { l.followFreezes(ctx) })
 	workers.Loop{
 		Queue: l.queue, Settle: l.handleResult, Log: l.opts.Log,
-		// A write that is under way is finished.
+		// A write in flight is finished.
 		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },
 		Fault: func(ref workload.Ref, err error) {
 			l.CountFault()
@@ -216,17 +220,17 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Stop drops what is queued. It is for a Loop that does not run.
+// Stop drops the queue. It is for a Loop that does not run.
 func (l *Loop) Stop() { l.queue.ShutDown() }
 
-// Queue has targets looked at.
+// Queue queues targets.
 func (l *Loop) Queue(refs ...workload.Ref) {
 	for _, ref := range refs {
 		l.queue.Add(ref)
 	}
 }
 
-// handleResult queues a target again as what came of it asks for.
+// handleResult queues a target again according to the result of its processing.
 func (l *Loop) handleResult(ref workload.Ref, err error) {
 	switch {
 	case err == nil:
@@ -243,7 +247,7 @@ func (l *Loop) handleResult(ref workload.Ref, err error) {
 	}
 }
 
-// Retry looks again at every object of a kind, without the pauses that failures have brought: the API server is back.
+// Retry queues every object of a kind without the pauses of earlier failures, because the API server is back.
 func (l *Loop) Retry(k *world.Kind) {
 	l.obstacles.ForgetKind(k.GroupKind)
 	k.Live.Range(func(obj *workload.Object) bool {
@@ -254,8 +258,8 @@ func (l *Loop) Retry(k *world.Kind) {
 	})
 }
 
-// fire looks again at what instants were set for. Transitions begin before anything follows from them, and no status is
-// written in between that counts as settled what has still to be looked at.
+// fire queues the targets of due instants. Transitions begin first, before any consequence of them. Status is not
+// written in between, so it never counts a target as settled that is still to be decided.
 func (l *Loop) fire(due []key) {
 	targets := make([]workload.Ref, 0, len(due))
 	for _, k := range due {

@@ -36,7 +36,7 @@ func webs(i int) workload.Ref {
 	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: fmt.Sprint("web-", i)}
 }
 
-// scene is a Loop with a world of its own: the objects are in memory, writes go to a server that the test gives.
+// scene is a Loop with a world of its own: the objects are in memory, and writes go to the test's server.
 type scene struct {
 	*Loop
 	clock    *clocktesting.FakeClock
@@ -46,7 +46,7 @@ type scene struct {
 	kind     *world.Kind
 }
 
-// noTemplates are those of policies that want nothing to exist.
+// noTemplates are the templates of policies that create nothing.
 type noTemplates struct{}
 
 func (noTemplates) Keep(context.Context, workload.Ref) (changed, missing bool, err error) {
@@ -62,7 +62,7 @@ func (noTemplates) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 }
 
-// newScene makes a Loop at noon, with Deployments in use and none there. api answers the writes.
+// newScene returns a Loop at noon, with the kind Deployment in use and no objects. api answers the writes.
 func newScene(t *testing.T, api http.Handler) *scene {
 	t.Helper()
 	server := httptest.NewServer(api)
@@ -99,7 +99,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	return s
 }
 
-// kindThat is the kind Schedule with another way to compile its objects.
+// kindThat is the kind Schedule with another compile function.
 func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
 	t.Helper()
 	k, ok := kinds.Find("Schedule")
@@ -115,7 +115,7 @@ func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
 	return k
 }
 
-// add has a policy take effect, for Deployments of the names given, or for all.
+// add adds a policy for Deployments of the given names, or for all Deployments.
 func (s *scene) add(t *testing.T, k policy.Kind, id workload.Policy, names ...string) {
 	t.Helper()
 	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{
@@ -129,13 +129,13 @@ func (s *scene) add(t *testing.T, k policy.Kind, id workload.Policy, names ...st
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, obj) })
 }
 
-// look writes the status of a policy, and gives it.
+// look writes the status of a policy and returns it.
 func (s *scene) look(t *testing.T, id workload.Policy) v1alpha1.PolicyStatus {
 	t.Helper()
 	s.status.Dirty(id)
 	over, stop := context.WithCancel(t.Context())
 	stop()
-	s.status.Run(over) // writes once what there is to write
+	s.status.Run(over) // writes the pending statuses once
 	var obj v1alpha1.Schedule
 	if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, &obj); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func (s *scene) look(t *testing.T, id workload.Policy) v1alpha1.PolicyStatus {
 	return obj.Status
 }
 
-// metric gives the series of a metric, by their labels joined.
+// metric returns the series of a metric by their joined labels.
 func (s *scene) metric(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
@@ -169,7 +169,7 @@ func (s *scene) metric(t *testing.T, name string) map[string]float64 {
 	return all
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {

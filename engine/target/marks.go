@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// markPods writes into the mark of the policy that orders the pods of a target what has become of them.
+// markPods adds the state of a target's pods to the mark of the policy that orders them.
 func markPods(marks []status.Mark, n cost.Note) {
 	for i := range marks {
 		m := &marks[i]
@@ -30,7 +30,7 @@ func markPods(marks []status.Mark, n cost.Note) {
 	}
 }
 
-// markResized writes into the mark of the policy by which pods are changed in place what has become of them.
+// markResized adds the state of a target's pods to the mark of the policy that changes them in place.
 func markResized(marks []status.Mark, n resize.Note) {
 	for i := range marks {
 		m := &marks[i]
@@ -46,7 +46,7 @@ func markResized(marks []status.Mark, n resize.Note) {
 	}
 }
 
-// markTuned writes into the marks of policies that tune the target what is known of that. Marks and opinions are in one order.
+// markTuned adds the state of tuning to the marks of tuning policies. Marks and opinions have the same order.
 func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
 	for i := range marks {
 		m, o := &marks[i], &opinions[i]

@@ -10,21 +10,21 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are those of the work on targets.
+// Metrics are the metrics of the Loop.
 type Metrics struct {
 	writes, operations *prometheus.CounterVec
 	decision, sending  prometheus.Histogram
 	panics             prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_writes_total",
 			Help: "Writes to targets by adapter, direction (down, up, ledger, template) and result (applied, unchanged, stale, gone, refused, failed)."},
 			[]string{"adapter", "verb", "result"}),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_operations_total",
-			Help: "Writes to targets by the policy that asked for them, kind, direction and result."},
+			Help: "Writes to targets by policy, policy kind, direction and result."},
 			[]string{"policy_kind", "policy", "kind", "verb", "result"}),
 		sending: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_write_seconds",
 			Help:    "Time from sending a write to a target to the API server's answer.",
@@ -43,8 +43,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// wrote counts a write that a verdict led to. The policy that it is charged to may have gone, or may be nothing but a name in a ledger,
-// which people can edit: then known is false and it has no series, since nobody would remove that any more.
+// wrote counts a write. known is false if the policy no longer exists, or is only a name in a ledger, which users can
+// edit. Such a policy gets no series, because no event would ever remove the series.
 func (m *Metrics) wrote(v *decide.Verdict, known bool, result apply.Outcome, took time.Duration) {
 	verb, by := v.Result.Direction.String(), v.Result.By
 	m.sending.Observe(took.Seconds())
@@ -55,17 +55,17 @@ func (m *Metrics) wrote(v *decide.Verdict, known bool, result apply.Outcome, too
 	m.operations.WithLabelValues(by.Kind, by.Label(), v.Kind.GroupKind.String(), verb, string(result)).Inc()
 }
 
-// forgetPolicy removes every series of a policy that is gone.
+// forgetPolicy removes every series of a deleted policy.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
 	m.operations.DeletePartialMatch(prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()})
 }
 
-// TemplateWritten counts a write of an object that a template asks for.
+// TemplateWritten counts a write of an object created from a template.
 func (m *Metrics) TemplateWritten(adapter, result string) {
 	m.writes.WithLabelValues(adapter, "template", result).Inc()
 }
 
-// ForgetAdapter removes every series of an adapter that is gone.
+// ForgetAdapter removes every series of a deleted adapter.
 func (m *Metrics) ForgetAdapter(name string) {
 	m.writes.DeletePartialMatch(prometheus.Labels{"adapter": name})
 }

@@ -8,9 +8,9 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestOperationsAreThoseOfPolicies gives back what ledgers say of policies that there are not: anybody who may edit an object can write such
-// a ledger, and nobody would ever remove the series.
-func TestOperationsAreThoseOfPolicies(t *testing.T) {
+// The ledgers name policies that do not exist. Anyone who may edit an object can write such a ledger, and no event
+// would ever remove its series.
+func TestUnknownPoliciesGetNoOperationSeries(t *testing.T) {
 	const made = 3
 	through := make(writes, 10)
 	s := newScene(t, through)

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changing implements world.Foreseer: what a policy may now ask something else of counts as pending before its new form can be
-// seen, so that no status calls it settled. The same holds for what it has not selected before.
+// Changing implements world.Foreseer. Targets of a changed policy count as pending before the policy's new form is
+// published, so that no status calls them settled. The same holds for newly selected targets.
 func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
@@ -36,7 +36,7 @@ func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 	}
 }
 
-// expect counts the objects of a kind that a policy selects as pending, where they were not looked at under it before.
+// expect counts the objects selected by a policy as pending if they were not decided under the policy before.
 func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 	if p.Deleting || !p.Kind.Acts() {
 		return
@@ -48,7 +48,7 @@ func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 	})
 }
 
-// Arrived counts an object that has come as pending under the policies that select it, until it is looked at.
+// Arrived counts a new object as pending under the policies that select it, until it is decided.
 func (l *Loop) Arrived(ref workload.Ref) {
 	s := l.world.Snapshot()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
@@ -61,7 +61,7 @@ func (l *Loop) Arrived(ref workload.Ref) {
 	})
 }
 
-// asksOtherwise says whether the new form of a policy may ask something else of its targets than the old one.
+// asksOtherwise reports whether the new form of a policy may make other claims on its targets than the old form.
 func (l *Loop) asksOtherwise(old, next *world.Policy) bool {
 	if old.Object.GetGeneration() != next.Object.GetGeneration() || len(old.Invalid) != len(next.Invalid) {
 		return true
@@ -116,7 +116,7 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 	}
 }
 
-// resumeBatches takes over the batches that an earlier run has recorded.
+// resumeBatches takes over the batches recorded by an earlier run.
 func (l *Loop) resumeBatches(p *world.Policy) {
 	if !p.Kind.Acts() {
 		return
@@ -134,8 +134,8 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 	}
 }
 
-// queueKind has the objects of a kind looked at, with what governs them and what they govern: what is asked of one may be for the sake of the
-// other.
+// queueKind queues the objects of a kind with their autoscalers and scale targets, because claims on an object may come
+// from its relatives.
 func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	k.Live.Range(func(obj *workload.Object) bool {
 		now.Related(k.Ref(obj), l.queue.Add)
@@ -143,7 +143,7 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	})
 }
 
-// dirtyPoliciesOf has the status looked at again of policies that have to do with a kind.
+// dirtyPoliciesOf marks the status of policies involved with a kind for another look.
 func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	for p := range now.Policies {
 		if p.SpeaksOf(k.GroupKind) {
@@ -152,8 +152,7 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	}
 }
 
-// NamespaceChanged looks again at the objects of a namespace. It is for changes of the labels, the annotations or the life of
-// the namespace.
+// NamespaceChanged queues the objects of a namespace whose labels, annotations or deletion state have changed.
 func (l *Loop) NamespaceChanged(name string) {
 	now := l.world.Snapshot()
 	l.status.Moved()
@@ -169,7 +168,7 @@ func (l *Loop) NamespaceChanged(name string) {
 	}
 }
 
-// followFreezes looks again at everything that waits whenever something has changed by which changes are judged.
+// followFreezes queues all targets waiting for a freeze whenever an input of admission verdicts has changed.
 func (l *Loop) followFreezes(ctx context.Context) {
 	changed := l.world.Listen()
 	for {

@@ -13,31 +13,34 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// obstacle is what keeps writes on one kind in one namespace from passing, whatever it is.
+// obstacle is a reason why writes of one kind in one namespace fail.
 type obstacle struct {
 	kind      schema.GroupKind
 	namespace string
-	// reason is what kind of answer the API server gives, or that it gives none. It is empty for writes that have met no obstacle: a lane.
+	// reason is the kind of the API server's answer, or of the missing answer. It is empty for a lane: the writes that
+	// have met no obstacle.
 	reason string
 }
 
 const (
-	// probesPerSecond bounds how often it is tried, over all obstacles, whether they are gone.
+	// probesPerSecond bounds the rate of probes over all obstacles.
 	probesPerSecond = 10
-	// fewWrites and manyWrites are how many writes of a lane are on the way at once: few at first, and twice as many after each that passes.
+	// fewWrites and manyWrites bound the writes of a lane in flight: few at first, doubled with each success.
 	fewWrites, manyWrites = 4, 16
-	// enoughFailures is how many writes of a lane may fail, and none pass, before targets that were not tried yet wait as well.
+	// enoughFailures is the number of failed writes of a lane, without a success, after which untried targets
+	// wait as well.
 	enoughFailures = 50
-	// untriedPause is the longest pause between two tries of targets that were not tried yet: each says something that is not known.
+	// untriedPause is the longest pause between two tries of untried targets: each try may bring a new answer.
 	untriedPause = time.Second
 )
 
-// obstacles lets writes through so that those which fail, or hang, hurt no others: a target that waits holds no worker. The targets of one kind
-// in one namespace are a lane, with few writes on the way at a time until some have passed. Targets that failed for one reason share one probe:
-// one of them is tried after growing pauses. When it passes, the others are in the lane again.
+// obstacles schedules writes so that failing or hanging writes do not hurt others: a waiting target holds no worker.
+// The targets of one kind in one namespace form a lane with few writes in flight until some succeed. Targets that
+// failed for the same reason share one probe: one of them is tried after growing pauses. When the probe succeeds, the
+// others return to the lane.
 type obstacles struct {
 	shortest, longest time.Duration
-	// queueAfter has a target worked on after a pause.
+	// queueAfter queues a target after a pause.
 	queueAfter func(workload.Ref, time.Duration)
 	limiter    *rate.Limiter
 
@@ -46,19 +49,21 @@ type obstacles struct {
 	targets map[workload.Ref]*member
 }
 
-// group are the targets that meet one obstacle, or those of a lane.
+// group is the targets that meet one obstacle, or the targets of a lane.
 type group struct {
 	obstacle
-	// size is the number of targets, and trying how many of them are let through and not back yet. The others wait, the next one first; some in
-	// the list may have left.
+	// size is the number of targets, and trying the number of targets in flight. The others wait in order; some in the
+	// list may have left.
 	size, trying int
 	waiting      []*member
-	// width is how many of a lane may be let through at once, and credit how many more may fail before only a probe is.
+	// width is the limit of a lane's writes in flight. credit is the number of failures left before the lane allows
+	// only a probe.
 	width, credit int
-	// probe is the target that is tried after the last pause.
+	// probe is the target tried after the last pause.
 	probe *member
 	pause time.Duration
-	// failures is how many writes failed since one passed, why what was answered to the last, and logged that this was logged.
+	// failures is the number of failed writes since the last success, why the last error, and logged is true once a
+	// failure was logged.
 	failures int
 	why      string
 	logged   bool
@@ -68,12 +73,12 @@ type group struct {
 type member struct {
 	ref   workload.Ref
 	group *group
-	// sum tells apart what is to be written. Another change may be accepted.
+	// sum identifies the change to be written. A different change may be accepted.
 	sum uint64
-	// failures is how often the target failed in a row, and why what was answered.
+	// failures is the number of the target's consecutive failures, and why the last error.
 	failures int
 	why      string
-	// let says that the target is let through, told that it counts as failed, left that it has nothing to do with the group any more.
+	// let is true while the target is in flight, told once it counts as failed, left once it has left the group.
 	let, told, left bool
 }
 
@@ -84,8 +89,8 @@ func newObstacles(shortest, longest time.Duration, queueAfter func(workload.Ref,
 	}
 }
 
-// Enter says whether a target may be written now, and else what it waits for; failed says that this counts as a failure. A target that may be
-// written is let through until Passed, Failed or Leave.
+// Enter reports whether a target may be written now. If not, why is the obstacle, and failed is true if the wait counts
+// as a failure. A target that may be written is in flight until Passed, Failed or Leave.
 func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,7 +115,7 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 	return fmt.Sprintf("not tried yet, since %d others failed: %s", g.failures, g.why), true, false
 }
 
-// answer is what is told of a target that failed.
+// answer returns the message for a failed target.
 func (m *member) answer() string {
 	if m.told {
 		return m.why
@@ -118,7 +123,7 @@ func (m *member) answer() string {
 	return "to be tried again: " + m.why
 }
 
-// enter adds a target to its lane. It is let through at once where there is room.
+// enter adds a target to its lane. If there is room, the target is in flight at once.
 func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	lane := o.groupOf(obstacle{kind: ref.GroupKind, namespace: ref.Namespace})
 	m := &member{ref: ref, group: lane, sum: sum}
@@ -133,8 +138,9 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	return m
 }
 
-// Failed takes note of a write that failed, and sees to it that it is tried again. told says that the failure counts: it is a refusal, or not the
-// first one of the target or of the obstacle; first that it is the first that counts of the obstacle. answer is what is to be told.
+// Failed records a failed write and schedules the retry. told is true if the failure counts: a refusal, or not the
+// first failure of the target or the obstacle. first is true for the first counted failure of the obstacle. answer is
+// the message for users.
 func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, told, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,7 +168,7 @@ func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why stri
 	return m.answer(), m.told, first
 }
 
-// tellWaiting has the targets of a lane looked at that wait and do not count as failed yet.
+// tellWaiting queues the waiting targets of a lane that do not count as failed yet.
 func (o *obstacles) tellWaiting(lane *group) {
 	for _, m := range lane.waiting {
 		if !m.left && !m.told {
@@ -171,7 +177,7 @@ func (o *obstacles) tellWaiting(lane *group) {
 	}
 }
 
-// Passed takes note of a write that did not fail. The obstacle that the target met before may be gone for others, too.
+// Passed records a write that did not fail. The target's former obstacle may be gone for others, too.
 func (o *obstacles) Passed(ref workload.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,7 +204,7 @@ func (o *obstacles) Passed(ref workload.Ref) {
 	o.next(lane)
 }
 
-// hurry has two others try at once that met the same obstacle elsewhere: it may be gone there, too.
+// hurry probes two other groups at once that met the same obstacle elsewhere: it may be gone there, too.
 func (o *obstacles) hurry(gone obstacle) {
 	n := 2
 	for _, g := range o.groups {
@@ -213,7 +219,7 @@ func (o *obstacles) hurry(gone obstacle) {
 	}
 }
 
-// Leave drops a target that has nothing to be written, or is not there any more.
+// Leave drops a target that was deleted or needs no write.
 func (o *obstacles) Leave(ref workload.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,10 +245,10 @@ func (o *obstacles) groupOf(at obstacle) *group {
 	return g
 }
 
-// hasRoom says whether another target of a lane may be let through without a pause.
+// hasRoom reports whether another target of a lane may be written without a pause.
 func (g *group) hasRoom() bool { return g.reason == "" && g.trying < min(g.width, g.credit) }
 
-// move has a target wait in a group, and no longer in the one that it was in.
+// move moves a target from its group to the end of another group.
 func (o *obstacles) move(m *member, to *group) {
 	m.group.size--
 	if m.let {
@@ -253,7 +259,7 @@ func (o *obstacles) move(m *member, to *group) {
 	to.waiting = append(to.waiting, m)
 }
 
-// leave drops a target. Its turn passes on, if it had one.
+// leave drops a target. If it was in flight, the next target gets its turn.
 func (o *obstacles) leave(m *member) {
 	delete(o.targets, m.ref)
 	m.left = true
@@ -264,7 +270,8 @@ func (o *obstacles) leave(m *member) {
 	o.next(m.group)
 }
 
-// next lets through the next targets of a group: as many of a lane as there is room for, and else one after a pause. A group that is empty goes.
+// next lets the next targets of a group through: in a lane as many as there is room for, else one after a pause. An
+// empty group is removed.
 func (o *obstacles) next(g *group) {
 	if g.size == 0 {
 		delete(o.groups, g.obstacle)
@@ -289,7 +296,7 @@ func (o *obstacles) next(g *group) {
 	o.let(g.probe, pause)
 }
 
-// hasNext says whether a target waits.
+// hasNext reports whether a target waits.
 func (g *group) hasNext() bool {
 	for len(g.waiting) > 0 && g.waiting[0].left {
 		g.waiting = g.waiting[1:]
@@ -297,7 +304,7 @@ func (g *group) hasNext() bool {
 	return len(g.waiting) > 0
 }
 
-// take takes the next target out of those that wait. There must be one.
+// take removes and returns the next waiting target. The list must not be empty.
 func (g *group) take() *member {
 	m := g.waiting[0]
 	g.waiting = g.waiting[1:]

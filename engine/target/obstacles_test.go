@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// soon is how long after the end of an obstacle everything has to be as it should be.
+// soon is the time after the end of an obstacle within which every target must be right.
 const soon = 30 * time.Second
 
 func TestManyRefusedTargetsShareOneProbe(t *testing.T) {
@@ -63,8 +63,8 @@ func TestManyObstaclesShareTheProbes(t *testing.T) {
 	})
 }
 
-// TestAnObstacleThatGoesEverywhereIsNoticedEverywhere, in many more namespaces than are probed within that time.
-func TestAnObstacleThatGoesEverywhereIsNoticedEverywhere(t *testing.T) {
+// There are many more namespaces than probes within that time.
+func TestTheEndOfAnObstacleIsNoticedInAllNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := websIn(2000, 3)
 		s := newTrial(always("500 InternalError"))
@@ -76,7 +76,7 @@ func TestAnObstacleThatGoesEverywhereIsNoticedEverywhere(t *testing.T) {
 	})
 }
 
-// TestObstaclesAreIndependent has targets refused for one reason, and others that have nothing to do with that.
+// Some targets are refused for one reason; others are not affected.
 func TestObstaclesAreIndependent(t *testing.T) {
 	elsewhere, other := webs(5000), webs(5000)
 	elsewhere.Namespace = "bank"
@@ -102,8 +102,8 @@ func TestObstaclesAreIndependent(t *testing.T) {
 	}
 }
 
-// TestWritesThatHangHurtNoOthers: in ten namespaces nothing is answered for half a minute, and others are written meanwhile.
-func TestWritesThatHangHurtNoOthers(t *testing.T) {
+// In ten namespaces no write is answered for half a minute, and other namespaces are written in the meantime.
+func TestHangingWritesDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hung = 10
 		s := newTrial(func(ref workload.Ref) string {
@@ -142,13 +142,13 @@ func TestWritesThatHangHurtNoOthers(t *testing.T) {
 			passed := 200 * (round + 1)
 			s.until(t, "all others go through", 2*time.Second, func() bool { return len(s.passed) == passed })
 			time.Sleep(5 * time.Minute)
-			most(2) // one that was not tried yet, and one that finds out whether the obstacle is gone
+			most(2) // an untried target, and one that finds out whether the obstacle is gone
 		}
 	})
 }
 
-// TestOneReasonGoesAndAnotherStays: those that met the one that is gone do not wait for the others.
-func TestOneReasonGoesAndAnotherStays(t *testing.T) {
+// Targets of the obstacle that is gone do not wait for targets of the other.
+func TestTargetsDoNotWaitForAnotherObstacle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := manyWebs(200)
 		forbidden, invalid := refs[:100], refs[100:]
@@ -156,7 +156,7 @@ func TestOneReasonGoesAndAnotherStays(t *testing.T) {
 		s := newTrial(func(ref workload.Ref) string { return without(ref) + with(ref) })
 		defer s.stop()
 		s.start(t, refs)
-		time.Sleep(10 * time.Minute) // each was tried by then, and is known by its reason
+		time.Sleep(10 * time.Minute) // each target was tried by then, and its reason is known
 		s.change(without)
 		s.until(t, "all that were invalid go through", soon, func() bool { return len(s.passed) == len(invalid) })
 		s.change(always(""))
@@ -164,8 +164,8 @@ func TestOneReasonGoesAndAnotherStays(t *testing.T) {
 	})
 }
 
-// TestAReasonThatChangesLeavesNobodyBehind: the one that was let through comes back with another answer.
-func TestAReasonThatChangesLeavesNobodyBehind(t *testing.T) {
+// The probe comes back with another answer.
+func TestAChangedReasonLeavesNoTargetBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
 		s := newTrial(always("403 Forbidden"))
@@ -183,8 +183,8 @@ func TestAReasonThatChangesLeavesNobodyBehind(t *testing.T) {
 	})
 }
 
-// TestABadTargetHoldsNoGoodOnesBack has targets that are refused for ever, for hours, and then thousands that are not.
-func TestABadTargetHoldsNoGoodOnesBack(t *testing.T) {
+// Some targets are refused for ever, for hours, and then thousands of good targets arrive.
+func TestRefusedTargetsDoNotDelayAcceptedTargets(t *testing.T) {
 	for _, bad := range []int{1, 3, 60} {
 		t.Run(fmt.Sprint(bad), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestABadTargetHoldsNoGoodOnesBack(t *testing.T) {
 				}
 				limit := many * writeTakes / 16 * 2
 				if bad >= enoughFailures {
-					limit = soon // so many were refused that it is tried first whether another one goes through
+					limit = soon // after so many refusals, one new target is tried first
 				}
 				s.until(t, "all good targets go through", limit, func() bool { return len(s.passed) == many })
 				for _, ref := range refs[many:] {
@@ -221,8 +221,8 @@ func TestABadTargetHoldsNoGoodOnesBack(t *testing.T) {
 	}
 }
 
-// TestBadTargetsInACrowd has an obstacle go for all but a few.
-func TestBadTargetsInACrowd(t *testing.T) {
+// An obstacle ends for all but a few targets.
+func TestAnObstacleThatEndsForMostTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := manyWebs(5000)
 		bad := []workload.Ref{refs[0], refs[77], refs[4999]}
@@ -245,7 +245,7 @@ func TestBadTargetsInACrowd(t *testing.T) {
 	})
 }
 
-// asked is a queue that writes down what it is asked for.
+// asked is a queue that records the queued targets.
 type asked struct{ refs []workload.Ref }
 
 func (a *asked) after(ref workload.Ref, _ time.Duration) { a.refs = append(a.refs, ref) }
@@ -256,7 +256,7 @@ func (a *asked) take() []workload.Ref {
 	return refs
 }
 
-// websIn are Deployments in each of some namespaces.
+// websIn are Deployments in several namespaces.
 func websIn(namespaces, each int) []workload.Ref {
 	var refs []workload.Ref
 	for n := range namespaces {
@@ -271,7 +271,7 @@ func websIn(namespaces, each int) []workload.Ref {
 
 const reason = "403 Forbidden"
 
-// refuseThree has three targets refused; one of them is let through.
+// refuseThree has three targets refused; one of them is in flight.
 func refuseThree(t *testing.T) (*obstacles, *asked) {
 	t.Helper()
 	q := &asked{}
@@ -288,7 +288,7 @@ func refuseThree(t *testing.T) (*obstacles, *asked) {
 	return o, q
 }
 
-func TestLeavingPassesTheTurnOn(t *testing.T) {
+func TestALeavingTargetPassesItsTurnOn(t *testing.T) {
 	o, q := refuseThree(t)
 	o.Leave(webs(2)) // it was not its turn
 	if got := q.take(); len(got) != 0 {
@@ -327,7 +327,7 @@ func TestAnotherChangeIsTriedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsForgottenIsTriedAgain(t *testing.T) {
+func TestAForgottenKindIsTriedAgain(t *testing.T) {
 	o, q := refuseThree(t)
 	ref := webs(0)
 	ref.Kind = "StatefulSet"
@@ -344,14 +344,14 @@ func TestAKindThatIsForgottenIsTriedAgain(t *testing.T) {
 		t.Errorf("another kind was forgotten as well")
 	}
 	o.ForgetKind(webs(0).GroupKind)
-	o.Failed(webs(0), reason, sum, "no", true) // a write that was on the way
+	o.Failed(webs(0), reason, sum, "no", true) // a write that was in flight
 	if got := q.take(); len(got) != 1 || got[0] != webs(0) || len(o.targets) != 2 {
 		t.Errorf("let through: %v, want the one that failed; %d targets are known", got, len(o.targets))
 	}
 }
 
-// TestAFailureCountsTheSecondTime, of the target or for the same reason, and a refusal at once.
-func TestAFailureCountsTheSecondTime(t *testing.T) {
+// The second failure of a target or of an obstacle counts; a refusal counts at once.
+func TestTheSecondFailureCounts(t *testing.T) {
 	o := newObstacles(time.Second, time.Minute, (&asked{}).after)
 	fail := func(i int, reason string, refusal bool) (answer string, told, first bool) {
 		o.Enter(webs(i), sum)
@@ -365,8 +365,8 @@ func TestAFailureCountsTheSecondTime(t *testing.T) {
 		told, first bool
 	}{
 		{0, "500", false, "to be tried again: no", false, false},
-		{0, "504", false, "no", true, true},                      // for another reason
-		{1, "500", false, "to be tried again: no", false, false}, // its obstacle is another one than that of the first by now
+		{0, "504", false, "no", true, true}, // for another reason
+		{1, "500", false, "to be tried again: no", false, false}, // its obstacle differs from the first target's by now
 		{2, "500", false, "no", true, true},
 		{1, "500", false, "no", true, false},
 		{3, "403", true, "no", true, true},

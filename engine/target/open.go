@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// open opens the governors of a target to the count that it is about to get. Where ok is false the target is tried again.
+// open extends the bounds of a target's autoscalers to its next count. If ok is false, the target is tried again.
 func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) (ok bool, err error) {
 	for _, g := range decide.Openings(l.world.Snapshot(), v, s.at) {
 		if ok, err := l.openOne(ctx, ref, v, &g, s); !ok {
@@ -22,7 +22,7 @@ func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	return true, nil
 }
 
-// openOne makes the write of one governor. One that somebody else keeps changing back is left to its own turn, which has pauses.
+// openOne writes one autoscaler. An autoscaler contested by another writer is left to its own turn, which has pauses.
 func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdict, s sent) (ok bool, err error) {
 	governor, sum := g.Kind.Ref(g.Object), digest(g.Result)
 	corrected := g.Result.Corrected || l.drift.Repeated(governor, sum, s.at)

@@ -21,9 +21,9 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestAnAutoscalerIsOpenedFirst: a Deployment that goes below the minimum of its autoscaler is written once that is lower, and not if that cannot
-// be. Its place in the batch is free again then.
-func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
+// A Deployment about to go below the minimum of its autoscaler is written after the minimum is lowered, and not if
+// lowering fails. Then its place in the batch is free again.
+func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 	for _, tc := range []struct {
 		answer  int
 		err     error
@@ -50,7 +50,7 @@ func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
 				_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"web","resourceVersion":"8"}}`))
 			}))
 			ref := s.halve(t)
-			if err := s.process(t.Context(), ref); err != tc.err { //nolint:errorlint // the very one
+			if err := s.process(t.Context(), ref); err != tc.err { //nolint:errorlint // this error itself, unwrapped
 				t.Fatalf("it says %v, want %v", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.written, written); diff != "" {
@@ -71,7 +71,8 @@ func TestAnAutoscalerIsOpenedFirst(t *testing.T) {
 	}
 }
 
-// halve adds a Deployment of six with an autoscaler from four, and has a Schedule of one a batch put it to half now. It gives the Deployment.
+// halve adds a Deployment of six with an autoscaler from four, and a Schedule with batches of one that scales it to
+// half now. It returns the Deployment.
 func (s *scene) halve(t *testing.T) workload.Ref {
 	t.Helper()
 	k := worldtest.Kind(t, worldtest.Autoscalers)
@@ -96,7 +97,7 @@ func (s *scene) halve(t *testing.T) workload.Ref {
 	return s.kind.Ref(web)
 }
 
-// finalizers are put on adapters, or cannot be where an error is given.
+// finalizers records the finalizers put on adapters, or fails with the given error.
 type finalizers struct {
 	noTemplates
 	put []string
@@ -111,7 +112,7 @@ func (f *finalizers) PutFinalizer(_ context.Context, k *decide.Kind) error {
 	return nil
 }
 
-// answering answers writes: those to one resource are forbidden, others done. It lists them.
+// answering answers writes: writes to one resource are forbidden, all others succeed. It lists them.
 type answering struct {
 	refused string
 	written []string
@@ -129,9 +130,9 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"web","resourceVersion":"8"}}`))
 }
 
-// TestTheAdapterOfAnAutoscalerStays: before the first write to an autoscaler its adapter has the finalizer. Else nobody might give its bounds
-// back.
-func TestTheAdapterOfAnAutoscalerStays(t *testing.T) {
+// Before the first write to an autoscaler, its adapter gets the finalizer. Otherwise the adapter could be deleted
+// before the bounds are restored.
+func TestOpeningPutsTheFinalizerOnTheAdapter(t *testing.T) {
 	for _, failing := range []error{nil, errors.New("no answer")} {
 		api, keeper := &answering{}, &finalizers{err: failing}
 		s := newScene(t, api)
@@ -154,16 +155,16 @@ func TestTheAdapterOfAnAutoscalerStays(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerThatIsPutBackIsNotOpenedForEver: the Deployment is refused, and somebody takes the autoscaler back each time. It is opened after
-// growing pauses, and the Deployment is tried in between.
-func TestAnAutoscalerThatIsPutBackIsNotOpenedForEver(t *testing.T) {
+// The Deployment is refused, and another writer resets the autoscaler each time. The autoscaler is opened after growing
+// pauses, and the Deployment is tried in between.
+func TestContestedAutoscalersAreOpenedAfterPauses(t *testing.T) {
 	api := &answering{refused: "deployments"}
 	s := newScene(t, api)
 	ref := s.halve(t)
 	tries := 60
 	for range tries { // ten minutes
 		s.obstacles.Leave(ref)
-		_ = s.process(t.Context(), ref) // it is refused
+		_ = s.process(t.Context(), ref) // refused
 		s.clock.Step(10 * time.Second)
 	}
 	tried := len(api.written)

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// process works on a target. Unless it waits for an obstacle to go, its turn passes on.
+// process works on a target. The target gives up its turn unless it waits for an obstacle.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 	defer func() {
 		if !errors.Is(err, errQueued) {
@@ -29,8 +29,8 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 	return l.bring(ctx, ref)
 }
 
-// bring makes a target that is missing, if a template asks for it, and brings it to what its policies agree on. It returns
-// an error when the work has to be tried again soon.
+// bring creates a missing target of a template and brings the target to its plan. It returns an error if the work must
+// be retried soon.
 func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 	changed, missing, err := l.templates.Keep(ctx, ref)
 	if apierrors.IsForbidden(err) {
@@ -45,12 +45,12 @@ func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 	case err != nil:
 		return cmp.Or(l.decide(ctx, ref), err)
 	case changed:
-		return nil // the watch brings it back
+		return nil // the watch delivers the new object
 	}
 	return l.decide(ctx, ref)
 }
 
-// decide brings one target to what its policies agree on.
+// decide brings one target to its plan.
 func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	started := time.Now()
 	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()
@@ -79,7 +79,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	}
 	switch {
 	case v.Err != nil:
-		// Trying again helps only once the object changes, and that comes by the watch.
+		// A retry helps only after a change of the object, and the watch delivers the change.
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
@@ -91,7 +91,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
-// waitAtGate says what a write waits for, and has the target looked at again once that may be over.
+// waitAtGate records the gate of a write and queues the target for the time at which the gate may be open.
 func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	out := status.Outcome{Waiting: v.Gate.Reason}
 	switch v.Gate.Kind {
@@ -106,7 +106,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	l.count(ref, v, out)
 }
 
-// write lets a patch through the rate limits and sends it. known are the relatives that were known as it was decided.
+// write sends a patch if the rate limits allow it. known are the relatives at the time of the decision.
 func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, known []relative, now time.Time) error {
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
@@ -149,17 +149,17 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 	return l.send(ctx, ref, v, s)
 }
 
-// sent is what is remembered of a write while it is under way.
+// sent is the record of a write in flight.
 type sent struct {
 	sum       uint64
 	corrected bool
 	place     apply.Place
-	// rolls is true where the write has a place among the roll-outs of its policy.
+	// rolls is true if the write has a roll-out place of its policy.
 	rolls bool
 	at    time.Time
 }
 
-// send sends a patch and follows up on what came of it.
+// send sends a patch and handles the result.
 func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) error {
 	other := ""
 	if s.corrected && l.drift.Unnamed(ref, s.at) {
@@ -179,10 +179,10 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	if result.IsFailure() {
 		return l.failed(ref, v, s, result, err)
 	}
-	return errBehind // the watch brings the newer object, or that it is gone; if it has done so already, the retry sees it
+	return errBehind // the watch delivers the newer object or the deletion; if it has done so already, the retry sees it
 }
 
-// patch sends the patch of a verdict, of which note was taken before. A write that has not changed the object is over.
+// patch sends the patch of a verdict already recorded. The record of a write without effect is dropped.
 func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (apply.Outcome, error) {
 	sending := time.Now()
 	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
@@ -193,7 +193,7 @@ func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (
 	return result, err
 }
 
-// landed follows up on a write that has changed the object; other is who had changed it back before, where that is known.
+// landed handles a successful write; other is the field manager that had overwritten the value before, if known.
 func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string) {
 	l.announce(ref, v)
 	l.status.AnnounceDropped(v)
@@ -204,8 +204,8 @@ func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string)
 	l.obstacles.Passed(ref)
 }
 
-// undone follows up on a write that was taken and has changed nothing. No watch tells of it, so it is tried again after the pauses of a
-// contest.
+// undone handles a successful write without effect. No watch event follows, so the write is retried after the
+// pauses of a contest.
 func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.obstacles.Passed(ref)
 	l.drift.Wrote(ref, s.sum, s.at)
@@ -214,7 +214,7 @@ func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 }
 
-// failed follows up on a write that was refused or got no good answer: the target waits with all those that the same obstacle holds up.
+// failed handles a refused or failed write: the target waits with all other targets of the same obstacle.
 func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.Outcome, err error) error {
 	if apierrors.IsForbidden(err) {
 		l.keeper.Forbidden(v.Kind)
@@ -228,7 +228,7 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 	return errQueued
 }
 
-// heldUp is what is told of a target that waits for an obstacle to go.
+// heldUp returns the outcome of a target that waits for an obstacle.
 func heldUp(why string, failed bool) status.Outcome {
 	if failed {
 		return status.Outcome{Failure: why}
@@ -236,7 +236,7 @@ func heldUp(why string, failed bool) status.Outcome {
 	return status.Outcome{Waiting: why}
 }
 
-// reasonOf says what kind of error it is, without what is different from object to object.
+// reasonOf returns the kind of an error, without the parts that differ between objects.
 func reasonOf(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
@@ -245,8 +245,8 @@ func reasonOf(err error) string {
 	return "no answer"
 }
 
-// takePlace takes a place in the batch that a change is charged to, if there is a limit. Where ok is false the target waits
-// for a later batch, or is to be tried again as the error says.
+// takePlace takes a place in the batch of the change's policy, if there is a rate limit. If ok is false, the target
+// waits for a later batch or is retried as the error says.
 func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (place apply.Place, ok bool, err error) {
 	key := apply.BatchKey{Policy: v.Result.By, Direction: v.Result.Direction}
 	limit := decide.LimitOf(l.world.Snapshot(), v)
@@ -269,8 +269,8 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 	return place, true, nil
 }
 
-// refusal is what is told of a write that did not come about: where the API server takes bounds for invalid, the fields
-// that ask for them come first.
+// refusal returns the message for a failed write. If the API server calls bounds invalid, the fields that ask
+// for them come first.
 func refusal(v *decide.Verdict, now time.Time, err error) string {
 	if !apierrors.IsInvalid(err) {
 		return err.Error()
@@ -295,21 +295,21 @@ func refusal(v *decide.Verdict, now time.Time, err error) string {
 	return strings.Join(append(asked, err.Error()), ": ")
 }
 
-// announce logs a change, and remembers when its policy last made one, for the lag of its transition.
+// announce logs a change and records the time of its policy's last change, for the lag of the transition.
 func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	if v.Result.Direction == workload.DirectionNone {
 		return
 	}
-	l.opts.Log.V(1).Info("changed", "target", ref.String(), "policy", v.Result.By.String(), "direction", v.Result.Direction.String(), "change", v.Result.Message)
+	l.opts.Log.V(1).Info("Changed the target", "target", ref.String(), "policy", v.Result.By.String(), "direction", v.Result.Direction.String(), "change", v.Result.Message)
 	l.status.Written(v.Result.By)
 }
 
-// requeueAt has a target looked at again at an instant; a zero one: not by itself.
+// requeueAt queues a target for an instant; zero: not without an event.
 func (l *Loop) requeueAt(ref workload.Ref, at time.Time) {
 	l.timer.Set(key{target: ref}, timeline.Earliest(at, l.rollouts.Deadline(ref)))
 }
 
-// count counts the target under each policy that has to do with it, with what came of it.
+// count records a target's outcome under each policy involved.
 func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	marks := status.Marks(v, out)
 	for i := range marks {
@@ -330,7 +330,7 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	l.status.Book.Count(ref, marks)
 }
 
-// countMissing counts an object that could not be made under the policies that want it.
+// countMissing counts an object that could not be created under the policies that want it.
 func (l *Loop) countMissing(ref workload.Ref) {
 	var v decide.Verdict
 	for _, p := range l.templates.WantedBy(ref) {
@@ -356,7 +356,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	l.status.Book.Count(ref, marks)
 }
 
-// forget takes a target that is gone out of every count.
+// forget removes a deleted target from every count.
 func (l *Loop) forget(ref workload.Ref) {
 	l.rollouts.Return(apply.Turn{Ref: ref})
 	l.rollouts.Return(apply.Turn{Ref: ref, InPlace: true})
@@ -371,7 +371,7 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.status.Moved()
 	l.world.Snapshot().EachPolicy(ref.Namespace, func(p *decide.Policy) {
 		if p.Selection().ListsName(ref.Name) {
-			l.status.Dirty(p.ID) // the name may match nothing any more
+			l.status.Dirty(p.ID) // a name in the policy may match nothing any more
 		}
 	})
 }

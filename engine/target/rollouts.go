@@ -13,15 +13,15 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// waitsForOthers is what is told of a target that has to wait before it restarts pods.
+// waitsForOthers is the message for a target that waits before it restarts pods.
 const waitsForOthers = "waits for other targets to roll out (spec.guard.maxDisruption)"
 
-// TakeRestart takes a place among the roll-outs of a policy for a target whose pods are to be restarted by changes in place. It says what that
-// waits for; empty: for nothing.
+// TakeRestart takes a roll-out place of the policy for a target about to restart pods by in-place changes. It returns
+// the obstacle; empty: none.
 func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string) {
 	p := l.world.Snapshot().Find(id)
 	if l.tuned == nil || p == nil || p.Tuner() == nil {
-		return "" // what it asks for is about to be given back
+		return "" // the policy's values are about to be restored
 	}
 	if waits := l.askBudgets(ctx, ref, p, need.Memory, nil); waits != "" {
 		return waits
@@ -33,25 +33,26 @@ func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Po
 		return waitsForOthers
 	}
 	if took {
-		l.Queue(ref) // which sets the instant at which it is late
+		l.Queue(ref) // sets the instant at which the roll-out is late
 	}
 	return ""
 }
 
-// LookRestart takes note of how far a target is whose pods are restarted by changes in place. If it has waited for a place, it has to ask again.
+// LookRestart records the progress of a target that restarts pods by in-place changes. A target that has waited for a
+// place must ask again.
 func (l *Loop) LookRestart(ref workload.Ref, settled bool) {
 	turn := apply.Turn{Ref: ref, InPlace: true}
 	l.rollouts.Look(turn, "", func() bool { return settled }, l.opts.Clock.Now())
 	l.rollouts.Looked(turn)
 }
 
-// limitOf is how many targets of a policy may restart pods at once.
+// limitOf returns the number of a policy's targets that may restart pods at once.
 func (l *Loop) limitOf(p *world.Policy) int {
 	return max(1, l.tuned.Targets(p.ID)*p.Tuner().MaxDisruption()/100)
 }
 
-// takeRollout takes a place among the roll-outs of the policy that tunes a target, if the write is one. waits says what the target has to wait
-// for first; empty: for nothing.
+// takeRollout takes a roll-out place of the tuning policy for a target, if the write is a roll-out. waits is the
+// obstacle; empty: none.
 func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (took bool, waits string) {
 	id := v.Result.By
 	p := l.world.Snapshot().Find(id)
@@ -76,11 +77,13 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 	return took, ""
 }
 
-// budgetRetry is after how long budgets are asked again, besides when one changes: the pods may be others, or have other labels.
+// budgetRetry is the pause before budgets are asked again without a change of a budget: the pods or their labels may
+// have changed.
 const budgetRetry = time.Minute
 
-// askBudgets says which PodDisruptionBudget, LimitRange or ResourceQuota keeps a policy from restarting pods of a target, for those of another template
-// if there is one; empty: none does. What is given back by a policy that does not act any more waits for none.
+// askBudgets returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents a policy from restarting a
+// target's pods; empty: none. The template, if any, is for the replacement pods. Restoring for a policy that no longer
+// acts does not wait.
 func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
 	if l.budgets == nil || !p.Tuner().Acts() {
 		return ""
@@ -91,8 +94,8 @@ func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy
 	return waits
 }
 
-// unsettled lists the targets on which a policy has set something and that have not settled, and those whose pods are restarted by changes in
-// place: an earlier manager may have begun that.
+// unsettled returns the targets changed by a policy and not settled, and the targets whose pods are being restarted by
+// in-place changes. An earlier manager may have begun both.
 func (l *Loop) unsettled(p *world.Policy) (turns []apply.Turn) {
 	s := l.world.Snapshot()
 	s.EachTarget(p, func(ref workload.Ref) {
@@ -116,13 +119,13 @@ func (l *Loop) unsettled(p *world.Policy) (turns []apply.Turn) {
 	return turns
 }
 
-// look takes note of how far the roll-out of a target is.
+// look records the progress of a target's roll-out.
 func (l *Loop) look(ref workload.Ref, v *decide.Verdict, now time.Time) {
 	settled := func() bool { return v.Kind.Adapter.Observe(v.Object).Settled }
 	l.rollouts.Look(apply.Turn{Ref: ref}, v.Object.ResourceVersion, settled, now)
 }
 
-// giveBack gives back the places of a write that is known not to have come about.
+// giveBack returns the places of a write known to have had no effect.
 func (l *Loop) giveBack(ref workload.Ref, s sent) {
 	l.batches.Return(s.place)
 	if s.rolls {
@@ -130,7 +133,7 @@ func (l *Loop) giveBack(ref workload.Ref, s sent) {
 	}
 }
 
-// markRollout names a target whose roll-out is late.
+// markRollout marks a target whose roll-out is late.
 func (l *Loop) markRollout(marks []status.Mark, ref workload.Ref) {
 	by, late := l.rollouts.Late(ref)
 	if !late {
@@ -143,7 +146,7 @@ func (l *Loop) markRollout(marks []status.Mark, ref workload.Ref) {
 	}
 }
 
-// Waiting says what keeps what is tuned from a target; empty: nothing does that the loop knows of.
+// Waiting returns the known obstacle for tuned values of a target; empty: none.
 func (l *Loop) Waiting(ref workload.Ref) string {
 	if l.rollouts.Waits(apply.Turn{Ref: ref}) {
 		return waitsForOthers
@@ -154,7 +157,8 @@ func (l *Loop) Waiting(ref workload.Ref) string {
 	return ""
 }
 
-// Held says which PodDisruptionBudget, LimitRange or ResourceQuota keeps what is tuned from a target, as Waiting says it; empty: none does.
+// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents tuned values of a target; empty:
+// none. The text is as in Waiting.
 func (l *Loop) Held(ref workload.Ref) string {
 	if l.budgets == nil {
 		return ""
@@ -162,7 +166,7 @@ func (l *Loop) Held(ref workload.Ref) string {
 	return l.budgets.Waits(ref)
 }
 
-// Rollouts counts the targets of a policy that restart pods for what was tuned, that wait for others, and that are late.
+// Rollouts returns how many targets of a policy restart pods for tuned values, wait for others, and are late.
 func (l *Loop) Rollouts(id workload.Policy) (running, waiting, late int) {
 	return l.rollouts.Counts(id)
 }

@@ -24,14 +24,14 @@ import (
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// restartingPods are targets whose pods are restarted by changes in place.
+// restartingPods are targets whose pods are restarted by in-place changes.
 type restartingPods []string
 
 func (restartingPods) Decided(workload.Ref, *decide.Verdict) {}
 func (restartingPods) Note(workload.Ref) resize.Note         { return resize.Note{} }
 func (r restartingPods) IsRestarting(ref workload.Ref) bool  { return slices.Contains(r, ref.Name) }
 
-// put has an object be there.
+// put adds an object.
 func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
 	t.Helper()
 	obj := worldtest.Project(t, k.Kind, manifest)
@@ -39,7 +39,7 @@ func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
 	k.Live.Change(nil, obj)
 }
 
-// tune puts kinds to use with what is tuned of them, and a Tortoise over all Deployments.
+// tune puts kinds to use with their tuned fields, and adds a Tortoise over all Deployments.
 func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
 	t.Helper()
 	use := func(name string) *world.Kind {
@@ -59,22 +59,22 @@ func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
 	return deployments, autoscalers
 }
 
-// tunedBy is the metadata of an object with a request or a bound that the Tortoise has set.
+// tunedBy is the metadata of an object with a request or a bound set by the Tortoise.
 func tunedBy(kind, name, pointer string, id workload.Policy) string {
 	ledger := fmt.Sprintf(`{%q:{"was":"1","set":"2","by":%q,"since":"2037-05-11T18:00:00Z"},"of":"%s/%s"}`, pointer, id, kind, name)
 	return fmt.Sprintf(`,"annotations":{%q:%q}`, v1alpha1.AnnotationLedger, ledger)
 }
 
-// running is a Deployment with a request, of which so many of three pods are updated.
+// running is a Deployment with a request and the given number of updated pods, of three.
 func running(name, metadata string, updated int) string {
 	bare := strings.TrimSuffix(worldtest.Deployment(name, 3, metadata), "}")
 	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`, 1) +
 		fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":3,"availableReplicas":3,"updatedReplicas":%d}}`, updated)
 }
 
-// TestWhatAnEarlierManagerHasBegun: targets that were tuned and have not settled, and those whose pods are restarted in place. Autoscalers are
-// written by the policy too and never count: they have no pods of their own.
-func TestWhatAnEarlierManagerHasBegun(t *testing.T) {
+// The unsettled targets are the tuned targets not yet settled and the targets whose pods are restarted in place.
+// Autoscalers are written by the policy too and never count: they have no pods of their own.
+func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	deployments, autoscalers := s.tune(t)
 	const request = "/spec/template/spec/containers/0/resources/requests/cpu"
@@ -99,7 +99,7 @@ func TestWhatAnEarlierManagerHasBegun(t *testing.T) {
 	}
 }
 
-// budgets say what targets wait for, by name.
+// budgets are the obstacles of targets, by name.
 type budgets map[string]string
 
 func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.Allocations) string {
@@ -108,15 +108,14 @@ func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.All
 func (b budgets) Waits(ref workload.Ref) string { return b[ref.Name] }
 func (budgets) Forget(workload.Ref)             {}
 
-// ten targets are tuned.
+// ten reports ten tuned targets.
 type ten struct{}
 
 func (ten) Note(workload.Ref) (n tuning.Note) { return n }
 func (ten) Targets(workload.Policy) (n int)   { return 10 }
 
-// TestWhoWaitsForABudgetHoldsNoPlace: others restart pods meanwhile, one target at a time, and what a policy gives back that does not act any more
-// asks no budget.
-func TestWhoWaitsForABudgetHoldsNoPlace(t *testing.T) {
+// Other targets restart pods in the meantime, one at a time. Restoring for a policy that no longer acts asks no budget.
+func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	s.tune(t)
 	s.FollowTuned(ten{})

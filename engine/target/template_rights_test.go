@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// refusing are templates that cannot be kept, and a keeper that counts how often it has to look at rights.
+// refusing are templates that cannot be kept, and a keeper that counts checks of rights.
 type refusing struct {
 	noTemplates
 	err  error
@@ -25,8 +25,8 @@ func (r *refusing) Keep(context.Context, workload.Ref) (changed, missing bool, e
 }
 func (r *refusing) Forbidden(*decide.Kind) { r.asks++ }
 
-// TestATemplateThatIsForbiddenHasRightsLookedAt: the adapter has to say that rights are missing, whichever write needs them.
-func TestATemplateThatIsForbiddenHasRightsLookedAt(t *testing.T) {
+// The adapter must report missing rights for template writes as for all other writes.
+func TestAForbiddenTemplateWriteChecksRights(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web-0", errors.New("no create"))
 	for _, test := range []struct {
 		err  error

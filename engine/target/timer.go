@@ -12,17 +12,17 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// key is what is to be looked at again: a target, or a policy when its Policy is set.
+// key identifies a target to decide again, or a policy if its Policy is set.
 type key struct {
 	target workload.Ref
 	policy workload.Policy
 }
 
-// timer is a heap of instants at which an answer can next change, at most one a key. It replaces both cron jobs and polling:
-// one timer waits for the earliest.
+// timer is a heap of instants at which an answer can next change, at most one for each key. A single timer waits for
+// the earliest instant, instead of cron jobs or polling.
 type timer struct {
 	clock clock.Clock
-	// firing is held while what is due is handed over.
+	// firing is held while due keys are handed over.
 	firing sync.Mutex
 
 	mu     sync.Mutex
@@ -37,15 +37,15 @@ type entry struct {
 	index int
 }
 
-// longestWait bounds the timer. It counts elapsed time and not the clock's: where the clock was set forward, or the machine was
-// suspended, the instant comes before the timer ends.
+// longestWait bounds the timer. The timer counts elapsed time instead of clock time: if the clock is set forward or the
+// machine was suspended, an instant comes before the timer ends.
 const longestWait = time.Minute
 
 func newTimer(c clock.Clock) *timer {
 	return &timer{clock: c, byKey: map[key]*entry{}, sooner: make(chan struct{}, 1)}
 }
 
-// Set replaces the instant of a key; a zero instant removes it.
+// Set replaces the instant of a key; a zero instant removes the key.
 func (w *timer) Set(key key, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *timer) Set(key key, at time.Time) {
 	}
 }
 
-// Run calls fire with the keys whose instant has come, until the context ends.
+// Run calls fire with the due keys until the context ends.
 func (w *timer) Run(ctx context.Context, fire func([]key)) {
 	for {
 		wait := w.fireDue(fire)
@@ -81,7 +81,7 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 		if wait >= 0 {
 			timer = w.clock.NewTimer(min(wait, longestWait))
 			due = timer.C()
-			if w.isDue() { // the clock went on before it had the timer
+			if w.isDue() { // the clock advanced before the timer existed
 				timer.Stop()
 				continue
 			}
@@ -100,8 +100,8 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 	}
 }
 
-// fireDue fires all that is due, in the order of its instants, and gives the time until the next, negative if there is none.
-// Once it returns, what was due has been taken in, also where somebody else was just firing it.
+// fireDue fires all due keys in the order of their instants. It returns the time until the next instant, negative if
+// there is none. On return all due keys have been handed over, also keys fired by a concurrent call.
 func (w *timer) fireDue(fire func([]key)) time.Duration {
 	w.firing.Lock()
 	defer w.firing.Unlock()
@@ -114,14 +114,15 @@ func (w *timer) fireDue(fire func([]key)) time.Duration {
 	}
 }
 
-// isDue says whether something is due.
+// isDue reports whether a key is due.
 func (w *timer) isDue() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.items) > 0 && !w.items[0].at.After(w.clock.Now())
 }
 
-// take removes what is due from the heap. Where nothing is, it gives the time until the next, negative if there is none.
+// take removes the due keys from the heap. If there is none, it returns the time until the next instant, negative for
+// an empty heap.
 func (w *timer) take(now time.Time) (due []key, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,8 +22,8 @@ func keyOf(i int) key {
 	return key{target: workload.Ref{GroupKind: schema.GroupKind{Kind: "X"}, Name: fmt.Sprint(i)}}
 }
 
-// TestTimerFiresWhatIsDueInOrder compares the heap with a plain map, under random settings and steps of the clock.
-func TestTimerFiresWhatIsDueInOrder(t *testing.T) {
+// The heap is compared with a plain map under random settings and clock steps.
+func TestTimerFiresDueKeysInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := clocktesting.NewFakeClock(noon)
 		w := newTimer(clock)
@@ -72,7 +72,7 @@ func TestTimerFiresWhatIsDueInOrder(t *testing.T) {
 	})
 }
 
-func TestTimerWakesForASoonerOne(t *testing.T) {
+func TestTimerWakesForASoonerInstant(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	w := newTimer(clock)
 	fired := make(chan key, 10)
@@ -106,7 +106,7 @@ func TestTimerWakesForASoonerOne(t *testing.T) {
 	}
 }
 
-// stepped is a clock that somebody sets: its timers go on counting elapsed time.
+// stepped is a clock that can be set: its timers continue to count elapsed time.
 type stepped struct {
 	*clocktesting.FakeClock
 	mu     sync.Mutex
@@ -162,7 +162,7 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 	if c.longest() > longestWait {
 		t.Fatalf("the timer runs for %s", c.longest())
 	}
-	c.set(8 * time.Hour) // a suspended machine: no timer knows
+	c.set(8 * time.Hour) // a suspended machine: the timers do not notice
 	c.Step(longestWait)
 	select {
 	case <-fired:
@@ -171,7 +171,7 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 	}
 }
 
-// hastyClock goes on just before it makes its first timer.
+// hastyClock advances just before it creates its first timer.
 type hastyClock struct {
 	*clocktesting.FakeClock
 	step time.Duration
@@ -183,7 +183,7 @@ func (c *hastyClock) NewTimer(d time.Duration) clock.Timer {
 	return c.FakeClock.NewTimer(d)
 }
 
-func TestTimerFiresWhatComesDueBeforeItWaits(t *testing.T) {
+func TestTimerFiresKeysThatBecomeDueBeforeTheWait(t *testing.T) {
 	clock := &hastyClock{FakeClock: clocktesting.NewFakeClock(noon), step: 2 * time.Second}
 	w := newTimer(clock)
 	w.Set(keyOf(1), noon.Add(time.Second))

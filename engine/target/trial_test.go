@@ -20,12 +20,12 @@ type trial struct {
 	over  chan struct{}
 
 	mu sync.Mutex
-	// refuses says why a target is refused; empty: it is not. Tests replace it.
+	// refuses returns the reason why a target is refused; empty: accepted. Tests replace it.
 	refuses func(workload.Ref) string
-	// takes is how long the API server takes for an answer. Tests replace it.
+	// takes returns the API server's response time. Tests replace it.
 	takes func(workload.Ref) time.Duration
 	tries []try
-	// underWay is how many writes are on the way in each namespace.
+	// underWay counts the writes in flight by namespace.
 	underWay map[string]int
 	seen     map[workload.Ref]bool
 	passed   map[workload.Ref]time.Time
@@ -36,10 +36,10 @@ type try struct {
 	at  time.Time
 }
 
-// sum is what is written in these tests.
+// sum is the digest of all writes in these tests.
 const sum = 1
 
-// writeTakes is how long the API server takes for an answer.
+// writeTakes is the API server's usual response time.
 const writeTakes = 10 * time.Millisecond
 
 func newTrial(refuses func(workload.Ref) string) *trial {
@@ -54,7 +54,7 @@ func newTrial(refuses func(workload.Ref) string) *trial {
 	return s
 }
 
-// stop waits until nobody works any more.
+// stop waits until all workers have stopped.
 func (s *trial) stop() {
 	s.queue.ShutDown()
 	<-s.over
@@ -97,7 +97,7 @@ func (s *trial) write(ref workload.Ref) {
 	s.mu.Unlock()
 }
 
-// start queues targets and waits until each was looked at once.
+// start queues targets and waits until each was tried once.
 func (s *trial) start(t *testing.T, refs []workload.Ref) {
 	t.Helper()
 	for _, ref := range refs {
@@ -106,7 +106,7 @@ func (s *trial) start(t *testing.T, refs []workload.Ref) {
 	s.until(t, "every target is looked at once", time.Minute, func() bool { return len(s.seen) >= len(refs) })
 }
 
-// until waits for something in simulated time, and says how long that took.
+// until waits for a condition in simulated time and returns the time taken.
 func (s *trial) until(t *testing.T, what string, limit time.Duration, holds func() bool) time.Duration {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(writeTakes) {
@@ -128,7 +128,7 @@ func (s *trial) change(refuses func(workload.Ref) string) {
 	s.refuses = refuses
 }
 
-// since takes the tries since the last time.
+// since returns the tries since the last call.
 func (s *trial) since() []try {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,14 +137,14 @@ func (s *trial) since() []try {
 	return all
 }
 
-// of gives the tries of one target since the last time.
+// of returns the tries of one target since the last call.
 func (s *trial) of(ref workload.Ref) []try {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.tries), func(x try) bool { return x.ref != ref })
 }
 
-// most is the largest number of tries within a span of time.
+// most returns the largest number of tries within a span of time.
 func most(tries []try, span time.Duration) int {
 	most, first := 0, 0
 	for i := range tries {
@@ -168,7 +168,7 @@ func always(reason string) func(workload.Ref) string {
 	return func(workload.Ref) string { return reason }
 }
 
-// among gives one answer for some targets and none for all others.
+// among returns the given reason for some targets and none for all others.
 func among(reason string, refs ...workload.Ref) func(workload.Ref) string {
 	bad := map[workload.Ref]bool{}
 	for _, ref := range refs {

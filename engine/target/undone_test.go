@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestAWriteThatChangedNothingIsNotRepeatedWheneverTheObjectIsEdited has a server that takes every patch and leaves the object
-// as it is: only the time between the writes keeps them few, whatever else happens to the object.
-func TestAWriteThatChangedNothingIsNotRepeatedWheneverTheObjectIsEdited(t *testing.T) {
+// The server accepts every patch and changes nothing: only the time between the writes limits their number, whatever
+// else happens to the object.
+func TestWritesWithoutEffectAreNotRepeatedOnEveryEdit(t *testing.T) {
 	var patches atomic.Int32
 	s := newScene(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		patches.Add(1)
@@ -24,7 +24,7 @@ func TestAWriteThatChangedNothingIsNotRepeatedWheneverTheObjectIsEdited(t *testi
 	obj := worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web-1", 3, ""))
 	s.objects.Put(obj)
 	s.add(t, kindThat(t, func(*policy.Policy) {}), nights)
-	for range 5 { // once to begin with, and for each edit
+	for range 5 { // the first write, and one for each edit
 		if err := s.process(t.Context(), webs(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestAWriteThatChangedNothingIsNotRepeatedWheneverTheObjectIsEdited(t *testi
 	}
 }
 
-// conditionText is the message of a condition.
+// conditionText returns the message of a condition.
 func conditionText(all []metav1.Condition, kind string) string {
 	for _, c := range all {
 		if c.Type == kind {

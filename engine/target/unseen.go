@@ -8,9 +8,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unseen remembers writes that the watch may not have brought yet. A write to the object itself is safe without it, since it goes to one
-// version only. What an object needs also follows from what governs it and from what it governs, though, and these come by watches of their
-// own.
+// unseen remembers writes that the watches may not have delivered yet. A write to one object is safe without it,
+// because the patch is conditional on the object's version. But a decision also depends on autoscalers and scale
+// targets, and their changes arrive by watches of their own.
 type unseen struct {
 	mu    sync.Mutex
 	wrote map[workload.Ref]unseenWrite
@@ -19,13 +19,13 @@ type unseen struct {
 // unseenWrite is a write to one version of an object.
 type unseenWrite struct {
 	version string
-	// n is how many write to it: of two only one gets through.
+	// n is the number of concurrent writers: only one of them succeeds.
 	n int
 }
 
 func newUnseen() *unseen { return &unseen{wrote: map[workload.Ref]unseenWrite{}} }
 
-// begin takes note of a write to a version of an object, before it is sent. It is over once another version is seen.
+// begin records a write to a version of an object before sending. The record is dropped once another version is seen.
 func (u *unseen) begin(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +37,7 @@ func (u *unseen) begin(ref workload.Ref, version string) {
 	u.wrote[ref] = w
 }
 
-// end takes back a write to a version of an object that has not changed it.
+// end removes the record of a write that has not changed the object.
 func (u *unseen) end(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,7 +52,8 @@ func (u *unseen) end(ref workload.Ref, version string) {
 	}
 }
 
-// see takes note of a version of an object that is known now, and says whether it is the one before a write.
+// see records the known version of an object. It reports whether the version is the one from before a write, so the
+// watch is behind.
 func (u *unseen) see(ref workload.Ref, version string) (behind bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,13 +65,13 @@ func (u *unseen) see(ref workload.Ref, version string) (behind bool) {
 	return wrote
 }
 
-// relative is an object that governs a target or is governed by it, in the version that is known; empty: it is not there.
+// relative is an autoscaler or the scale target of a target, in its known version; empty: absent.
 type relative struct {
 	ref     workload.Ref
 	version string
 }
 
-// relatives are what governs a target, and what it governs, as they are known now.
+// relatives returns the known autoscalers and the scale target of a target.
 func relatives(s *world.Snapshot, ref workload.Ref) []relative {
 	var all []relative
 	s.Related(ref, func(other workload.Ref) {
@@ -86,9 +87,9 @@ func relatives(s *world.Snapshot, ref workload.Ref) []relative {
 	return all
 }
 
-// begin takes note of a write that is about to be sent. It is false, and the write must not be sent, where what it follows from is not known as
-// it is: a relative has changed since, or is being written. Each of two that are written at once takes note of its write before it looks for the
-// other's, so that one of them at least waits.
+// begin records a write about to be sent. It returns false, and the write must not be sent, if a relative has changed
+// since the decision or is being written. Of two concurrent writes at least one waits, because each is recorded before
+// it looks for the other.
 func (l *Loop) begin(ref workload.Ref, version string, known []relative) bool {
 	l.unseen.begin(ref, version)
 	now := relatives(l.world.Snapshot(), ref)

@@ -41,7 +41,7 @@ func TestUnseen(t *testing.T) {
 	check("the object is gone", "", false)
 }
 
-// storing carries writes out, on what it has of each resource.
+// storing applies writes to the stored object of each resource.
 type storing struct {
 	t       *testing.T
 	objects map[string][]byte
@@ -75,7 +75,7 @@ func (a *storing) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(next)
 }
 
-// halved is a scene with a Deployment and its autoscaler, and the API server that has both.
+// halved is a scene with a Deployment and its autoscaler, and the API server that stores both.
 func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
 	t.Helper()
 	api = &storing{t: t, objects: map[string][]byte{
@@ -87,24 +87,25 @@ func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
 	return s, api, web, hpa
 }
 
-// bring has the watch of a kind bring what the API server has.
+// bring lets the watch of a kind deliver the API server's object.
 func (s *scene) bring(t *testing.T, api *storing, ref workload.Ref) {
 	t.Helper()
 	k := s.world.Snapshot().InUse(ref.GroupKind)
 	s.put(t, k, string(api.objects[k.Resource.Resource]))
 }
 
-// TestAnAutoscalerWaitsForWhatWasWritten: a Deployment was put to half, and wakes before its watch has brought that. The autoscaler, whose watch was
-// faster, keeps the bounds of the night until then: the Deployment still has the count of the night, and may have to wait for its batch.
-func TestAnAutoscalerWaitsForWhatWasWritten(t *testing.T) {
+// A Deployment was scaled to half and wakes before its watch has delivered the write. The autoscaler, whose watch was
+// faster, keeps the bounds of the night until then: the Deployment still has the count of the night and may have to
+// wait for its batch.
+func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
 	s, api, web, hpa := halved(t)
 	if err := s.process(t.Context(), web); err != nil {
 		t.Fatal(err)
 	}
 	s.bring(t, api, hpa)
-	s.clock.SetTime(noon.Add(9 * time.Hour)) // it is awake
+	s.clock.SetTime(noon.Add(9 * time.Hour)) // the schedule is awake
 	asWritten := len(api.writes)
-	if err := s.process(t.Context(), hpa); err != errBehind { //nolint:errorlint // the very one
+	if err := s.process(t.Context(), hpa); err != errBehind { //nolint:errorlint // this error itself, unwrapped
 		t.Errorf("the autoscaler is written by what was before: %v", err)
 	}
 	s.bring(t, api, web)
@@ -138,9 +139,9 @@ func TestAnAutoscalerWaitsForWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoThatAreWrittenAtOnceWaits: while the write of an autoscaler is under way its Deployment is not written, since what was decided
-// rests on what the autoscaler was.
-func TestOneOfTwoThatAreWrittenAtOnceWaits(t *testing.T) {
+// While a write of an autoscaler is in flight, its Deployment is not written, because the decision depends on the
+// autoscaler's old state.
+func TestTargetWaitsForAConcurrentWriteOfItsAutoscaler(t *testing.T) {
 	s, api, web, hpa := halved(t)
 	known := relatives(s.world.Snapshot(), web)
 	if !s.begin(hpa, "7", relatives(s.world.Snapshot(), hpa)) {

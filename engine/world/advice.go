@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// advice has what was found for targets. Like objects, it stays outside the snapshots, which share it.
+// advice holds the tuning advice of all targets. Like objects, it is shared by all snapshots and not part of them.
 type advice struct{ by sync.Map } // workload.Ref to *workload.Advice
 
 var _ decide.Adviser = (*Snapshot)(nil)
@@ -26,7 +26,7 @@ func (s *Snapshot) Advice(ref workload.Ref) *workload.Advice {
 	return a
 }
 
-// Advise takes over what was found for a target; nil: it is not known any more. The caller has the target looked at again.
+// Advise stores the tuning advice for a target; nil removes the advice. The caller must have the target decided again.
 func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	all := w.Snapshot().advice
 	if a == nil {
@@ -36,21 +36,22 @@ func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	}
 }
 
-// looksAtAmounts says whether a policy looks at requests and target utilisations. One that tunes does also while it cannot be read: what it has
-// set may have to be given back.
+// looksAtAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even while
+// unreadable, because its values may have to be restored.
 func looksAtAmounts(p *policy.Policy) bool {
 	return p.Tuner() != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
 
-// Leaving says that pods may have still to be given back that were changed in place, and that no policy is left for which they were.
+// Leaving reports whether pods changed in place may still have to be restored although no tuning policy is left.
 func (s *Snapshot) Leaving() bool { return s.leaving }
 
-// LeavePods says whether pods may have still to be given back that were changed in place. As long as they may, the requests in pod templates are
-// read without a policy that looks at them. It is so from the moment when the last such policy goes.
+// LeavePods sets whether pods changed in place may still have to be restored. While true, the requests of pod templates
+// are read even without a policy for them. It becomes true when the last tuning policy is removed.
 func (tx *Tx) LeavePods(leaving bool) { tx.next.leaving = leaving }
 
-// keepsAmounts says whether policies look at the requests or the target utilisations of objects of a kind. Those that tune what they select look
-// at what governs that, too, and give pods back what their templates ask for, also of kinds that they select no more.
+// keepsAmounts reports whether a policy reads the requests or target utilisations of a kind's objects. A
+// tuning policy also reads the autoscalers of its targets, and restores pods from their templates even for
+// kinds that it no longer selects.
 func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
 	if !looksAtAmounts(p.Policy.Policy) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// PanicOver has every Calendar and Adapter of a name panic when it is read.
+// PanicOver makes the reading of every Calendar and Adapter with this name panic.
 func (w *World) PanicOver(name string) {
 	read := w.read
 	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {

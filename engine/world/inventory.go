@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Inventory is what there is to select from. Only objects of kinds in use are known.
+// Inventory returns the objects to select from. Only objects of kinds in use are known.
 func (s *Snapshot) Inventory() target.Inventory { return inventory{Snapshot: s} }
 
-// InventoryFor is the same without the objects of kinds that have none of the capabilities that a policy needs.
+// InventoryFor returns the inventory without the objects of kinds that lack the capabilities needed by a policy.
 func (s *Snapshot) InventoryFor(needs []v1alpha1.Capability) target.Inventory {
 	return inventory{s, needs}
 }

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// judgeBy takes over what changes are judged by in a policy. One that could be read once goes on to count in that form, though
-// a kind that it depends on is not served just now.
+// judgeBy updates the admission rules of a policy. A policy that was readable once keeps its last readable rule while
+// its spec is the same: the kind it depends on may be unserved for a moment.
 func (tx *Tx) judgeBy(id workload.Policy, old, next *Policy, unreadable bool) {
 	if rule := freeze.RuleOf(next.Policy.Policy); rule != nil && !next.Deleting {
 		tx.rules[id] = rule
@@ -35,7 +35,7 @@ func (tx *Tx) stopJudgingBy(id workload.Policy) {
 	}
 }
 
-// commitSet brings what changes are judged by up to date.
+// commitSet updates the set of rules and exceptions.
 func (tx *Tx) commitSet() {
 	if len(tx.gone)+len(tx.rules)+len(tx.exceptions) == 0 {
 		return

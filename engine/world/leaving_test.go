@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestRequestsAreReadAsLongAsPodsMayHaveToBeGivenBack: what is to be given back is in pod templates, also where the policy for which pods were
-// changed cannot be read any more, or has gone.
-func TestRequestsAreReadAsLongAsPodsMayHaveToBeGivenBack(t *testing.T) {
+// Pods are restored to the requests in their template, even if the policy that changed them has become unreadable or
+// was deleted.
+func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
 	w := world.New(target.Scope{})
 	all, err := adapters.All()
 	if err != nil {

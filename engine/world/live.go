@@ -29,11 +29,11 @@ type Kind struct {
 	Live *Live
 }
 
-// Live are the objects of one watch, with what follows from them: which carry ledgers, and which govern what. It belongs to
-// its watch: where another watch takes over, another Live does, so that nothing late from the old one can be seen.
+// Live holds the objects of one watch and two indexes of them: objects with ledgers, and autoscalers by scale target. A
+// new watch of the kind gets a new Live, so late events of the old watch cannot be seen.
 //
-// Objects change too often for each change to be a transaction of its own. So a Snapshot points to its Lives, and a Live
-// keeps itself.
+// Objects change too often for a transaction per change. So a Snapshot points to its Lives, and each Live has
+// its own lock.
 type Live struct {
 	Objects
 	gk schema.GroupKind
@@ -44,22 +44,23 @@ type Live struct {
 	governors governorIndex
 }
 
-// NewLive makes the Live of a watch that is about to start for an adapter.
+// NewLive returns the Live of a watch about to start for an adapter.
 func NewLive(a *adapter.Adapter) *Live {
 	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex()}
 }
 
-// Effects are what a change of one object means to others.
+// Effects are the effects of one object's change on other parts.
 type Effects struct {
-	// Targets are to be looked at again: the object, and what it governs or governed, as its references say that (Snapshot.Referent).
+	// Targets are the targets to be decided again: the object, and its old and new scale targets as the references name
+	// them (Snapshot.Referent).
 	Targets []workload.Ref
 	// Emptied lists the policies that have just lost their last ledger on objects of the kind.
 	Emptied []workload.Policy
-	// FirstOrLast says that the kind has just got its first ledger or lost its last.
+	// FirstOrLast is true if the kind has just got its first ledger or lost its last.
 	FirstOrLast bool
 }
 
-// Change takes over a change of one object. An addition has no old, a deletion no cur.
+// Change applies a change of one object. For an addition old is nil, for a deletion cur is nil.
 func (l *Live) Change(old, cur *workload.Object) Effects {
 	obj := cmp.Or(cur, old)
 	ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
@@ -71,7 +72,7 @@ func (l *Live) Change(old, cur *workload.Object) Effects {
 	return e
 }
 
-// target is what an object governs; zero: nothing.
+// target returns the scale target of an object; zero: none.
 func (l *Live) target(obj *workload.Object) workload.Ref {
 	if obj == nil || !l.adapter.CanGovern() {
 		return workload.Ref{}
@@ -80,7 +81,7 @@ func (l *Live) target(obj *workload.Object) workload.Ref {
 	return target
 }
 
-// Adapt has other rules over the same objects: what governs what may be different by them.
+// Adapt replaces the adapter for the same objects. Scale targets are read again with the new adapter.
 func (l *Live) Adapt(a *adapter.Adapter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +93,7 @@ func (l *Live) Adapt(a *adapter.Adapter) {
 	})
 }
 
-// inherit takes over from the Live that this one follows what only that one knows: of ledgers that cannot be read any more,
-// the policies that they were of.
+// inherit copies knowledge that only the predecessor has: the policies of ledgers that have become unreadable.
 func (l *Live) inherit(old *Live) {
 	old.mu.RLock()
 	known := maps.Clone(old.ledgers.by)
@@ -107,14 +107,14 @@ func (l *Live) inherit(old *Live) {
 	}
 }
 
-// Ledgers counts the objects that carry a ledger.
+// Ledgers returns the number of objects with a ledger.
 func (l *Live) Ledgers() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.ledgers.by)
 }
 
-// WithLedgers lists the objects that carry a ledger, in order.
+// WithLedgers returns the objects with a ledger, in order.
 func (l *Live) WithLedgers() []workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -144,7 +144,7 @@ func (l *Live) eachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
 	}
 }
 
-// policiesOn lists the policies that an object carries a ledger of.
+// policiesOn returns the policies with entries in an object's ledger.
 func (l *Live) policiesOn(ref workload.Ref) []workload.Policy {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -163,7 +163,7 @@ func (l *Live) governorsOf(ref workload.Ref) []workload.Ref {
 	}
 	all := slices.Collect(maps.Keys(l.governors.of[ref]))
 	if lower := strings.ToLower(ref.Kind); lower != ref.Kind {
-		ref.Kind = lower // the other spelling that references have (workload.Names)
+		ref.Kind = lower // references may spell the kind in lower case (workload.Names)
 		all = slices.AppendSeq(all, maps.Keys(l.governors.of[ref]))
 	}
 	return all
@@ -175,22 +175,22 @@ func (l *Live) governedBy(ref workload.Ref) workload.Ref {
 	return l.governors.what[ref]
 }
 
-// ledgerIndex knows which objects carry a ledger and on whose behalf.
+// ledgerIndex maps objects with a ledger to the policies of its entries.
 type ledgerIndex struct {
 	by       map[workload.Ref][]string
 	byPolicy map[string]int
 }
 
-// unreadable stands for the policies of a ledger that cannot be read and of which nothing was known before.
+// unreadable stands for the policies of an unreadable ledger that was never readable before.
 var unreadable = []string{""}
 
 func newLedgerIndex() ledgerIndex {
 	return ledgerIndex{by: map[workload.Ref][]string{}, byPolicy: map[string]int{}}
 }
 
-// update takes over the ledger of an object; nil is one that is gone. An object that is being deleted needs no giving back, so its ledger
-// does not count, however long a finalizer keeps the object. A ledger that cannot be read goes on to count for the policies that it was known
-// to be of.
+// update applies the ledger of an object; nil is a deleted object. The ledger of an object being deleted does not
+// count, because nothing needs to be restored there, however long a finalizer keeps the object. An unreadable ledger
+// continues to count for the policies last read from it.
 func (x *ledgerIndex) update(ref workload.Ref, obj *workload.Object) (emptied []workload.Policy, firstOrLast bool) {
 	before := len(x.by)
 	switch {
@@ -237,7 +237,7 @@ func (x *ledgerIndex) set(ref workload.Ref, names []string) (emptied []workload.
 	return emptied
 }
 
-// governorIndex knows, for each object, which others own its replicas.
+// governorIndex maps objects to their autoscalers.
 type governorIndex struct {
 	of   map[workload.Ref]map[workload.Ref]struct{}
 	what map[workload.Ref]workload.Ref
@@ -247,7 +247,7 @@ func newGovernorIndex() governorIndex {
 	return governorIndex{of: map[workload.Ref]map[workload.Ref]struct{}{}, what: map[workload.Ref]workload.Ref{}}
 }
 
-// update says what a governor governs; a zero target is nothing. It returns what it governs and governed.
+// update sets the scale target of an autoscaler; zero: none. It returns the old and the new scale target.
 func (x *governorIndex) update(governor, target workload.Ref) (touched []workload.Ref) {
 	none := workload.Ref{}
 	before := x.what[governor]

@@ -16,14 +16,14 @@ import (
 
 var byNights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 
-// slept is a Deployment with a ledger of two entries on behalf of one policy.
+// slept is a Deployment with a ledger of two entries of one policy.
 func slept(name string, by workload.Policy) *workload.Object {
 	return &workload.Object{Namespace: "shop", Name: name, Ledger: workload.Ledger{
 		{Pointer: "/spec/replicas", By: by.String()}, {Pointer: "/spec/paused", By: by.String()},
 	}}
 }
 
-// put has a change come by the watch of a Live.
+// put applies an object to a Live as its watch would.
 func put(live *world.Live, obj *workload.Object) world.Effects {
 	return live.Change(live.Objects.(*worldtest.Store).Put(obj), obj)
 }
@@ -32,7 +32,7 @@ func remove(live *world.Live, obj *workload.Object) world.Effects {
 	return live.Change(live.Objects.(*worldtest.Store).Remove(obj.Namespace, obj.Name), nil)
 }
 
-func TestLedgersAreIdempotentAndSayWhatEmptied(t *testing.T) {
+func TestLedgerIndexIsIdempotentAndReportsEmptiedPolicies(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
 	w := world.New(target.Scope{})
 	update(w, use)
@@ -56,8 +56,8 @@ func TestLedgersAreIdempotentAndSayWhatEmptied(t *testing.T) {
 	}
 }
 
-// TestWhatIsBeingDeletedNeedsNoGivingBack: a finalizer of its owner may keep it for ever, with a ledger that can be read or cannot.
-func TestWhatIsBeingDeletedNeedsNoGivingBack(t *testing.T) {
+// A finalizer of the object's owner may keep it for ever, with a readable or an unreadable ledger.
+func TestLedgersOfDeletedObjectsDoNotCount(t *testing.T) {
 	for _, fault := range []string{"", "not JSON"} {
 		use, live := useKind(t, worldtest.Deployments, "")
 		w := world.New(target.Scope{})
@@ -74,8 +74,8 @@ func TestWhatIsBeingDeletedNeedsNoGivingBack(t *testing.T) {
 	}
 }
 
-// TestALedgerThatCannotBeReadGoesOnToCount for the policies that it was known to be of, also under the next watch.
-func TestALedgerThatCannotBeReadGoesOnToCount(t *testing.T) {
+// The ledger counts for the policies last read from it, also under the next watch.
+func TestUnreadableLedgersCountForTheirLastKnownPolicies(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
 	w := world.New(target.Scope{})
 	update(w, use)
@@ -136,8 +136,8 @@ func TestGovernors(t *testing.T) {
 	}
 }
 
-// TestLateChangesOfAnOldWatchAreNotSeen has a watch take over, and the old one go on to tell.
-func TestLateChangesOfAnOldWatchAreNotSeen(t *testing.T) {
+// A new watch takes over while the old watch still delivers events.
+func TestLateEventsOfAReplacedWatchAreIgnored(t *testing.T) {
 	w := world.New(target.Scope{})
 	useOld, old := useKind(t, worldtest.Autoscalers, "")
 	k := worldtest.Kind(t, worldtest.Autoscalers)
@@ -167,8 +167,8 @@ func TestLateChangesOfAnOldWatchAreNotSeen(t *testing.T) {
 	}
 }
 
-// TestAdaptRebuildsWhatGovernsWhat has an adapter change its mind about whether its kind governs others.
-func TestAdaptRebuildsWhatGovernsWhat(t *testing.T) {
+// The new adapter no longer (or newly) reads scale targets of its kind.
+func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
 	w := world.New(target.Scope{})
@@ -193,8 +193,8 @@ func TestAdaptRebuildsWhatGovernsWhat(t *testing.T) {
 	}
 }
 
-// TestAWatchThatIsNotInSyncShowsNothing and its kind is in use all the same.
-func TestAWatchThatIsNotInSyncShowsNothing(t *testing.T) {
+// The kind is in use all the same.
+func TestAnUnsyncedWatchShowsNoObjects(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
 	w := world.New(target.Scope{})
 	update(w, use)

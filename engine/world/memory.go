@@ -23,24 +23,24 @@ import (
 
 // Lists is a cluster as plain lists.
 type Lists struct {
-	// Scope is what compiling a selection needs to know of the cluster.
+	// Scope has the facts about the cluster needed to compile selections.
 	Scope     target.Scope
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
 	// Policies are objects of any policy kind. Their finalizers do not matter.
 	Policies   []policy.Object
 	Namespaces []*workload.Object
-	// Recommendations tell what was found for targets.
+	// Recommendations hold the tuning results of targets.
 	Recommendations []*v1alpha1.Recommendation
-	// Objects are the targets, as JSON. Those of kinds without an adapter are left out.
+	// Objects are the targets, as JSON. Objects of kinds without an adapter are left out.
 	Objects [][]byte
-	// Blocked says, by the name of an adapter, why nothing may be written for its kind.
+	// Blocked has, by adapter name, the reason why nothing may be written for the adapter's kind.
 	Blocked map[string]string
-	// Own are the objects that Flyball itself runs in.
+	// Own are the objects in which Flyball itself runs.
 	Own []workload.Ref
 }
 
-// Memory is a world in memory that nobody else changes. It decides and simulates without an API server.
+// Memory is a world in memory without other writers. It decides and simulates without an API server.
 type Memory struct {
 	*Snapshot
 	world *World
@@ -52,7 +52,7 @@ type memoryKind struct {
 	Store
 	adapter *adapter.Adapter
 	live    *Live
-	// releasing is true where the adapter is being deleted.
+	// releasing is true if the adapter is being deleted.
 	releasing bool
 	raw       map[workload.Ref][]byte
 }
@@ -65,10 +65,10 @@ func newMemoryKind(a *adapter.Adapter, releasing bool) *memoryKind {
 
 var _ decide.Sandbox = (*Memory)(nil)
 
-// NewMemory makes a world of plain lists. Its error names what cannot be read.
+// NewMemory returns a world of plain lists. The error names the unreadable object.
 func NewMemory(in Lists) (*Memory, error) {
 	w := New(in.Scope)
-	w.AuthorsAreAsked() // what comes from a cluster was let through there
+	w.AuthorsAreAsked() // the API server of the cluster has checked these policies
 	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {
@@ -104,10 +104,10 @@ func NewMemory(in Lists) (*Memory, error) {
 	return m, nil
 }
 
-// Advise takes over what was found for a target.
+// Advise stores the tuning advice for a target.
 func (m *Memory) Advise(ref workload.Ref, a *workload.Advice) { m.world.Advise(ref, a) }
 
-// addPolicy takes over a policy as one whose finalizer is there: nothing in memory has to be kept from going.
+// addPolicy stores a policy as if its finalizer were set: deletion does not matter in memory.
 func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	name := obj.GetObjectKind().GroupVersionKind().Kind
 	kind, ok := kinds.Find(name)
@@ -120,7 +120,7 @@ func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	return nil
 }
 
-// addKinds puts every kind to use that has an adapter, with its objects.
+// addKinds puts every kind with an adapter to use, with its objects.
 func (m *Memory) addKinds(w *World, in Lists) error {
 	for _, a := range in.Adapters {
 		gk := a.Spec.Target.GroupKind()
@@ -170,7 +170,7 @@ func (m *Memory) addObject(raw []byte) error {
 	return k.store(raw)
 }
 
-// store keeps an object in its present form.
+// store projects and stores the current form of an object.
 func (k *memoryKind) store(raw []byte) error {
 	obj, err := k.adapter.Project(raw)
 	if err != nil {
@@ -185,8 +185,8 @@ func (k *memoryKind) put(obj *workload.Object, raw []byte) {
 	k.live.Change(k.Put(obj), obj)
 }
 
-// Sandbox is a copy of the world with some of its objects, as they are now. It shares what was compiled, so it costs little, and what is done
-// in it is not seen in the world.
+// Sandbox returns a copy of the world with the current form of the given objects. The copy is cheap, because compiled
+// policies are shared; changes in the copy do not reach the world.
 func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	next := *m.Snapshot
 	next.kinds = map[schema.GroupKind]*Kind{}
@@ -204,10 +204,10 @@ func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	return c
 }
 
-// World is what changes are judged by at admission: the freezes, adapters and namespaces of the lists.
+// World returns the world used by admission: the freezes, adapters and namespaces of the lists.
 func (m *Memory) World() *World { return m.world }
 
-// BatchOpened implements decide.Sandbox, by the policy's status.
+// BatchOpened implements decide.Sandbox. It reads the policy's status.
 func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time {
 	p := m.Find(id)
 	if p == nil || !p.Kind.Acts() {
@@ -233,7 +233,7 @@ func (m *Memory) EachObject(yield func(workload.Ref)) {
 	}
 }
 
-// Raw is the JSON of an object as it is now; nil: there is none.
+// Raw returns the current JSON of an object; nil: the object does not exist.
 func (m *Memory) Raw(ref workload.Ref) []byte {
 	if k := m.kinds[ref.GroupKind]; k != nil {
 		return k.raw[ref]
@@ -263,7 +263,7 @@ func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref,
 	return concerned, nil
 }
 
-// patched is an object after one patch, with another resourceVersion.
+// patched returns an object after one patch, with a new resourceVersion.
 func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	after := Patched
 	if p.Subresource != "" {
@@ -276,7 +276,7 @@ func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	return nextVersion(raw)
 }
 
-// Patched is an object after one patch of it: a JSON patch if its type says so, else a merge patch.
+// Patched returns an object after one patch: a JSON patch if the patch's type says so, else a merge patch.
 func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	if p.Type != types.JSONPatchType {
 		return jsonpatch.MergePatch(raw, p.Body)
@@ -288,7 +288,7 @@ func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	return ops.Apply(raw)
 }
 
-// scaled is an object after a write through /scale, which sets the field whose ledger entry waits for that.
+// scaled returns an object after a write through /scale.
 func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
 	var scale struct {
 		Spec struct {
@@ -308,7 +308,7 @@ func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-// SetAt sets a field of an object, with the objects on the way to it. It edits the object given and returns it.
+// SetAt sets a field of an object and creates missing parent objects. It edits the given object and returns it.
 func SetAt(obj any, tokens []string, value any) any {
 	if len(tokens) == 0 {
 		return value
@@ -321,11 +321,11 @@ func SetAt(obj any, tokens []string, value any) any {
 	return fields
 }
 
-// nextVersion counts the resourceVersion of an object up, in place where it has one: to parse the object again takes as long as the
-// patch did.
+// nextVersion increments the resourceVersion of an object, in place if possible: parsing the object again would take as
+// long as the patch.
 func nextVersion(raw []byte) ([]byte, error) {
 	found := gjson.GetBytes(raw, "metadata.resourceVersion")
-	version, _ := strconv.ParseInt(found.Str, 10, 64) // a version that is no number begins anew
+	version, _ := strconv.ParseInt(found.Str, 10, 64) // an unparsable version starts at zero again
 	next := fmt.Appendf(nil, "%q", strconv.FormatInt(version+1, 10))
 	if found.Index > 0 {
 		return slices.Concat(raw[:found.Index], next, raw[found.Index+len(found.Raw):]), nil

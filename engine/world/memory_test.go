@@ -15,9 +15,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestManifestsWithoutAVersion simulates what nobody has applied yet, through a merge patch and through a JSON patch, which is conditional on
-// the version that an API server would give.
-func TestManifestsWithoutAVersion(t *testing.T) {
+// The objects come from manifests not yet applied, so they have no resourceVersion. One is changed by a merge patch,
+// one by a JSON patch conditional on the version that an API server would set.
+func TestSimulationOfManifestsWithoutAResourceVersion(t *testing.T) {
 	m := nightly(t)
 	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
 	writes, err := decide.Simulate(m, from, from.Add(12*time.Hour))
@@ -64,8 +64,8 @@ func nightly(t *testing.T) *world.Memory {
 	return m
 }
 
-// TestSandboxes simulates in copies of a world with one of its objects: the world stays as it is, and so does the other copy.
-func TestSandboxes(t *testing.T) {
+// The simulations run in copies of a world with one of its objects: the world and the other copy stay unchanged.
+func TestSandboxesAreIndependent(t *testing.T) {
 	m := nightly(t)
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	before := string(m.Raw(web))

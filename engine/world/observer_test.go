@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// follower is an Observer that follows what one policy is.
+// follower is an Observer that follows the state of one policy.
 type follower struct {
 	t    *testing.T
 	busy atomic.Int32
@@ -40,9 +40,9 @@ func (f *follower) hear(before, now *world.Snapshot, c *world.Change, published 
 	time.Sleep(10 * time.Microsecond) // so that the next transaction would catch up
 }
 
-// TestObserversHearOneChangeAfterTheOther, from whomever the transactions come: what follows from a change is never overtaken by
-// what follows from the next one.
-func TestObserversHearOneChangeAfterTheOther(t *testing.T) {
+// Transactions come from several goroutines: the notification of a change never overtakes the notification of an
+// earlier change.
+func TestObserversAreNotifiedInTransactionOrder(t *testing.T) {
 	w := world.New(target.Scope{})
 	f := &follower{t: t}
 	w.Observe(f)

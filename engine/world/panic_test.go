@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A policy whose compiling panics is one that cannot be read. The transaction goes on, and so do the other policies.
-func TestAPolicyThatPanicsStopsNoOther(t *testing.T) {
+// A policy whose compilation panics counts as unreadable. The transaction and the other policies continue.
+func TestAPanickingPolicyStopsNoOtherPolicy(t *testing.T) {
 	kind := schedule.Kinds()[0]
 	compile := kind.Compile
 	kind.Compile = func(obj policy.Object, ctx policy.Context) (*policy.Policy, field.ErrorList) {
@@ -47,8 +47,8 @@ func TestAPolicyThatPanicsStopsNoOther(t *testing.T) {
 	}
 }
 
-// A calendar or an adapter whose reading panics is one that cannot be read. The others are taken over in the same transaction.
-func TestCalendarsAndAdaptersThatPanicStopNoOther(t *testing.T) {
+// A calendar or adapter whose reading panics counts as unreadable. The others are stored in the same transaction.
+func TestAPanickingCalendarOrAdapterStopsNoOther(t *testing.T) {
 	const bad, good = "ovens.bakery.example.com", "stoves.bakery.example.com"
 	w := world.New(target.Scope{})
 	w.PanicOver(bad)

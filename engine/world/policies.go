@@ -20,16 +20,16 @@ type Policy struct {
 	decide.Policy
 	Kind   policy.Kind
 	Object policy.Object
-	// Secured is true where the object cannot go before everything is given back: it has the finalizer, or needs none. While it is
-	// not, the policy keeps what it has set and does no more.
+	// Secured is true if the object cannot be removed before everything is restored: it has the finalizer or needs
+	// none. A policy not secured keeps the values it has set and makes no other write.
 	Secured bool
-	// Refused says why the finalizer could not be put on the object; empty: nothing stood in the way.
+	// Refused is the reason why the finalizer could not be added to the object; empty: no obstacle.
 	Refused string
-	// Calendars are the names of those that the object uses.
+	// Calendars are the names of the calendars used by the object.
 	Calendars []string
 }
 
-// mayTouch says whether the policy can have to do with objects of a kind.
+// mayTouch reports whether the policy can select or create objects of a kind.
 func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 	if t := p.Template(); t != nil && t.GroupKind() == gk {
 		return true
@@ -37,7 +37,8 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 	return p.Target.MatchesKind(gk)
 }
 
-// decidesAlike says whether two forms of an object are the same but for what does not matter to deciding, such as status.
+// decidesAlike reports whether two forms of an object lead to the same decisions. They may differ in status,
+// for example.
 func decidesAlike(a, b policy.Object, kind policy.Kind) bool {
 	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isSecured(kind, a) == isSecured(kind, b) &&
 		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero()
@@ -47,13 +48,14 @@ func sameSpec(a, b policy.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
 }
 
-// isSecured says whether an object cannot go before everything is given back. One that is being deleted counts as secured: its finalizer
-// is its controller's to take off.
+// isSecured reports whether an object cannot be removed before everything is restored. An object being deleted counts
+// as secured: only its controller removes the finalizer.
 func isSecured(kind policy.Kind, obj policy.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() || !kind.NeedsFinalizer(obj) || slices.Contains(obj.GetFinalizers(), v1alpha1.FinalizerRestore)
 }
 
-// withoutFinalizer is what a policy is while its object has no finalizer. Like one that is broken, it keeps what it has set.
+// withoutFinalizer returns a policy's form for an object without the finalizer. Like a broken policy, it keeps the
+// values it has set.
 func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
 	broken.State = func(time.Time) policy.State { return policy.State{Name: "Blocked", Message: why} }
@@ -61,13 +63,15 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	return broken
 }
 
-// policyIndex finds the policies that can reach a namespace, to act there or to judge changes. It is immutable once it is published.
+// policyIndex finds the policies that can reach a namespace, to act there or to judge changes. It is immutable
+// once published.
 type policyIndex struct {
 	all map[workload.Policy]*Policy
-	// named has, by namespace, those that name it; broad those that can reach any.
+	// named has, by namespace, the policies that name the namespace; broad has the policies that can reach any
+	// namespace.
 	named map[string]map[workload.Policy]*Policy
 	broad map[workload.Policy]*Policy
-	// keys counts, by annotation key, the policies that look at it or set it.
+	// keys counts, by annotation key, the policies that read or set the annotation.
 	keys map[string]int
 }
 
@@ -78,7 +82,8 @@ func newPolicyIndex() policyIndex {
 	}
 }
 
-// each yields the policies that can reach a namespace; for objects outside namespaces, all of them.
+// each yields the policies that can reach a namespace. For the empty namespace (cluster-scoped objects) it
+// yields all policies.
 func (x *policyIndex) each(namespace string, yield func(*Policy)) {
 	if namespace == "" {
 		for _, p := range x.all {
@@ -96,7 +101,7 @@ func (x *policyIndex) each(namespace string, yield func(*Policy)) {
 	}
 }
 
-// policyEditor changes a policyIndex that is not published yet. It copies each map before its first change.
+// policyEditor changes a policyIndex not yet published. It copies each map before its first change.
 type policyEditor struct {
 	policyIndex
 	own      map[string]bool
@@ -159,10 +164,11 @@ func (e *policyEditor) remove(id workload.Policy) {
 	e.count(old, -1)
 }
 
-// amountsKey stands for requests and target utilisations among the annotation keys that are counted. No key has a space in it.
+// amountsKey stands for requests and target utilisations among the counted annotation keys. No annotation key
+// contains a space.
 const amountsKey = "requests and utilisation"
 
-// count adds to the counts of the annotation keys of a policy.
+// count adds to the counts of a policy's annotation keys.
 func (e *policyEditor) count(p *Policy, by int) {
 	all := [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations}
 	if looksAtAmounts(p.Policy.Policy) {

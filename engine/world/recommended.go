@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// adviseBy takes a Recommendation for what was found for its target, as far as it says. One without numbers says that nothing is known yet.
+// adviseBy stores the advice in a Recommendation. A Recommendation without numbers is ignored: nothing has
+// been learnt yet.
 func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	st := &r.Status
 	ref := workload.Ref{GroupKind: r.Spec.Target.GroupKind(), Namespace: r.Namespace, Name: r.Spec.Target.Name}
@@ -33,7 +34,7 @@ func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	m.Advise(ref, a)
 }
 
-// adviseGovernor adds what was found for the autoscaler.
+// adviseGovernor adds the advice for the autoscaler.
 func (m *Memory) adviseGovernor(a *workload.Advice, ref workload.Ref, st *v1alpha1.RecommendationStatus) {
 	low, high := int64(st.Autoscaler.Min.Recommended), int64(st.Autoscaler.Max.Recommended)
 	a.Min, a.Max = &low, &high

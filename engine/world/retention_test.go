@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A snapshot that nobody holds goes, and with it every form of a policy that has been replaced: else the memory of a manager
-// grows with each edit that it has ever seen.
+// A snapshot without references is collected, and with it every replaced form of a policy. Otherwise the manager's
+// memory would grow with each edit.
 func TestOldSnapshotsAreCollected(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, ok := kinds.Find("Schedule")

@@ -17,59 +17,59 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Snapshot is the state at one moment. It is immutable, but for the objects that its stores hold.
+// Snapshot is the state at one moment. It is immutable except for the objects in its stores.
 type Snapshot struct {
 	policies  policyIndex
 	calendars map[string]calendar
 	kinds     map[schema.GroupKind]*Kind
-	// governing are the kinds in use whose objects govern others, in order of their names.
+	// governing are the kinds in use whose objects can be autoscalers, in order of their names.
 	governing  []*Kind
 	adapters   map[schema.GroupResource]*Adapter
 	namespaces Objects
 	set        *freeze.Set
 	loaded     bool
-	// leaving says that pods may have still to be given back that were changed in place, and that no policy is left for which they were.
+	// leaving is true while pods changed in place may still have to be restored although no tuning policy is left.
 	leaving bool
-	// advice is what was found for targets; all snapshots share it.
+	// advice is the tuning advice of targets; all snapshots share it.
 	advice *advice
-	// own are the objects that Flyball itself runs in.
+	// own are the objects in which Flyball itself runs.
 	own sets.Set[workload.Ref]
 }
 
 // calendar is a Calendar object.
 type calendar struct {
-	// revision tells forms of the object apart.
+	// revision identifies the form of the object.
 	revision string
 	days     timeline.Timeline
-	// valid is false where the days cannot be read.
+	// valid is false if the days are unreadable.
 	valid bool
 }
 
 // Adapter is an Adapter object, whether its kind is in use or not.
 type Adapter struct {
 	schema.GroupKind
-	// Compiled classifies changes. It is the last form that could be compiled; nil: none could.
+	// Compiled classifies changes. It is the last form that compiled; nil: none did.
 	Compiled *adapter.Adapter
-	// Sleeps is true where objects of the kind can be put to sleep.
+	// Sleeps is true if objects of the kind can be put to sleep.
 	Sleeps bool
-	// Serving is what is known of whether the API server serves the kind.
+	// Serving is the state of the kind on the API server.
 	Serving Serving
-	// Deleting says that the object is about to go.
+	// Deleting is true if the object is being deleted.
 	Deleting bool
-	// revision tells forms of the object apart.
+	// revision identifies the form of the object.
 	revision string
 }
 
-// Serving is what is known of whether the API server serves the kind of an adapter.
+// Serving is the state of an adapter's kind on the API server.
 type Serving uint8
 
-// What is known.
+// States of serving.
 const (
-	// MayBeServed: it serves the kind, or nothing is known yet.
+	// MayBeServed: the API server serves the kind, or its state is not known yet.
 	MayBeServed Serving = iota
-	// OtherVersions: it serves the kind in versions that the adapter does not list, and in none that it lists.
+	// OtherVersions: the API server serves the kind, but in none of the adapter's versions.
 	OtherVersions
-	// NotServed: it serves the kind in no version.
+	// NotServed: the API server serves the kind in no version.
 	NotServed
 )
 
@@ -94,11 +94,11 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 	return nil
 }
 
-// InUse gives a kind in use with its objects; nil: it is not in use.
+// InUse returns a kind in use with its objects; nil: not in use.
 func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
 
-// IsSettled says whether it is known which objects of a kind there are to work on: all of them are read, or nobody adapts it. One whose adapter is not
-// in use may be about to be.
+// IsSettled reports whether the objects of a kind to work on are known: all of them are read, or the kind has no
+// adapter. A kind with an adapter not in use is unsettled, because it may come into use soon.
 func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
 	if k := s.InUse(gk); k != nil {
 		return k.Live.HasSynced()
@@ -107,18 +107,18 @@ func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
 	return !adapted
 }
 
-// Serves says whether the objects of a watch are those that are looked at.
+// Serves reports whether the snapshot uses this Live for its kind.
 func (s *Snapshot) Serves(l *Live) bool {
 	k := s.kinds[l.gk]
 	return k != nil && k.Live == l
 }
 
-// Kinds lists the kinds in use, in order of their names.
+// Kinds returns the kinds in use, in order of their names.
 func (s *Snapshot) Kinds() []*Kind {
 	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *Kind) int { return compareKinds(a.GroupKind, b.GroupKind) })
 }
 
-// findGoverning looks which kinds in use govern others.
+// findGoverning updates the list of kinds whose objects can be autoscalers.
 func (s *Snapshot) findGoverning() {
 	s.governing = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanGovern() })
 }
@@ -140,10 +140,10 @@ func (s *Snapshot) Adapts(gk schema.GroupKind) bool {
 	return false
 }
 
-// Adapters lists the Adapter objects by the resource they speak of. The caller must not change the map.
+// Adapters returns the Adapter objects by resource. The caller must not change the map.
 func (s *Snapshot) Adapters() map[schema.GroupResource]*Adapter { return s.adapters }
 
-// AdaptedKind says what is known of a kind by its adapter, in use or not.
+// AdaptedKind returns the properties of a kind by its adapter, in use or not.
 func (s *Snapshot) AdaptedKind(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	for _, a := range s.adapters {
 		if a.GroupKind == gk && a.Compiled != nil {
@@ -197,8 +197,9 @@ func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
 	return all
 }
 
-// deleteControlled edits a list of what governs an object: it leaves out what another of them controls, as the autoscaler that KEDA makes of a
-// ScaledObject. That has what its owner says, so its owner is the lever, and what is written to it would only be undone.
+// deleteControlled removes from a list of autoscalers each autoscaler controlled by another of them, such as the
+// autoscaler generated by KEDA for a ScaledObject. Its owner would undo writes to it, so the owner is the lever. The
+// list is edited.
 func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 	before := slices.Clone(all)
 	return slices.DeleteFunc(all, func(g workload.Ref) bool {
@@ -220,7 +221,7 @@ func (s *Snapshot) Policy(id workload.Policy) *decide.Policy {
 	return nil
 }
 
-// Find gives a policy with its object; nil: there is none of that name.
+// Find returns a policy with its object; nil: no policy of this name.
 func (s *Snapshot) Find(id workload.Policy) *Policy { return s.policies.all[id] }
 
 // Policies yields every policy, in no order.
@@ -228,7 +229,7 @@ func (s *Snapshot) Policies(yield func(*Policy) bool) {
 	maps.Values(s.policies.all)(yield)
 }
 
-// HasBroken says whether one of some policies cannot be read and may have asked for something in a namespace.
+// HasBroken reports whether an unreadable policy, accepted by the function of, may have claims in a namespace.
 func (s *Snapshot) HasBroken(namespace string, of func(*Policy) bool) bool {
 	for p := range s.Policies {
 		if p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) && of(p) {
@@ -238,7 +239,7 @@ func (s *Snapshot) HasBroken(namespace string, of func(*Policy) bool) bool {
 	return false
 }
 
-// PolicyCount is how many policies there are.
+// PolicyCount returns the number of policies.
 func (s *Snapshot) PolicyCount() int { return len(s.policies.all) }
 
 // Namespace implements decide.World.
@@ -272,7 +273,7 @@ func (s *Snapshot) LastKnown(ref workload.Ref) []workload.Policy {
 	return nil
 }
 
-// LedgersOf counts the objects that carry a ledger on behalf of a policy.
+// LedgersOf returns the number of objects with a ledger entry of a policy.
 func (s *Snapshot) LedgersOf(id workload.Policy) int {
 	n := 0
 	for _, k := range s.kinds {
@@ -281,7 +282,7 @@ func (s *Snapshot) LedgersOf(id workload.Policy) int {
 	return n
 }
 
-// EachLedgerOf yields the objects that carry a ledger on behalf of a policy.
+// EachLedgerOf yields the objects with a ledger entry of a policy.
 func (s *Snapshot) EachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
 	for _, k := range s.kinds {
 		k.Live.eachLedgerOf(id, yield)
@@ -301,7 +302,7 @@ func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
 	s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
 }
 
-// Selects says whether a policy selects any object of a kind in use.
+// Selects reports whether a policy selects any object of a kind in use.
 func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
 	found := false
 	s.eachSelected(p, k, func(*workload.Object) { found = true })
@@ -329,7 +330,7 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 	}
 }
 
-// Related yields an object, what it governs and what governs it.
+// Related yields an object, its scale target and its autoscalers.
 func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	yield(ref)
 	if k := s.kinds[ref.GroupKind]; k != nil {
@@ -342,7 +343,8 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	}
 }
 
-// Keys are what policies look at and set on objects of a kind beside what its adapter reads anyway.
+// Keys returns the annotation keys and amounts that policies read or set on objects of a kind, in addition to the
+// fields read by the adapter.
 func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	var keys adapter.Keys
 	for _, p := range s.policies.all {

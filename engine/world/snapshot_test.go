@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestReadersSeeOneState has readers look while transactions put two policies in and out together.
-func TestReadersSeeOneState(t *testing.T) {
+// Readers look while transactions add and remove two policies together.
+func TestReadersSeeWholeTransactions(t *testing.T) {
 	w := world.New(target.Scope{})
 	a, b := nights(), nights()
 	b.Name = "days"
@@ -51,8 +51,8 @@ func TestReadersSeeOneState(t *testing.T) {
 	readers.Wait()
 }
 
-// TestIndexFindsFreezesWhereTheyJudge, although they act on nothing there.
-func TestIndexFindsFreezesWhereTheyJudge(t *testing.T) {
+// The freezes act on no target in the namespace, but they judge changes there.
+func TestPolicyIndexFindsFreezesOfANamespace(t *testing.T) {
 	w := world.New(target.Scope{})
 	f := &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta("", "inventory")}
 	f.Spec.Target.Namespaces, f.Spec.Deny = []string{"shop"}, []v1alpha1.Action{v1alpha1.ActionDelete}
@@ -68,13 +68,12 @@ func TestIndexFindsFreezesWhereTheyJudge(t *testing.T) {
 	}
 }
 
-// TestIndexFindsWhatAPlainListDoes compares the index of policies with a map, under random changes, and looks whether snapshots
-// that were taken before have changed.
-func TestIndexFindsWhatAPlainListDoes(t *testing.T) {
+// The index of policies is compared with a plain map under random changes. Snapshots taken earlier must not change.
+func TestPolicyIndexEqualsAPlainMap(t *testing.T) {
 	spaces := []string{"shop", "bank", "post"}
 	rapid.Check(t, func(t *rapid.T) {
 		w := world.New(target.Scope{})
-		model := map[workload.Policy][]string{} // the namespaces that it names; none: any
+		model := map[workload.Policy][]string{} // the namespaces named by each policy; none: any
 		reached := func(s *world.Snapshot, namespace string) (names []string) {
 			s.EachPolicy(namespace, func(p *decide.Policy) { names = append(names, p.ID.String()) })
 			slices.Sort(names)

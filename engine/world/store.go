@@ -8,13 +8,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Store keeps objects of one kind in memory, for worlds that no API server feeds. The zero Store is empty and in sync.
+// Store keeps objects of one kind in memory, for worlds without an API server. The zero Store is empty and in sync.
 type Store struct {
 	mu      sync.RWMutex
 	objects map[[2]string]*workload.Object
 }
 
-// Put adds an object or replaces the one of its name, which it returns; nil: there was none.
+// Put adds or replaces an object and returns its former version; nil: absent.
 func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
 	return old
 }
 
-// Remove drops an object and returns it; nil: there was none.
+// Remove removes an object and returns it; nil: absent.
 func (s *Store) Remove(namespace, name string) (old *workload.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

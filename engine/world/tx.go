@@ -21,29 +21,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Change is what a transaction has changed.
+// Change lists the differences made by a transaction.
 type Change struct {
-	// Policies has one element for each policy that came, went or has another form.
+	// Policies has one element for each policy that was added, removed or changed.
 	Policies []PolicyChange
-	// Kinds lists the kinds that came into use, or whose use has changed: every object of them is concerned.
+	// Kinds lists the kinds newly in use and the kinds with a changed use: all their objects are affected.
 	Kinds []schema.GroupKind
-	// Dropped lists the kinds that are not in use any more, with the objects that they had.
+	// Dropped lists the kinds no longer in use, with their former objects.
 	Dropped []*Kind
-	// Calendars lists the calendars that more or fewer policies name than before.
+	// Calendars lists the calendars used by more or fewer policies than before.
 	Calendars []string
-	// Judging says that something by which changes are judged has changed.
+	// Judging is true if an input of admission verdicts has changed.
 	Judging bool
-	// Keys says that the annotations that policies look at or set are other ones.
+	// Keys is true if the set of annotation keys read or set by policies has changed.
 	Keys bool
 }
 
-// PolicyChange is a policy before and after; nil where there was or is none.
+// PolicyChange is a policy before and after a transaction; nil if absent.
 type PolicyChange struct {
 	ID       workload.Policy
 	Old, New *Policy
 }
 
-// Tx is a transaction. It must not be used once Update has returned.
+// Tx is a transaction. It must not be used after Update has returned.
 type Tx struct {
 	scope        target.Scope
 	read         readers
@@ -54,13 +54,13 @@ type Tx struct {
 	change       Change
 	// touched holds the policies as they were before the transaction.
 	touched map[workload.Policy]*Policy
-	// rules and exceptions are put into the set, gone are taken out, when the transaction ends.
+	// At the end of the transaction, rules and exceptions are added to the set and gone are removed.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
 	gone       sets.Set[workload.Policy]
 }
 
-// readers compile the specs of objects that are no policies. Tests have others.
+// readers compile the specs of objects other than policies. Tests replace them.
 type readers struct {
 	calendar func(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList)
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
@@ -75,7 +75,7 @@ func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 	return tx
 }
 
-// commit gives the snapshot to publish and what is different in it.
+// commit returns the snapshot to publish and its differences.
 func (tx *Tx) commit() (*Snapshot, *Change) {
 	tx.next.policies = tx.policies.policyIndex
 	tx.commitSet()
@@ -98,7 +98,8 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||
 		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
-	// A pointer into the transaction would keep all of it, and by way of before every snapshot that there has ever been.
+	// The copies keep the transaction from being referenced: by its field before it would hold every earlier
+	// snapshot in memory.
 	next, change := tx.next, tx.change
 	return &next, &change
 }
@@ -119,8 +120,8 @@ func sameKeys(a, b map[string]int) bool {
 	return len(a) == len(b)
 }
 
-// SetPolicy takes over a policy object, new or changed. Where nothing has changed that matters to deciding, the newer object
-// takes the place of the older one and that is all.
+// SetPolicy stores a new or changed policy object. If nothing relevant to decisions has changed, the newer object
+// simply replaces the older.
 func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
@@ -139,16 +140,16 @@ func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 	tx.setPolicy(kind, obj, refused)
 }
 
-// RefuseFinalizer remembers why the finalizer could not be put on a policy object. It is forgotten with the next form of the
-// object.
+// RefuseFinalizer records why the finalizer could not be added to a policy object. The next form of the object
+// clears the record.
 func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
 	if p := tx.policies.all[id]; p != nil && !isSecured(p.Kind, p.Object) {
 		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s", v1alpha1.FinalizerRestore, why))
 	}
 }
 
-// setPolicy compiles a policy object and takes it over. refused says why it could not be given the finalizer; empty: nothing is known to
-// stand in the way.
+// setPolicy compiles and stores a policy object. The text refused is the reason why the finalizer could not be added;
+// empty: no known reason.
 func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
@@ -164,7 +165,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	}
 	tx.judgeBy(id, old, next, len(errs) > 0)
 	if !next.Secured && refused == "" && old != nil && old.Secured && old.Object.GetUID() == obj.GetUID() {
-		next.Secured = true // somebody took the finalizer off: its controller puts it back, or says that it cannot
+		next.Secured = true // somebody removed the finalizer; the policy's controller adds it again or reports the failure
 	}
 	if !next.Secured && !compiled.IsBroken() {
 		next.Policy.Policy = withoutFinalizer(compiled, cmp.Or(refused, "the finalizer is about to be put on this policy"))
@@ -172,7 +173,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	tx.policies.put(next)
 }
 
-// compileSafely compiles an object. One that makes Flyball panic is one that cannot be read, and stops no other.
+// compileSafely compiles an object. A panic makes this policy unreadable and does not stop other policies.
 func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy, errs field.ErrorList) {
 	if fault := safely(func() { compiled, errs = kind.Compile(obj, ctx) }); fault != nil {
 		errs = field.ErrorList{fault}
@@ -181,7 +182,7 @@ func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx 
 	return compiled, errs
 }
 
-// safely reads a spec. A panic is a fault of that spec; nil: there was none.
+// safely reads a spec. It returns a panic as a fault of that spec; nil: no panic.
 func safely(read func()) (fault *field.Error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -192,24 +193,25 @@ func safely(read func()) (fault *field.Error) {
 	return nil
 }
 
-// RemovePolicy forgets a policy object that is gone.
+// RemovePolicy removes a deleted policy object.
 func (tx *Tx) RemovePolicy(id workload.Policy) {
 	tx.touch(id)
 	tx.policies.remove(id)
 	tx.stopJudgingBy(id)
 }
 
-// SetOwn takes over the objects that Flyball itself runs in. Nobody is told of the change: it comes before any target is worked on.
+// SetOwn stores the objects in which Flyball itself runs. Observers are not notified: the call comes before work on
+// targets begins.
 func (tx *Tx) SetOwn(refs []workload.Ref) { tx.next.own = sets.New(refs...) }
 
-// touch remembers a policy as it was before the transaction, before the first change of it.
+// touch remembers a policy's form from before the transaction.
 func (tx *Tx) touch(id workload.Policy) {
 	if _, again := tx.touched[id]; !again {
 		tx.touched[id] = tx.policies.all[id]
 	}
 }
 
-// context is what compiling sees: the state as the transaction has made it.
+// context returns the context of compilation: the state as changed by the transaction so far.
 func (tx *Tx) context() policy.Context {
 	return policy.Context{
 		Stored: true,
@@ -229,7 +231,7 @@ func (tx *Tx) context() policy.Context {
 	}
 }
 
-// recompile takes over again the policies that a function picks.
+// recompile compiles the picked policies again.
 func (tx *Tx) recompile(pick func(*Policy) bool) {
 	var again []*Policy
 	for _, p := range tx.policies.all {
@@ -242,8 +244,8 @@ func (tx *Tx) recompile(pick func(*Policy) bool) {
 	}
 }
 
-// SetCalendar takes over a calendar, new or changed, and compiles the policies again that name it. It returns what is wrong
-// with its days.
+// SetCalendar stores a new or changed calendar and compiles again the policies that name it. It returns the errors of
+// the calendar's days.
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	var days timeline.Timeline
 	var errs field.ErrorList
@@ -260,7 +262,7 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	return errs
 }
 
-// RemoveCalendar forgets a calendar that is gone.
+// RemoveCalendar removes a deleted calendar.
 func (tx *Tx) RemoveCalendar(name string) {
 	if _, known := tx.next.calendars[name]; !known {
 		return
@@ -271,11 +273,11 @@ func (tx *Tx) RemoveCalendar(name string) {
 
 func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s/%d", uid, generation) }
 
-// SetNamespaces says where namespaces are found.
+// SetNamespaces sets the store of namespaces.
 func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 
-// SetAdapter takes over an Adapter object, new or changed; serving says what is known of its kind. Policies that could not be
-// read are compiled again: which kinds there are may be what was missing.
+// SetAdapter stores a new or changed Adapter object; serving is the state of the kind on the API server. Unreadable
+// policies are compiled again, because the kind may have been the missing part.
 func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	resource := schema.ParseGroupResource(a.Name)
 	next := &Adapter{GroupKind: a.Spec.Target.GroupKind(), Serving: serving,
@@ -289,22 +291,22 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	var compiled *adapter.Adapter
 	var errs field.ErrorList
 	fault := safely(func() { compiled, errs = tx.read.adapter(a.Name, a.Spec, adapter.Keys{}) })
-	if fault == nil && len(errs) == 0 { // else its controller says why
+	if fault == nil && len(errs) == 0 { // the adapter's controller reports the errors
 		next.Compiled = compiled
 	}
 	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
-	tx.change.Judging = true // changes are judged by adapters
+	tx.change.Judging = true // adapters classify changes for admission
 	tx.next.adapters[resource] = next
 	tx.recompile(func(p *Policy) bool { return p.Secured && p.IsBroken() })
 }
 
-// RemoveAdapter forgets an Adapter object that is gone.
+// RemoveAdapter removes a deleted Adapter object.
 func (tx *Tx) RemoveAdapter(name string) {
 	tx.change.Judging = true
 	delete(tx.next.adapters, schema.ParseGroupResource(name))
 }
 
-// UseKind puts a kind to use, in place of an older form of it. Policies that depend on it are compiled again.
+// UseKind puts a kind to use and replaces its older form. Policies that depend on the kind are compiled again.
 func (tx *Tx) UseKind(k *Kind) {
 	old := tx.next.kinds[k.GroupKind]
 	if old != nil && old.Live != k.Live {
@@ -316,7 +318,8 @@ func (tx *Tx) UseKind(k *Kind) {
 	})
 }
 
-// BlockKind stops new writes for a kind whose adapter has gone bad. What is asleep stays so, with its ledger.
+// BlockKind stops new writes for a kind whose adapter has become unusable. Sleeping targets keep sleeping and keep
+// their ledgers.
 func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && k.Blocked != why {
 		next := *k.Kind
@@ -325,7 +328,7 @@ func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
 	}
 }
 
-// ReleaseKind gives back everything on a kind whose Adapter object is being deleted.
+// ReleaseKind restores everything on a kind whose Adapter object is being deleted.
 func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && !k.Releasing {
 		next := *k.Kind
@@ -334,7 +337,8 @@ func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	}
 }
 
-// kindOf is the kind in use whose adapter has a name; nil: there is none, or another adapter has taken it over.
+// kindOf returns the kind in use with an adapter of the given name; nil: no such kind, or another adapter now
+// serves the kind.
 func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
 	if k := tx.next.kinds[gk]; k != nil && k.Adapter.Name() == adapterName {
 		return k

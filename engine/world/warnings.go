@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Warnings say what of a policy, which compiles but for the calendars that it names, is surely not meant as it will be understood from an instant on. None of
-// it is wrong enough to be refused: what is missing may be about to come.
+// Warnings returns the parts of a policy that probably do not mean what its author wants, from an instant on. The
+// policy compiles except for its calendars. No warning is a reason for refusal: the missing object may be created soon.
 func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
 	all := slices.Clone(p.Warnings)
 	for _, name := range calendars {

@@ -1,7 +1,9 @@
-// Package world holds the live state that deciding looks at: policies, calendars, kinds in use, adapters, namespaces, and by
-// what changes are judged. It is an immutable Snapshot behind one pointer. A change is a transaction: it compiles against what
-// it is about to publish, publishes all at once, and says which targets it concerns. There is one writer at a time, and readers
-// take no lock. The objects themselves stay in the stores of their watches; see Live.
+// Package world holds the live state used by decisions: policies, calendars, kinds in use, adapters, namespaces and
+// freezes. It is an immutable Snapshot behind one pointer.
+//
+// A change is a transaction: it compiles against the state about to be published, publishes all changes at once, and
+// returns the affected targets. One transaction runs at a time, and readers take no lock. The objects themselves stay
+// in the stores of their watches; see Live.
 package world
 
 import (
@@ -20,20 +22,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// errNotLoaded is why a replica gives no verdicts yet.
+// errNotLoaded is the reason why a replica returns no verdicts yet.
 var errNotLoaded = errors.New("the freeze policies have not been read yet")
 
-// Observer hears of changes of a World. Calls come one at a time, in the order of the transactions. They must not wait for the
-// network and must not change the World.
+// Observer is notified of changes of a World. Calls come one at a time, in the order of the transactions. They must not
+// wait for the network and must not change the World.
 type Observer interface {
-	// Changed is called once a change can be seen.
+	// Changed is called after the change is published.
 	Changed(now *Snapshot, c *Change)
 }
 
-// Foreseer is an Observer that hears of a change before too.
+// Foreseer is an Observer that is also notified before a change is published.
 type Foreseer interface {
 	Observer
-	// Changing is called before a change can be seen; next is what will be seen.
+	// Changing is called before the snapshot next is published.
 	Changing(before, next *Snapshot, c *Change)
 }
 
@@ -43,25 +45,26 @@ type World struct {
 	current atomic.Pointer[Snapshot]
 	loaded  chan struct{}
 	read    readers
-	// authorsAsked is that of policy.Context.
+	// authorsAsked is the field of this name in policy.Context.
 	authorsAsked bool
 
-	// writing lets one transaction run at a time; it guards what follows.
+	// writing serializes transactions; it guards the fields below.
 	writing   sync.Mutex
 	observers []Observer
-	// listeners are told after each change of what changes are judged by.
+	// listeners are notified after each change of an input of admission verdicts.
 	listeners []chan struct{}
 }
 
-// New makes an empty World. scope is what compiling a selection needs to know of the cluster; see the function Scope.
+// New returns an empty World. The scope has the facts about the cluster needed to compile selections; see the
+// function Scope.
 func New(scope target.Scope) *World {
 	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
 	w.current.Store(emptySnapshot())
 	return w
 }
 
-// Scope is what compiling a selection needs to know of the cluster: the namespaces that only a selector naming them reaches,
-// Flyball's own among them, and which kinds live outside namespaces.
+// Scope returns the facts about the cluster needed to compile selections: the namespaces reached only by selectors
+// naming them (Flyball's own among them), and the cluster-scoped kinds.
 func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) target.Scope {
 	protected := sets.New("kube-system", "kube-public", "kube-node-lease")
 	if namespace != "" {
@@ -70,23 +73,24 @@ func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) target.S
 	return target.Scope{Protected: protected, ClusterScoped: clusterScoped}
 }
 
-// Scope is what the world was made with.
+// Scope returns the scope given to New.
 func (w *World) Scope() target.Scope { return w.scope }
 
-// AuthorsAreAsked says that who writes a policy is asked for the rights that it takes. It must be called before the first Update.
+// AuthorsAreAsked records that the API server checks the rights of a policy's author. It must be called before the
+// first Update.
 func (w *World) AuthorsAreAsked() { w.authorsAsked = true }
 
-// Snapshot is the state as it is now.
+// Snapshot returns the current state.
 func (w *World) Snapshot() *Snapshot { return w.current.Load() }
 
-// Observe has an observer hear of every change from now on, and before too if it is a Foreseer.
+// Observe registers an observer for all later changes.
 func (w *World) Observe(o Observer) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.observers = append(w.observers, o)
 }
 
-// Update runs a transaction and publishes what it did. It returns what has changed.
+// Update runs a transaction and publishes the result. It returns the differences.
 func (w *World) Update(run func(*Tx)) *Change {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -105,21 +109,21 @@ func (w *World) Update(run func(*Tx)) *Change {
 		o.Changed(next, change)
 	}
 	if change.Judging {
-		w.tellListeners()
+		w.notifyListeners()
 	}
 	return change
 }
 
-// MarkLoaded says that everything that there was at the start has been taken over: verdicts are given from now on.
+// MarkLoaded records that all objects existing at the start have been read: verdicts are given from now on.
 func (w *World) MarkLoaded() {
 	w.Update(func(tx *Tx) { tx.next.loaded = true; tx.change.Judging = true })
 	close(w.loaded)
 }
 
-// Loaded is closed by MarkLoaded.
+// Loaded returns a channel closed by MarkLoaded.
 func (w *World) Loaded() <-chan struct{} { return w.loaded }
 
-// Ready is a readiness check: all policies have been read.
+// Ready is a readiness check. It returns an error until all policies have been read.
 func (w *World) Ready(*http.Request) error {
 	if !w.Snapshot().loaded {
 		return errNotLoaded
@@ -127,7 +131,7 @@ func (w *World) Ready(*http.Request) error {
 	return nil
 }
 
-// Listen gives a channel that is poked after each change of what changes are judged by.
+// Listen returns a channel that receives a value after each change of an input of admission verdicts.
 func (w *World) Listen() <-chan struct{} {
 	c := make(chan struct{}, 1)
 	w.writing.Lock()
@@ -136,7 +140,7 @@ func (w *World) Listen() <-chan struct{} {
 	return c
 }
 
-func (w *World) tellListeners() {
+func (w *World) notifyListeners() {
 	for _, c := range w.listeners {
 		select {
 		case c <- struct{}{}:
@@ -145,10 +149,10 @@ func (w *World) tellListeners() {
 	}
 }
 
-// Set is the policies by which changes are judged, as they are now.
+// Set returns the current freezes and exceptions.
 func (w *World) Set() *freeze.Set { return w.Snapshot().set }
 
-// Adapter finds what classifies the changes of a resource; nil: changes of it are not judged.
+// Adapter returns the adapter that classifies the changes of a resource; nil: changes of the resource are not judged.
 func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	if a := w.Snapshot().adapters[resource]; a != nil {
 		return a.Compiled
@@ -156,7 +160,7 @@ func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	return nil
 }
 
-// Resource finds how the API server serves the adapted kind that a reference names; false: the kind has no adapter.
+// Resource returns the API server's resource for the kind of a reference; false: the kind has no adapter.
 func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool) {
 	s := w.Snapshot()
 	kind = s.Referent(workload.Ref{GroupKind: kind}).GroupKind
@@ -171,7 +175,7 @@ func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bo
 	return schema.GroupVersionResource{}, false
 }
 
-// EachAdapter yields every adapter that could be compiled, with the resource that it speaks of, served or not, in no order.
+// EachAdapter yields every compiled adapter with its resource, served or not, in no order.
 func (w *World) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
 	for resource, a := range w.Snapshot().adapters {
 		if a.Compiled != nil && !yield(resource, a.Compiled) {
@@ -180,7 +184,8 @@ func (w *World) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) b
 	}
 }
 
-// Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
+// Namespace returns the label sets of a namespace and whether it is being deleted; known is false if the namespace has
+// not been read.
 func (w *World) Namespace(name string) (labels []workload.Pairs, terminating, known bool) {
 	ns := w.Snapshot().Namespace(name)
 	if ns.Unknown {

@@ -123,7 +123,7 @@ func valid(t *testing.T, w *world.World, id workload.Policy) {
 	}
 }
 
-func TestAPolicyAndItsCalendarInAnyOrder(t *testing.T) {
+func TestPolicyAndCalendarMayArriveInAnyOrder(t *testing.T) {
 	s := nights("holidays")
 	id := idOf("Schedule", s)
 	set := func(tx *world.Tx) { tx.SetPolicy(kind("Schedule"), s) }
@@ -163,7 +163,7 @@ func TestAPolicyAndItsCalendarInAnyOrder(t *testing.T) {
 	}
 }
 
-// made is a Trigger that makes an autoscaler, which is valid where the adapter speaks the version of the template.
+// made is a Trigger that creates an autoscaler. It is valid if the adapter has the version of the template.
 func made() *v1alpha1.Trigger {
 	five := int64(5)
 	tr := &v1alpha1.Trigger{ObjectMeta: meta("shop", "peaks")}
@@ -173,7 +173,7 @@ func made() *v1alpha1.Trigger {
 	return tr
 }
 
-func TestAPolicyAndItsKindInAnyOrder(t *testing.T) {
+func TestPolicyAndAdapterMayArriveInAnyOrder(t *testing.T) {
 	tr := made()
 	id := idOf("Trigger", tr)
 	set := func(tx *world.Tx) { tx.SetPolicy(kind("Trigger"), tr) }
@@ -190,8 +190,8 @@ func TestAPolicyAndItsKindInAnyOrder(t *testing.T) {
 	permuted(t, []func(*world.Tx){set, func(tx *world.Tx) { old(tx); current(tx) }}, func(t *testing.T, w *world.World) { valid(t, w, id) })
 }
 
-// TestTransactionsAtTheSameTime has a policy come while its calendar does, again and again.
-func TestTransactionsAtTheSameTime(t *testing.T) {
+// A policy and its calendar arrive at the same time, again and again.
+func TestConcurrentTransactions(t *testing.T) {
 	s := nights("holidays")
 	for range 200 {
 		w := world.New(target.Scope{})
@@ -203,7 +203,7 @@ func TestTransactionsAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestAStatusChangesNothing(t *testing.T) {
+func TestStatusUpdatesChangeNoPolicy(t *testing.T) {
 	w := world.New(target.Scope{})
 	s := nights()
 	update(w, func(tx *world.Tx) { tx.SetPolicy(kind("Schedule"), s) })
@@ -225,7 +225,7 @@ func TestAStatusChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAnnotationKeysAreCounted has two policies look at the same annotation.
+// Two policies read the same annotation.
 func TestAnnotationKeysAreCounted(t *testing.T) {
 	w := world.New(target.Scope{})
 	with := func(name string, kinds ...v1alpha1.KindRef) func(*world.Tx) {
@@ -272,9 +272,9 @@ func TestAnnotationKeysAreCounted(t *testing.T) {
 	}
 }
 
-// Whether a freeze of a kind outside namespaces can be read depends on what the API server says of the kind. One that was
-// read goes on to count while that answer is missing, and one that was not is read once it is there.
-func TestFreezesOutliveAMissingKind(t *testing.T) {
+// Whether a freeze of a cluster-scoped kind is readable depends on the API server's discovery of the kind. A freeze
+// read once continues to count while discovery is missing, and an unreadable freeze is read once discovery works.
+func TestFreezesCountWhileTheirKindIsUndiscovered(t *testing.T) {
 	served := true
 	w := world.New(target.Scope{ClusterScoped: func(schema.GroupKind) bool { return served }})
 	id := workload.Policy{Kind: freeze.ClusterKind, Name: "nodes"}
@@ -312,8 +312,8 @@ func TestFreezesOutliveAMissingKind(t *testing.T) {
 	see("another one of the name", other, false)
 }
 
-// A listener that was told finds what it was told of.
-func TestFreezesAreReadyBeforeTheyTell(t *testing.T) {
+// A listener that is notified finds the new freeze in the world.
+func TestFreezesArePublishedBeforeListenersAreNotified(t *testing.T) {
 	w := world.New(target.Scope{})
 	if w.Ready(nil) == nil || w.Snapshot().Freezes() != nil {
 		t.Error("ready before anything was read")

@@ -63,7 +63,7 @@ func (e *Explanation) reason() string {
 	if e.Winner == "" {
 		switch {
 		case len(e.Steps) > 0 && e.Steps[0].Step == "ask":
-			return strings.TrimPrefix(e.Steps[0].Text, "nobody: ")
+			return strings.TrimPrefix(e.Steps[0].Text, "no policy: ")
 		case len(e.Policies) == 0 && e.unreadable:
 			return "no policy that can be read selects it"
 		case len(e.Policies) == 0:

@@ -1,5 +1,5 @@
-// Package worldtest has what tests of the world and of those who look at it share: a store of objects in memory, and kinds
-// and objects made from the adapters of the library. Only tests import it.
+// Package worldtest has helpers for tests of worlds and their readers: a store of objects in memory, and kinds and
+// objects of the library's adapters. Only tests import it.
 package worldtest
 
 import (
@@ -22,7 +22,7 @@ type Store struct {
 	syncing atomic.Bool
 }
 
-// SetSynced says whether the store counts as in sync.
+// SetSynced sets whether the store counts as in sync.
 func (s *Store) SetSynced(synced bool) { s.syncing.Store(!synced) }
 
 // HasSynced implements world.Objects.
@@ -35,13 +35,13 @@ const (
 	ReplicaSets = "replicasets.apps"
 )
 
-// Kind makes the kind of an adapter of the library, by the adapter's name, in the first version that it lists.
+// Kind returns the kind of a library adapter, by the adapter's name, in its first version.
 func Kind(t testing.TB, name string) *decide.Kind {
 	t.Helper()
 	return KindWith(t, name, adapter.Keys{})
 }
 
-// KindWith makes it with more kept of its objects.
+// KindWith returns the kind with additional keys to keep of its objects.
 func KindWith(t testing.TB, name string, keys adapter.Keys) *decide.Kind {
 	t.Helper()
 	all, err := adapters.All()
@@ -73,15 +73,15 @@ func Project(t testing.TB, k *decide.Kind, manifest string) *workload.Object {
 	return obj
 }
 
-// Deployment is the manifest of a Deployment of three replicas in namespace shop. metadata is added to its own and may be
-// empty; else it begins with a comma.
+// Deployment returns the manifest of a Deployment in namespace shop. The text metadata is added to its metadata; if not
+// empty, it begins with a comma.
 func Deployment(name string, replicas int, metadata string) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
 		`"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"labels":{"app":%q}}}}}`, name, "uid-"+name, metadata, replicas, name, name)
 }
 
-// Autoscaler is the manifest of a HorizontalPodAutoscaler in namespace shop that governs a Deployment. metadata is as in
-// Deployment.
+// Autoscaler returns the manifest of a HorizontalPodAutoscaler for a Deployment in namespace shop. The text metadata is
+// as in Deployment.
 func Autoscaler(name, deployment string, low, high int, metadata string) string {
 	return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
 		`"spec":{"minReplicas":%d,"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, name, "uid-"+name, metadata, low, high, deployment)
