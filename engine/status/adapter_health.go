@@ -15,30 +15,30 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Ailment is what is wrong with an adapter whose kind is there: objects of the kind are left as they are.
+// Ailment is a fault of an adapter whose kind is served: objects of the kind are not changed.
 type Ailment struct {
 	Kind         schema.GroupKind
 	Capabilities []v1alpha1.Capability
-	// Reason says what is wrong.
+	// Reason describes the fault.
 	Reason string
-	// Listing says that nothing is: the objects of the kind are being listed for the first time.
+	// Listing is true if there is no fault: the objects of the kind are being listed for the first time.
 	Listing bool
-	// Outside says that objects of the kind live outside namespaces: only policies outside them that list the kind select any.
+	// Outside is true for a cluster-scoped kind: only cluster-scoped policies that list the kind select its objects.
 	Outside bool
-	// Unwatched says that the kind is in use and changes of its objects are not seen.
+	// Unwatched is true if the kind is in use but changes of its objects are not seen.
 	Unwatched bool
 }
 
-// AdapterHealth knows what is wrong with adapters, for the policies that suffer from it.
+// AdapterHealth holds the faults of adapters, for the status of affected policies.
 type AdapterHealth struct {
 	mu sync.RWMutex
-	// by the adapter's name.
+	// ailments has the faults by adapter name.
 	ailments map[string]Ailment
 }
 
 func newAdapterHealth() *AdapterHealth { return &AdapterHealth{ailments: map[string]Ailment{}} }
 
-// Set remembers what is wrong with an adapter; nil: nothing is. It says whether that is new.
+// Set stores the fault of an adapter; nil: no fault. It reports whether the fault is new.
 func (h *AdapterHealth) Set(name string, a *Ailment) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *AdapterHealth) Set(name string, a *Ailment) (changed bool) {
 	return !ailed || !reflect.DeepEqual(before, *a)
 }
 
-// list gives what is wrong with adapters, in the order of their names.
+// list returns the faults of adapters, in the order of the adapters' names.
 func (h *AdapterHealth) list() []Ailment {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -62,8 +62,8 @@ func (h *AdapterHealth) list() []Ailment {
 	return out
 }
 
-// unready says why objects that a policy selects are left as they are, or changes are not judged, because of an adapter;
-// empty: none is. It names the kinds that are being listed for the first time.
+// unready returns why, because of an adapter, a policy's objects are not changed or changes are not judged; empty: no
+// reason. listing names the kinds being listed for the first time.
 func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listing string) {
 	var missed, underWay []string
 	ailments := h.list()
@@ -83,7 +83,7 @@ func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listin
 	return strings.Join(missed, "; "), listing
 }
 
-// unreadyListed says why a kind that a policy lists cannot be acted on, or is not judged.
+// unreadyListed returns why a kind listed by a policy cannot be changed or is not judged.
 func unreadyListed(s *world.Snapshot, p *world.Policy, underWay []string) string {
 	for _, gk := range p.Target.Kinds() {
 		k := s.InUse(gk)
@@ -111,8 +111,8 @@ func notAdapted(gk schema.GroupKind) string {
 	return fmt.Sprintf("no adapter for %s is ready; see kubectl get adapters.flyball.dev", gk)
 }
 
-// misses says whether a policy that lists no kinds is the worse for what is wrong with an adapter. Where the kind is not in use,
-// nobody can see whether the policy selects any object of it.
+// misses reports whether a policy without listed kinds is affected by an adapter's fault. For a kind not in use this is
+// unknown, because its objects cannot be seen.
 func misses(s *world.Snapshot, p *policy.Policy, a Ailment) bool {
 	if !p.Target.MatchesKind(a.Kind) {
 		return false
@@ -123,7 +123,7 @@ func misses(s *world.Snapshot, p *policy.Policy, a Ailment) bool {
 	return mayNeed(p, a)
 }
 
-// mayNeed says whether a policy could act on objects of a kind by what its adapter can do.
+// mayNeed reports whether a policy could act on objects of a kind, by the capabilities of the adapter.
 func mayNeed(p *policy.Policy, a Ailment) bool {
 	if !p.Target.MatchesKind(a.Kind) {
 		return false

@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestAilmentsOfKindsOutsideNamespaces concern the policies outside namespaces that list the kind, and nobody else.
-func TestAilmentsOfKindsOutsideNamespaces(t *testing.T) {
+// They affect the cluster-scoped policies that list the kind, and no others.
+func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 	pools := schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}
 	w := world.New(target.Scope{ClusterScoped: func(gk schema.GroupKind) bool { return gk == pools }})
 	secured := []string{v1alpha1.FinalizerRestore}

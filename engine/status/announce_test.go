@@ -25,8 +25,8 @@ func (n *noted) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {
 	n.notes = append(n.notes, fmt.Sprintf(note, args...))
 }
 
-// TestAFreezeIsAnnouncedAsItIsSeenToBe: the event waits until it is known whether the freeze is enforced, and says so then.
-func TestAFreezeIsAnnouncedAsItIsSeenToBe(t *testing.T) {
+// The event waits until the enforcement of the freeze was checked, and includes the result.
+func TestAFreezeIsAnnouncedWithItsEnforcement(t *testing.T) {
 	for _, test := range []struct{ unenforced, want string }{
 		{"", "changes are denied; no targets"},
 		{"the webhook configuration is missing", "changes are denied; not enforced: the webhook configuration is missing; no targets"},

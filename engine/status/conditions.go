@@ -18,31 +18,32 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// maxNamed is how many targets of a sort a status names; few is how many a message names.
+// maxNamed is the number of targets named in a list of the status; few is the number named in a message.
 const (
 	maxNamed = 10
 	few      = 3
 )
 
-// view is all that the status of a policy is made of.
+// view has all inputs of a policy's status.
 type view struct {
 	policy     *world.Policy
 	state      policy.State
 	now        time.Time
 	generation int64
-	// held says that something keeps the deletion of the policy from going on by itself.
+	// held is true if an obstacle stops the deletion of the policy until a user acts.
 	held bool
-	// unready says why objects that the policy selects are left as they are because of an adapter; empty: none is.
+	// unready is the reason, in an adapter, why the policy's objects are not changed; empty: none.
 	unready string
-	// listing names the kinds whose objects are being listed for the first time; empty: none are.
+	// listing names the kinds being listed for the first time; empty: none.
 	listing string
-	// judges says that changes are judged by the policy; unenforced then why they may pass, if that is known.
+	// judges is true if changes are judged by the policy. unenforced is the reason why denied changes may pass, valid
+	// if known is true.
 	judges, known bool
 	unenforced    string
-	// unmeasured says why it is not known what the pods of targets use, with the reason that stands for that; empty: that is known, or does not
-	// matter.
+	// unmeasured is the reason why the usage of the targets' pods is unknown, and unmeasuredReason the condition's
+	// reason; empty: usage is known or not needed.
 	unmeasured, unmeasuredReason string
-	// unmatched are the terms of the target that match nothing.
+	// unmatched are the terms of the selection that match nothing.
 	unmatched []target.Unmatched
 	tally     tally
 }
@@ -58,7 +59,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 		v.unmeasuredReason, v.unmeasured = s.tuned.Unmeasured(p.Policy.Policy)
 	}
 	if p.Deleting {
-		// No edge that the spec speaks of comes any more.
+		// A deleted policy has no further transitions.
 		v.state = policy.State{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time}
 		var remaining []workload.Ref
 		snapshot.EachLedgerOf(p.ID, func(ref workload.Ref) { remaining = append(remaining, ref) })
@@ -67,7 +68,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	return v
 }
 
-// prove takes over whether what the policy denies is denied.
+// prove adds whether denied changes are in fact denied.
 func (v *view) prove(e Enforcement) {
 	if _, v.judges = v.policy.Extras.(policy.Judge); !v.judges || e == nil {
 		v.judges = false
@@ -76,7 +77,7 @@ func (v *view) prove(e Enforcement) {
 	v.unenforced, v.known, v.judges = e.Unenforced(v.policy)
 }
 
-// fill writes the part of the status that all policies share. It edits the status given.
+// fill writes the common part of all policies' status. It edits the given status.
 func (v *view) fill(st *v1alpha1.PolicyStatus) {
 	t := &v.tally
 	st.ObservedGeneration = v.generation
@@ -90,7 +91,7 @@ func (v *view) fill(st *v1alpha1.PolicyStatus) {
 	v.fillConditions(st)
 }
 
-// namesOf lists the first few targets with what is to be said of them.
+// namesOf returns the first few targets with their messages.
 func namesOf(m map[workload.Ref]string) (list []v1alpha1.TargetFailure) {
 	for _, n := range first(m, maxNamed) {
 		list = append(list, v1alpha1.TargetFailure{Kind: n.ref.GroupKind.String(), Namespace: n.ref.Namespace, Name: n.ref.Name, Message: workload.OneLine(n.said, 512)})
@@ -98,7 +99,7 @@ func namesOf(m map[workload.Ref]string) (list []v1alpha1.TargetFailure) {
 	return list
 }
 
-// fillConditions edits the conditions of the status given.
+// fillConditions edits the conditions of the given status.
 func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	put := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: workload.OneLine(message, 2048),
@@ -134,7 +135,8 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	}
 }
 
-// ignored lists the first few annotations that cannot be read; empty: there are none. That of a namespace stands for all its targets.
+// ignored returns the first few unreadable annotations; empty: none. An annotation of a namespace stands for
+// all its targets.
 func (v *view) ignored() string {
 	texts := slices.Compact(slices.Sorted(maps.Values(v.tally.ignored)))
 	if more := len(texts) - few; more > 0 {
@@ -143,10 +145,10 @@ func (v *view) ignored() string {
 	return strings.Join(texts, "; ")
 }
 
-// stateMessage says what the policy is in, and no more than what is true of it.
+// stateMessage returns the message about the state of the policy, qualified if the state is not enforced.
 func (v *view) stateMessage() string { return v.qualified(v.state.Message) }
 
-// qualified adds to what is said of a state that it is not enforced, by what is known now.
+// qualified adds to a state's message that the state is not enforced, if so.
 func (v *view) qualified(message string) string {
 	if v.unenforced != "" && !v.policy.Deleting {
 		return join(message, "not enforced: "+v.unenforced)
@@ -154,7 +156,7 @@ func (v *view) qualified(message string) string {
 	return message
 }
 
-// ready says whether the policy is valid and no target has failed. Work under way does not make it not ready.
+// ready reports whether the policy is valid and no target has failed. Unfinished work does not make a policy unready.
 func (v *view) ready() (ok bool, reason, message string) {
 	t := &v.tally
 	failed, pending := t.counts[Failed], t.counts[Pending]
@@ -185,7 +187,7 @@ func (v *view) ready() (ok bool, reason, message string) {
 	}
 }
 
-// failed says which targets have failed; empty: none has.
+// failed returns the message about failed targets; empty: none.
 func (v *view) failed() string {
 	t := &v.tally
 	if t.counts[Failed] == 0 {
@@ -194,7 +196,7 @@ func (v *view) failed() string {
 	return fmt.Sprintf("%d of %s failed: %s", t.counts[Failed], workload.Count(t.total(), "target"), list(t.failures, ""))
 }
 
-// progress says what has still to be done; empty: nothing.
+// progress returns the message about unfinished work; empty: none.
 func (v *view) progress() string {
 	t, listing := &v.tally, ""
 	if v.listing != "" {
@@ -208,7 +210,7 @@ func (v *view) progress() string {
 		list(t.waiting, "under way")), listing)
 }
 
-// summary says what became of the targets of a policy that has done all it can.
+// summary returns the message about the targets of a policy without unfinished work.
 func (v *view) summary() string {
 	t := &v.tally
 	fine := t.total() - t.counts[Unable] - t.counts[Overridden]
@@ -235,7 +237,7 @@ func (v *view) summary() string {
 	return message
 }
 
-// restore says how far the deletion of the policy has come, and for what it waits: for objects that have still to be given back, or else.
+// restore sets the message about the deletion of the policy: the objects still to be restored, or another delay.
 func (v *view) restore(remaining []workload.Ref) {
 	t, n := &v.tally, len(remaining)
 	if n == 0 {
@@ -250,12 +252,12 @@ func (v *view) restore(remaining []workload.Ref) {
 	v.held = len(t.failures)+len(t.waiting) > 0
 }
 
-// join puts what is to be said side by side.
+// join joins the non-empty parts of a message.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
-// list says what is the matter with the first few targets.
+// list returns the messages of the first few targets.
 func list(m map[workload.Ref]string, none string) string {
 	if len(m) == 0 {
 		return none
@@ -277,7 +279,7 @@ func choose[T any](is bool, yes, no T) T {
 	return no
 }
 
-// Truncate cuts a text to at most n bytes and says so by three dots.
+// Truncate cuts a text to at most n bytes and marks the cut by three dots.
 func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -18,13 +18,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxNote is how long the note of an event may be, in bytes: the API server refuses longer ones.
+// maxNote is the maximum length of an event's note, in bytes: the API server refuses longer notes.
 const maxNote = 1024
 
-// cut ends a note that was cut.
+// cut ends a shortened note.
 const cut = "... (the status has the rest)"
 
-// CutNotes gives a recorder whose notes are one printable line, as short as the API server asks.
+// CutNotes returns a recorder that makes notes one printable line within the API server's limit.
 func CutNotes(r events.EventRecorder) events.EventRecorder { return cutter{r} }
 
 type cutter struct{ events.EventRecorder }
@@ -40,10 +40,10 @@ func (c cutter) Eventf(regarding, related runtime.Object, kind, reason, action, 
 	c.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text)
 }
 
-// announcement is an event on a transition. It counts targets, and so it waits until all of them were looked at.
+// announcement is an event about a transition. The event counts targets, so it waits until all of them were decided.
 type announcement struct{ reason, message string }
 
-// transition says what is to be announced of a status that follows another one; nil: nothing.
+// transition returns the announcement for the change from an old to a current status; nil: none.
 func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) *announcement {
 	switch {
 	case old.State != cur.State && cur.State != "":
@@ -55,7 +55,7 @@ func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) 
 	return nil
 }
 
-// counted says how many targets there are, and what they are in.
+// counted returns the number of targets, in total and by state.
 func (t *tally) counted() string {
 	text := workload.Count(t.total(), "target")
 	var parts []string
@@ -70,8 +70,8 @@ func (t *tally) counted() string {
 	return text + ": " + strings.Join(parts, ", ")
 }
 
-// announceTransition sends the event on a transition once every target was looked at. One that another overtakes is told as far as it
-// came.
+// announceTransition sends the event about a transition once every target was decided. A transition followed by another
+// one is announced with its incomplete counts.
 func (s *Writer) announceTransition(obj policy.Object, v *view, next *announcement) {
 	id := v.policy.ID
 	s.mu.Lock()
@@ -97,12 +97,12 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 	}
 }
 
-// looked says whether every target that is known was looked at, and of a freeze whether it is enforced.
+// looked reports whether every known target was decided, and for a freeze whether its enforcement was checked.
 func (v *view) looked() bool {
 	return v.policy.Deleting || v.tally.unseen == 0 && v.listing == "" && (!v.judges || v.known)
 }
 
-// announce sends an event where something has happened, and only then.
+// announce sends events for the changes between two statuses.
 func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyStatus) {
 	if s.recorder == nil {
 		return
@@ -130,7 +130,8 @@ func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyS
 	}
 }
 
-// AnnounceDropped sends an event about ledger entries that went without being carried out: to the object, and to each policy that has to do with it.
+// AnnounceDropped sends events about ledger entries dropped without a restore: for the object and for each
+// policy involved.
 func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 	if s.recorder == nil || len(v.Result.Ignored) == 0 {
 		return
@@ -144,13 +145,13 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 	snapshot := s.world.Snapshot()
 	for _, o := range v.Opinions {
 		if p := snapshot.Find(o.Policy.ID); p != nil {
-			// Related to the object: events that differ in the note alone are taken for repetitions.
+			// Related to the object: events that differ only in the note would count as repetitions.
 			s.recorder.Eventf(p.Object, on, corev1.EventTypeWarning, "LedgerEntryDropped", "Decide", "%s", message)
 		}
 	}
 }
 
-// oneLine makes what users see of a state printable: names in it are those that people give to windows, days and triggers.
+// oneLine makes the texts of a state printable, because users choose the names of windows, days and triggers in them.
 func oneLine(state policy.State) policy.State {
 	state.Message, state.Active = workload.OneLine(state.Message, 2048), workload.OneLine(state.Active, 253)
 	return state

@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestAStatusThatIsNotAnsweredHoldsUpNoOther: in one namespace the API server takes statuses and does not answer.
-func TestAStatusThatIsNotAnsweredHoldsUpNoOther(t *testing.T) {
+// In one namespace the API server accepts status writes and never answers.
+func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 	m, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestAStatusThatIsNotAnsweredHoldsUpNoOther(t *testing.T) {
 	var ids []workload.Policy
 	build := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{})
 	for i := range 40 {
-		for _, namespace := range []string{"hung", "shop"} { // those that hang come first
+		for _, namespace := range []string{"hung", "shop"} { // the hanging namespace comes first
 			obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("nights-", i), Finalizers: []string{v1alpha1.FinalizerRestore}}}
 			obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 			build = build.WithObjects(obj.DeepCopy())

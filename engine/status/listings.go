@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Listings knows, of each kind that is watched, whether the API server lists its objects and this program can read them. It is
-// a collector of metrics and a readiness check.
+// Listings records, for each watched kind, whether its objects can be listed and read. It is a collector of metrics and
+// a readiness check.
 type Listings struct {
 	desc *prometheus.Desc
 
@@ -20,13 +20,13 @@ type Listings struct {
 }
 
 type listing struct {
-	// err is why the last list failed; nil: it did not.
+	// err is the error of the last list; nil: it succeeded.
 	err error
-	// required says that nothing can be served before the kind was listed once, which listed says has happened.
+	// required is true if this replica must not serve before the kind was listed once; listed is true after that.
 	required, listed bool
 }
 
-// NewListings makes an empty Listings. It registers nothing.
+// NewListings returns an empty Listings. It registers nothing.
 func NewListings() *Listings {
 	return &Listings{
 		kinds: map[string]listing{},
@@ -35,13 +35,12 @@ func NewListings() *Listings {
 	}
 }
 
-// Require says that this replica is not ready before a kind was listed once.
+// Require makes the first list of a kind a condition of this replica's readiness.
 func (l *Listings) Require(kind string) {
 	l.change(kind, func(k *listing) { k.required = true })
 }
 
-// Record remembers how a list of a kind went: nil for one that is through. It says whether that is another outcome than the
-// last time.
+// Record stores the result of listing a kind: nil for success. It reports whether the result has changed.
 func (l *Listings) Record(kind string, err error) (changed bool) {
 	l.change(kind, func(k *listing) {
 		changed = (k.err == nil) != (err == nil) || err != nil && k.err.Error() != err.Error()
@@ -58,15 +57,15 @@ func (l *Listings) change(kind string, edit func(*listing)) {
 	l.kinds[kind] = k
 }
 
-// Forget drops a kind that is not watched any more.
+// Forget drops a kind that is no longer watched.
 func (l *Listings) Forget(kind string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.kinds, kind)
 }
 
-// Ready is a readiness check. The error names the first required kind that was never listed, and says why. A kind that was
-// listed once does not take the replica away: it goes on to serve what it knows, and the metric tells.
+// Ready is a readiness check. The error names the first required kind never listed, with the reason. A later failure
+// does not make the replica unready: it serves its last known state, and the metric shows the failure.
 func (l *Listings) Ready(*http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +84,7 @@ func (l *Listings) Ready(*http.Request) error {
 // Describe implements prometheus.Collector.
 func (l *Listings) Describe(ch chan<- *prometheus.Desc) { ch <- l.desc }
 
-// Collect implements prometheus.Collector. A kind of which nothing is known yet has no series.
+// Collect implements prometheus.Collector. A kind without a result has no series.
 func (l *Listings) Collect(ch chan<- prometheus.Metric) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -56,7 +56,7 @@ func TestListings(t *testing.T) {
 	l.Record("Oven.example.com", errors.New("forbidden"))
 	ready("")
 	l.Record("Schedule.flyball.dev", errors.New("gone bad"))
-	ready("") // what is known is served on, and the metric tells
+	ready("") // the last known state is served, and the metric shows the failure
 	series(map[string]float64{schedules: 0, ovens: 0})
 	l.Forget("Oven.example.com")
 	series(map[string]float64{schedules: 0})

@@ -9,13 +9,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Outcome is what became of a verdict.
+// Outcome is the result of executing a verdict.
 type Outcome struct {
 	// Failure, Waiting and Contested are as in Mark.
 	Failure, Waiting, Contested string
 }
 
-// Marks says what a target is in under each policy that has to do with it.
+// Marks returns the state of a target under each policy involved.
 func Marks(v *decide.Verdict, out Outcome) []Mark {
 	marks := make([]Mark, len(v.Opinions))
 	for i, o := range v.Opinions {
@@ -60,7 +60,8 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	return m
 }
 
-// markOfPods says what a target is in under a policy that orders its pods. What becomes of the target itself does not concern it.
+// markOfPods returns the state of a target under a policy that orders its pods. The outcome for the target
+// itself does not matter.
 func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
 	m := Mark{Policy: o.Policy.ID, State: Set}
 	if v.Plan.DeletionCosts == nil {
@@ -73,8 +74,8 @@ func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
 	return m
 }
 
-// noteConflicts takes down what a policy has won and lost, and apart from each other what somebody has decided and what only broke a tie.
-// A loss is what counts.
+// noteConflicts adds the conflicts won and lost by a policy, decisions by priority apart from tie breaks. For a policy
+// with both, the loss counts.
 func (m *Mark) noteConflicts(v *decide.Verdict) {
 	var lost []string
 	said := map[bool][]string{}
@@ -97,7 +98,7 @@ func (m *Mark) noteConflicts(v *decide.Verdict) {
 	m.Conflict, m.Overruled = strings.Join(said[false], ", "), strings.Join(said[true], ", ")
 }
 
-// settled is the state of a target once its verdict is carried out.
+// settled returns the state of a target after its verdict is executed.
 func settled(v *decide.Verdict, o decide.Opinion) State {
 	switch o.Class {
 	case workload.ClassAwake:
@@ -107,7 +108,7 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 	case workload.ClassSet:
 		switch v.Result.State {
 		case workload.StateUnable:
-			return Awake // there is no place for what it sets
+			return Awake // the kind has no field for the policy's values
 		case workload.StateOverridden:
 			return Overridden
 		}
@@ -127,7 +128,7 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 	}
 }
 
-// kept is the state of a target of which a policy asks no more than that what it has set stays.
+// kept returns the state of a target whose policy only claims to keep its values.
 func kept(v *decide.Verdict, o decide.Opinion) State {
 	id := o.Policy.ID.String()
 	mine := func(e workload.Entry) bool { return e.By == id && e.Once == "" }
@@ -140,7 +141,7 @@ func kept(v *decide.Verdict, o decide.Opinion) State {
 	return Asleep
 }
 
-// appliedBy gives the values that one policy has in place on a target: those it won, once nothing is left to write.
+// appliedBy returns the values of one policy in place on a target: the values that won, once nothing is left to write.
 func appliedBy(v *decide.Verdict, o decide.Opinion, out Outcome) Applied {
 	if !o.Policy.SetsValues() || o.OnBehalf || v.Result.Patch != nil || out.Failure != "" {
 		return Applied{}
@@ -162,7 +163,7 @@ func appliedBy(v *decide.Verdict, o decide.Opinion, out Outcome) Applied {
 	return a
 }
 
-// replicasIn is the size of a target; where its components differ, of the first by name.
+// replicasIn returns the size of a target: the count of its first component by name.
 func replicasIn(values map[string]string) string {
 	var facets []string
 	for facet := range values {

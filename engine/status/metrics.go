@@ -12,15 +12,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are those of policies.
+// Metrics are the metrics of policies.
 type Metrics struct {
 	edgeLag prometheus.Histogram
 	batches *prometheus.CounterVec
-	// These have the labels policy_kind and policy, some of them a third one.
+	// These have the labels policy_kind and policy, and some a third label.
 	targets, state, ready, condition, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"policy_kind", "policy"}, more...))
@@ -30,7 +30,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Help:    "Time from a policy's transition to the last write that followed from it.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 16)}),
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_batches_total",
-			Help: "Batches that were opened, of policies with a rate limit, by direction (down, up)."}, []string{"policy_kind", "policy", "verb"}),
+			Help: "Opened batches of policies with a rate limit, by direction (down, up)."}, []string{"policy_kind", "policy", "verb"}),
 		targets:   gauge("flyball_targets", "Targets of a policy by state.", "state"),
 		state:     gauge("flyball_policy_state", "1 for the state that a policy is in.", "state"),
 		ready:     gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
@@ -50,12 +50,12 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// labelsOf selects every series of a policy.
+// labelsOf returns the labels that select every series of a policy.
 func labelsOf(id workload.Policy) prometheus.Labels {
 	return prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 }
 
-// policy brings the series of a policy up to date with its view and its conditions.
+// policy updates the series of a policy from its view and its conditions.
 func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 	p, t, state := v.policy.Policy.Policy, &v.tally, v.state
 	id, name := p.ID, p.ID.Label()
@@ -83,7 +83,7 @@ func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 	m.next.WithLabelValues(id.Kind, name).Set(float64(state.Next.Unix()))
 }
 
-// active shows what of a policy is in force.
+// active updates the series for the active part of a policy.
 func (m *Metrics) active(p *policy.Policy, state policy.State) {
 	if _, judges := p.Extras.(policy.Judge); judges {
 		m.frozen.WithLabelValues(p.ID.Kind, p.ID.Label()).Set(oneIf(state.Active != ""))
@@ -95,7 +95,7 @@ func (m *Metrics) active(p *policy.Policy, state policy.State) {
 	}
 }
 
-// transitionDone observes how long a transition took.
+// transitionDone observes the length of a transition.
 func (m *Metrics) transitionDone(id workload.Policy, lag time.Duration) {
 	m.edgeLag.Observe(lag.Seconds())
 	m.took.WithLabelValues(id.Kind, id.Label()).Set(lag.Seconds())
@@ -108,7 +108,7 @@ func oneIf(is bool) float64 {
 	return 0
 }
 
-// forgetPolicy removes every series of a policy that is gone.
+// forgetPolicy removes every series of a deleted policy.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
 	m.batches.DeletePartialMatch(labelsOf(id))
 	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {

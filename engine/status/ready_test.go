@@ -13,8 +13,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestWhatIsNotMeasuredIsToldBeforeWhatFailsForIt: targets that cannot be tuned without a source name themselves, and not what is wrong with it.
-func TestWhatIsNotMeasuredIsToldBeforeWhatFailsForIt(t *testing.T) {
+// Targets that cannot be tuned without a source of usage report a follow-up error; the message names the
+// source's fault instead.
+func TestMissingUsageIsReportedBeforeItsConsequences(t *testing.T) {
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
 	failing := *newTally()
 	failing.counts[Failed], failing.failures[object("web")] = 1, "requests stay"
@@ -36,8 +37,8 @@ func TestWhatIsNotMeasuredIsToldBeforeWhatFailsForIt(t *testing.T) {
 	}
 }
 
-// TestPrioritiesAreNoConflict: overlaps that a priority decides are told, and they neither are a conflict nor count as one.
-func TestPrioritiesAreNoConflict(t *testing.T) {
+// Overlaps decided by a priority are reported, but not as a conflict and not counted as one.
+func TestOverlapsDecidedByPriorityAreNoConflict(t *testing.T) {
 	other := policyID
 	other.Name = "team"
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
@@ -75,8 +76,9 @@ func TestPrioritiesAreNoConflict(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptAwakeIsCounted: a schedule that is asleep over targets that are kept awake does not look like one that has put them to sleep.
-func TestWhatIsKeptAwakeIsCounted(t *testing.T) {
+// The status of a sleeping schedule over targets kept awake differs from the status of a schedule over
+// sleeping targets.
+func TestTargetsKeptAwakeAreCounted(t *testing.T) {
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
 	for _, test := range []struct {
 		asleep  bool

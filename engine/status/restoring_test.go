@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestADeletionSaysWhatItWaitsFor in the status, and in an event where it does not go on by itself.
-func TestADeletionSaysWhatItWaitsFor(t *testing.T) {
+// The reason is in the status, and in an event if a user must act.
+func TestADelayedDeletionStatesTheReason(t *testing.T) {
 	web, api := object("web"), object("api")
 	for _, test := range []struct {
 		reason    string

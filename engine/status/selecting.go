@@ -15,10 +15,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// lookAgainEvery is how often it is looked, while objects and namespaces come and go, whether what matched nothing matches now.
+// lookAgainEvery is the interval of checks for terms without a match while objects and namespaces change.
 const lookAgainEvery = 5 * time.Second
 
-// unmatched lists the terms of a policy's selection that match nothing. Objects are looked through only where all of them are known.
+// unmatched returns the terms of a policy's selection that match nothing. Objects are searched only if all of
+// them are known.
 func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []target.Unmatched {
 	_, judges := p.Extras.(policy.Judge)
 	selection := p.Selection()
@@ -26,7 +27,7 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []targe
 	if !known {
 		return found
 	}
-	if len(found) == 0 { // one name may be that of many targets, so that their number says nothing
+	if len(found) == 0 { // several targets may share one name, so their number proves nothing
 		found = selection.UnknownNames(s.Inventory())
 	}
 	if len(found) == 0 && t.total() == 0 && !judges {
@@ -35,8 +36,8 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []targe
 	return found
 }
 
-// fillSelecting edits the condition that says whether the policy selects anything. A freeze selects what may come to be, and so
-// it selects nothing only where all its names, or its kinds or namespaces, are not there.
+// fillSelecting sets the condition Selecting. A freeze also selects future objects, so it selects nothing only if all
+// its names, kinds or namespaces are missing.
 func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionSelecting, Status: metav1.ConditionTrue, Reason: "Selected", Message: "every term of the target matches something",
 		ObservedGeneration: v.generation, LastTransitionTime: metav1.NewTime(v.now)}
@@ -56,7 +57,7 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 	meta.SetStatusCondition(&st.Conditions, c)
 }
 
-// objectsKnown says whether all objects are known that the policy could select.
+// objectsKnown reports whether all objects that the policy could select are known.
 func (v *view) objectsKnown() bool { return v.unready == "" && v.listing == "" }
 
 func (v *view) selectsNothing() bool {
@@ -74,7 +75,7 @@ func (v *view) unmatchedText() string {
 	return strings.Join(texts, "; ")
 }
 
-// noteUnmatched remembers which policies have terms that match nothing.
+// noteUnmatched records whether a policy has terms that match nothing.
 func (s *Writer) noteUnmatched(id workload.Policy, has bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +86,8 @@ func (s *Writer) noteUnmatched(id workload.Policy, has bool) {
 	delete(s.unmatched, id)
 }
 
-// Moved has the policies looked at again, in a moment, that have terms which match nothing: an object or a namespace has come, gone
-// or changed.
+// Moved schedules a check of the policies with terms that match nothing, because an object or a namespace was created,
+// deleted or changed.
 func (s *Writer) Moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestTermsThatMatchNothingAreNamed has what a status says of the terms of a selection, in a world of two namespaces.
-func TestTermsThatMatchNothingAreNamed(t *testing.T) {
+// The messages name the terms of a selection without a match, in a world of two namespaces.
+func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestTermsThatMatchNothingAreNamed(t *testing.T) {
 		about string
 		obj   policy.Object
 		kind  string
-		// objects are kind, namespace and name of what there is.
+		// objects are the kinds, namespaces and names of the existing objects.
 		objects [][3]string
 		want    []target.Unmatched
 	}{
@@ -87,8 +87,8 @@ func TestTermsThatMatchNothingAreNamed(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNotComparedAreNotSaidToMatch: what another kind has is not known while its adapter is not ready.
-func TestNamesThatAreNotComparedAreNotSaidToMatch(t *testing.T) {
+// The objects of another kind are unknown while its adapter is not ready.
+func TestNamesAreNotCalledMatchedWhileAKindIsUnready(t *testing.T) {
 	selector, errs := target.Namespaced(v1alpha1.TargetSelector{Names: []string{"web", "worker"}}, "shop", target.Scope{}, nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)

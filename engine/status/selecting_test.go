@@ -14,13 +14,13 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// TestNothingIsSelectedWhereNoKindCanDoWhatIsNeeded: objects of kinds that the policy cannot act on are neither excluded nor controlled by others.
-func TestNothingIsSelectedWhereNoKindCanDoWhatIsNeeded(t *testing.T) {
+// Objects of kinds without the needed capability count neither as excluded nor as controlled by other objects.
+func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 	all, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := worldtest.Kind(t, "statefulsets.apps") // whose controller heeds no deletion costs
+	k := worldtest.Kind(t, "statefulsets.apps") // the StatefulSet controller ignores deletion costs
 	live, objects, namespaces := world.NewLive(k.Adapter), &worldtest.Store{}, &worldtest.Store{}
 	live.Objects = objects
 	objects.Put(&workload.Object{Namespace: "shop", Name: "queue"})

@@ -22,13 +22,13 @@ import (
 
 var nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 
-// meanwhile does something while a status is being written, after the policy was looked up.
+// meanwhile runs a function during a status write, after the policy was looked up.
 type meanwhile struct{ do func() }
 
 func (m *meanwhile) SetTransition(workload.Policy, time.Time) { m.do() }
 func (m *meanwhile) FireDue()                                 {}
 
-func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
+func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := status.NewMetrics(registry)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 		s.Dirty(nights)
 		over, stop := context.WithCancel(t.Context())
 		stop()
-		s.Run(over) // writes once what there is to write
+		s.Run(over) // writes the pending statuses once
 	}
 	series := func() (n int) {
 		families, err := registry.Gather()
@@ -59,7 +59,7 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range families {
-			if f.GetName() != "flyball_edge_lag_seconds" { // that of all policies together
+			if f.GetName() != "flyball_edge_lag_seconds" { // the histogram of all policies together
 				n++
 			}
 		}
@@ -74,7 +74,7 @@ func TestSeriesOfAPolicyThatHasGoneStayAway(t *testing.T) {
 		t.Errorf("flyball_policy_condition: -want +got\n%s", diff)
 	}
 	gone := false
-	during.do = func() { // a status write is under way
+	during.do = func() { // a status write is in flight
 		gone = true
 		w.Update(func(tx *world.Tx) { tx.RemovePolicy(nights) })
 		s.Forget(nights)

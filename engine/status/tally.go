@@ -1,5 +1,5 @@
-// Package status tells what policies have come to: tallies of targets come in, and conditions, events and metrics go out. It
-// decides nothing about targets.
+// Package status reports the state of policies: it collects tallies of targets and publishes conditions, events and
+// metrics. It decides nothing about targets.
 package status
 
 import (
@@ -10,17 +10,17 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// State is what one target is in under one policy.
+// State is the state of one target under one policy.
 type State uint8
 
 // States of a target under a policy.
 const (
-	// None: the policy has nothing to do with the target.
+	// None: the policy is not involved with the target.
 	None State = iota
 	Awake
 	Asleep
 	AlreadyAsleep
-	// Pending: the target has still to be looked at or changed.
+	// Pending: the target is still to be decided or changed.
 	Pending
 	Overridden
 	Failed
@@ -32,46 +32,45 @@ const (
 // stateNames are the values of the metric label.
 var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable"}
 
-// Mark is what is remembered of one target under one policy. A text is empty where there is nothing to say.
+// Mark is the record of one target under one policy. Empty texts do not apply.
 type Mark struct {
 	Policy workload.Policy
 	State  State
-	// Failure says what went wrong, Waiting what the target waits for, Contested which other writer resets it, Conflict which other
-	// policy asks for something else with the same right, Overruled the same where a priority decides, Unable what cannot be done on it, Override why
-	// the policy does not have its way, Ignored which annotations cannot be read. Of Failure, Waiting, Unable and Override a Book takes the one that
-	// goes with State.
+	// Failure is the error. Waiting is the obstacle. Contested is the other writer that resets the value. Conflict is
+	// the policy with a different claim of equal rank; Overruled is the same if a priority decides. Unable is the
+	// impossible part of the claim. Override is the reason why the policy lost. Ignored lists unreadable annotations.
+	// Of Failure, Waiting, Unable and Override a Book keeps the text that belongs to State.
 	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override, Ignored string
 	// Applied are the values in place.
 	Applied Applied
 }
 
-// Applied are the values that a policy has in place on a target, as text; empty where it has none.
+// Applied are a policy's values in place on a target, as text; empty: none.
 type Applied struct{ Min, Max, Replicas string }
 
-// Book counts the targets of each policy by state, and remembers those worth naming.
+// Book counts the targets of each policy by state and keeps the messages of some targets.
 type Book struct {
 	mu      sync.Mutex
 	tallies map[workload.Policy]*tally
-	// records has, for each target, its state under each policy that selects it.
+	// records has the states of each target under the policies that select it.
 	records map[workload.Ref][]record
-	// dirty is called with a policy of which something that status shows has changed.
+	// dirty is called with a policy whose status data has changed.
 	dirty func(workload.Policy)
 }
 
 type record struct {
 	policy workload.Policy
 	state  State
-	// unseen is true where the target was not looked at since it is known that it has to be.
+	// unseen is true while a decision about the target is outstanding.
 	unseen bool
 }
 
-// NewBook makes an empty Book. dirty is called with a policy of which something that status shows has changed; it must not call
-// back.
+// NewBook returns an empty Book. dirty is called with a policy whose status data has changed; it must not call back.
 func NewBook(dirty func(workload.Policy)) *Book {
 	return &Book{tallies: map[workload.Policy]*tally{}, records: map[workload.Ref][]record{}, dirty: dirty}
 }
 
-// Count counts a target under the policies of the marks, and out of those that it was counted under before.
+// Count records a target under the policies of the marks and removes it from the policies of its former marks.
 func (b *Book) Count(ref workload.Ref, marks []Mark) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,9 +97,8 @@ func (b *Book) Count(ref workload.Ref, marks []Mark) {
 	b.records[ref] = next
 }
 
-// Await counts targets as pending, under every policy that counts them, until they are counted again. Until then nobody knows
-// whether they are as they should be: after a transition, most of them are not. A target that failed has failed until
-// something better is known.
+// Await counts targets as pending under all their policies until the next Count: after a transition most of them need a
+// change. A failed target stays failed until a newer result is known.
 func (b *Book) Await(refs []workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +114,7 @@ func (b *Book) Await(refs []workload.Ref) {
 	}
 }
 
-// Expect counts a target as pending under a policy that it was not counted under before.
+// Expect counts a target as pending under a policy without a record of it.
 func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +125,7 @@ func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
 	}
 }
 
-// Forget drops a policy that is gone.
+// Forget drops a deleted policy.
 func (b *Book) Forget(id workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +142,7 @@ func (b *Book) Forget(id workload.Policy) {
 	}
 }
 
-// Delay remembers why a policy that is being deleted is not gone yet.
+// Delay records why a policy being deleted is not gone yet.
 func (b *Book) Delay(id workload.Policy, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +152,7 @@ func (b *Book) Delay(id workload.Policy, why string) {
 	}
 }
 
-// read calls a function with the tally of a policy, which does not change meanwhile.
+// read calls a function with the tally of a policy. The tally does not change during the call.
 func (b *Book) read(id workload.Policy, fn func(*tally)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,15 +177,15 @@ func recordUnder(records []record, id workload.Policy) record {
 	return record{}
 }
 
-// tally counts the targets of one policy by state and has what is to be said of some of them. Status, metrics, events and
-// messages are all made of it.
+// tally counts the targets of one policy by state and holds the messages about some of them. Status, metrics, events
+// and messages are made from it.
 type tally struct {
 	counts [stateCount]int32
-	// unseen is how many of the pending ones were not looked at.
+	// unseen is the number of pending targets not decided yet.
 	unseen                                                                          int32
 	failures, waiting, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
 	applied                                                                         map[workload.Ref]Applied
-	// delayed says why the policy, which is being deleted, is not gone yet.
+	// delayed is the reason why the policy, being deleted, is not gone yet.
 	delayed string
 }
 
@@ -199,7 +197,7 @@ func newTally() *tally {
 	}
 }
 
-// copy gives a tally that others may read while this one goes on to change.
+// copy returns a copy of the tally, safe to read while the tally changes.
 func (t *tally) copy() tally {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
@@ -209,7 +207,7 @@ func (t *tally) copy() tally {
 	return c
 }
 
-// total is how many targets there are.
+// total returns the number of targets.
 func (t *tally) total() (n int32) {
 	for _, in := range t.counts {
 		n += in
@@ -217,8 +215,7 @@ func (t *tally) total() (n int32) {
 	return n
 }
 
-// inState leaves out what does not go with the state: several things may be known of a target, and the lists that name targets are of those
-// counted in one state.
+// inState returns the mark without texts of other states, so that the lists of targets agree with the counts.
 func (m Mark) inState() Mark {
 	for _, said := range []struct {
 		text *string
@@ -231,7 +228,7 @@ func (m Mark) inState() Mark {
 	return m
 }
 
-// move counts a target out of the state of a record and into another and reports whether anything that status shows has changed.
+// move moves a target from the state of a record to the state of a mark. It reports whether status data has changed.
 func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
 	m = m.inState()
 	changed := from.state != m.State || from.unseen
@@ -255,8 +252,8 @@ func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
 	return put(t.conflicts, ref, m.Conflict) || changed
 }
 
-// await counts a target out of a state and as one that has still to be looked at. What was said of it in that state does not hold
-// any more; who contests it, or asks for something else, is told until something better is known.
+// await moves a target to pending. Messages of its former state are dropped; Contested, Conflict and Overruled stay
+// until the next decision.
 func (t *tally) await(ref workload.Ref, from State) {
 	if from != None {
 		t.counts[from]--
@@ -268,7 +265,7 @@ func (t *tally) await(ref workload.Ref, from State) {
 	delete(t.overridden, ref)
 }
 
-// put keeps what is to be said of a target; the zero value is nothing.
+// put sets the message of a target; the zero value removes it.
 func put[T comparable](m map[workload.Ref]T, ref workload.Ref, said T) bool {
 	if m[ref] == said {
 		return false
@@ -282,13 +279,13 @@ func put[T comparable](m map[workload.Ref]T, ref workload.Ref, said T) bool {
 	return true
 }
 
-// named is one target with what is to be said of it.
+// named is one target with its message.
 type named[T any] struct {
 	ref  workload.Ref
 	said T
 }
 
-// first gives at most n of a map's targets, in order of kind, namespace and name.
+// first returns at most n targets of a map, in order of kind, namespace and name.
 func first[T any](m map[workload.Ref]T, n int) []named[T] {
 	out := make([]named[T], 0, len(m))
 	for ref, said := range m {

@@ -17,14 +17,14 @@ var policyID = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "night
 
 func object(name string) workload.Ref { return workload.Ref{Namespace: "shop", Name: name} }
 
-// What has still to be looked at is pending, and nothing that was said of it before is said on.
-func TestWhatIsAwaitedIsPending(t *testing.T) {
+// An awaited target is pending, and its former messages are dropped.
+func TestAwaitedTargetsArePending(t *testing.T) {
 	b := NewBook(func(workload.Policy) {})
 	b.Count(object("web"), []Mark{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
 	b.Count(object("api"), []Mark{{Policy: policyID, State: Failed, Failure: "no"}})
 	b.Count(object("db"), []Mark{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
 	b.Expect(policyID, object("late"))
-	b.Expect(policyID, object("web")) // is known
+	b.Expect(policyID, object("web")) // the target is known
 	now := func() (out tally) {
 		b.read(policyID, func(t *tally) { out = t.copy() })
 		return out
@@ -43,7 +43,7 @@ func TestWhatIsAwaitedIsPending(t *testing.T) {
 	for _, name := range []string{"web", "api", "db"} {
 		b.Count(object(name), []Mark{{Policy: policyID, State: Asleep}})
 	}
-	b.Count(object("late"), nil) // gone before anybody looked
+	b.Count(object("late"), nil) // deleted before the first decision
 	if got := now(); got.total() != 3 || got.unseen != 0 || got.counts[Asleep] != 3 || len(got.conflicts)+len(got.failures) != 0 {
 		t.Errorf("after: %+v", got)
 	}
@@ -66,7 +66,7 @@ func (r *recorded) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any
 }
 
 // The API server refuses notes of more than 1,024 bytes.
-func TestNotesAreCut(t *testing.T) {
+func TestEventNotesAreCutToTheLimit(t *testing.T) {
 	for _, test := range []struct{ given, want string }{
 		{"short", "short"},
 		{strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
@@ -81,8 +81,8 @@ func TestNotesAreCut(t *testing.T) {
 	}
 }
 
-// What is said of a target is what goes with the state that it is counted in: lists of names and counts agree.
-func TestWhatIsSaidGoesWithTheState(t *testing.T) {
+// The message of a target belongs to the state it is counted in, so that lists of names agree with the counts.
+func TestMessagesBelongToTheCountedState(t *testing.T) {
 	b := NewBook(func(workload.Policy) {})
 	say := func(s State) Mark {
 		return Mark{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place", Override: "overruled", Conflict: "overruled"}
@@ -102,9 +102,9 @@ func TestWhatIsSaidGoesWithTheState(t *testing.T) {
 	}
 }
 
-// What a write for one policy waits for is not told by another that is overruled on the target, nor by one that has it changed only for the sake of
-// what it governs.
-func TestWhatWaitsIsToldByWhoWaits(t *testing.T) {
+// The obstacle of a policy's write is reported neither under an overruled policy nor under a policy that only selects
+// the scaled object.
+func TestAnObstacleIsReportedOnlyForTheWaitingPolicy(t *testing.T) {
 	var opinions []decide.Opinion
 	for _, name := range []string{"nights", "open", "governed"} {
 		id := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: name}

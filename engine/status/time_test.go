@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// TestTimesCanBeReadAgain: people write 9999-12-31 for "for ever", the end of which is in a year that RFC 3339 does not have.
-func TestTimesCanBeReadAgain(t *testing.T) {
+// Users write 9999-12-31 for "for ever"; the end of that day is in the year 10000, which RFC 3339 cannot express.
+func TestTimesAreReadableByRFC3339(t *testing.T) {
 	end := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	for _, at := range []time.Time{{}, end, end.Add(time.Second), end.In(time.FixedZone("east", 3600))} {
 		text, err := json.Marshal(status.TimeOf(at))

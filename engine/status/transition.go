@@ -7,17 +7,17 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// transition is one of a policy that this process has seen begin, and the last write that followed from it.
+// transition is a transition seen by this process, with the last write that followed from it.
 type transition struct {
 	at        time.Time
 	lastWrite time.Time
 	settled   bool
 }
 
-// lag is the time from the transition to the last write that followed from it; false where none did.
+// lag returns the time from the transition to the last write; false: no write followed.
 func (t *transition) lag() (time.Duration, bool) { return t.lastWrite.Sub(t.at), !t.lastWrite.IsZero() }
 
-// Began takes note of a transition of a policy, whose instant has come.
+// Began records the start of a policy's transition.
 func (s *Writer) Began(id workload.Policy) {
 	p := s.world.Snapshot().Find(id)
 	if p == nil {
@@ -31,12 +31,12 @@ func (s *Writer) Began(id workload.Policy) {
 		return
 	}
 	if before != nil {
-		s.settle(id, before) // it never came to its end
+		s.settle(id, before) // the former transition never settled
 	}
 	s.transitioned[id] = &transition{at: at}
 }
 
-// Written takes note of a change that was made for a policy just now.
+// Written records a change just made for a policy.
 func (s *Writer) Written(id workload.Policy) {
 	now := s.opts.Clock.Now()
 	s.mu.Lock()
@@ -47,8 +47,8 @@ func (s *Writer) Written(id workload.Policy) {
 	s.Dirty(id)
 }
 
-// observeTransition publishes the lag of a transition once no target of the policy waits any more. A state that no
-// transition led to, but an edit of the policy, has no lag.
+// observeTransition publishes the lag of a transition once no target of the policy waits. A state reached by an edit of
+// the policy has no lag.
 func (s *Writer) observeTransition(id workload.Policy, state policy.State, pending int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Writer) observeTransition(id workload.Policy, state policy.State, pendi
 	}
 }
 
-// settle observes the lag of a transition of a policy, once.
+// settle observes the lag of a policy's transition, once.
 func (s *Writer) settle(id workload.Policy, t *transition) {
 	if lag, written := t.lag(); written && !t.settled {
 		s.metrics.transitionDone(id, lag)

@@ -28,49 +28,51 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Transitions knows when the state of policies changes next.
+// Transitions keeps the instants of policies' next transitions.
 type Transitions interface {
-	// SetTransition replaces the instant at which the state of a policy changes next; zero: never.
+	// SetTransition replaces the instant of a policy's next transition; zero: never.
 	SetTransition(id workload.Policy, at time.Time)
-	// FireDue has everything taken in whose instant has come, so that every target that is due counts as pending.
+	// FireDue handles all due instants, so that every due target counts as pending.
 	FireDue()
 }
 
-// Pods knows what has become of the pods of policies that order them.
+// Pods returns the state of pods ordered by policies.
 type Pods interface {
 	Summary(workload.Policy) policy.PodSummary
 }
 
-// Tuned knows what has been found for the targets of policies that tune them.
+// Tuned returns the tuning results of policies' targets.
 type Tuned interface {
 	Summary(workload.Policy) policy.TunedSummary
-	// Unmeasured says what is wrong with what a policy learns from: the reason of a condition and a message; empty: nothing is.
+	// Unmeasured returns the fault of a policy's source of usage: the reason of a condition and a message;
+	// empty: no fault.
 	Unmeasured(p *policy.Policy) (reason, message string)
 }
 
-// Enforcement knows whether what policies deny is denied.
+// Enforcement checks whether changes denied by policies are in fact denied.
 type Enforcement interface {
-	// Unenforced says why changes may pass that a policy denies; empty: none may. While nothing is known, known is false. Of one that
-	// denies nothing any more, concerned is false.
+	// Unenforced returns why denied changes may pass; empty: none may. known is false while this has not been checked.
+	// concerned is false for a policy that denies nothing any more.
 	Unenforced(p *world.Policy) (why string, known, concerned bool)
 }
 
-// Options say how a Writer runs. The zero value of a field means its default.
+// Options configure a Writer. The zero value of a field means its default.
 type Options struct {
-	// Clock tells the time by which policies are decided. Default: the machine's.
+	// Clock is the clock for decisions. Default: the machine's.
 	Clock clock.WithTicker
 	// Interval is the shortest time between two status writes of a policy. Default: 500 ms.
 	Interval time.Duration
-	// Enforcement is asked about policies by which changes are judged. Default: all is well.
+	// Enforcement is asked about policies that judge changes. Default: all denied changes are denied.
 	Enforcement Enforcement
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
 }
 
-// parallel is how many statuses are written at once.
+// parallel is the number of concurrent status writes.
 const parallel = 4
 
-// Writer keeps the status of policies: what their targets are in, gathered, written at most once an interval.
+// Writer keeps the status of policies. It collects the states of their targets and writes each status at most
+// once per interval.
 type Writer struct {
 	Book   *Book
 	Health *AdapterHealth
@@ -87,20 +89,22 @@ type Writer struct {
 	crew  *workers.Crew
 	mu    sync.Mutex
 	dirty map[workload.Policy]bool
-	// writing holds the policies whose status is being written.
+	// writing holds the policies with a status write in flight.
 	writing      map[workload.Policy]bool
 	transitioned map[workload.Policy]*transition
-	// wrote holds policies as the last status write left them, until the cache has them too.
+	// wrote holds policies as of their last status write, until the cache has caught up.
 	wrote map[workload.Policy]client.Object
-	// owed holds the events on transitions that wait until every target was looked at.
+	// owed holds the transition events that wait until every target was decided.
 	owed map[workload.Policy]*announcement
-	// unmatched holds the policies that have terms which match nothing; looking says that they are about to be looked at again.
+	// unmatched holds the policies with terms that match nothing; looking is true while a new check of them is
+	// scheduled.
 	unmatched map[workload.Policy]bool
 	looking   bool
 	signal    chan struct{}
 }
 
-// NewWriter makes a Writer. cached reads Flyball's own objects from a cache and writes them; recorder takes events and may be nil.
+// NewWriter returns a Writer. cached reads Flyball's own objects from a cache and writes them; recorder sends events
+// and may be nil.
 func NewWriter(w *world.World, cached client.Client, recorder events.EventRecorder, m *Metrics, opts Options) *Writer {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -118,16 +122,16 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 	return s
 }
 
-// Follow says who knows when the state of policies changes. It must be called before Run.
+// Follow sets the source of transitions. It must be called before Run.
 func (s *Writer) Follow(t Transitions) { s.transitions = t }
 
-// FollowPods says who orders pods. It must be called before Run.
+// FollowPods sets the component that orders pods. It must be called before Run.
 func (s *Writer) FollowPods(p Pods) { s.pods = p }
 
-// FollowTuned says who tunes targets. It must be called before Run.
+// FollowTuned sets the component that tunes targets. It must be called before Run.
 func (s *Writer) FollowTuned(t Tuned) { s.tuned = t }
 
-// Dirty has the status of a policy looked at again.
+// Dirty schedules a policy's status for another look.
 func (s *Writer) Dirty(id workload.Policy) {
 	s.mu.Lock()
 	s.dirty[id] = true
@@ -135,7 +139,7 @@ func (s *Writer) Dirty(id workload.Policy) {
 	poke.Poke(s.signal)
 }
 
-// Forget drops a policy that is gone.
+// Forget drops a deleted policy.
 func (s *Writer) Forget(id workload.Policy) {
 	s.Book.Forget(id)
 	s.mu.Lock()
@@ -148,7 +152,7 @@ func (s *Writer) Forget(id workload.Policy) {
 	s.metrics.forgetPolicy(id)
 }
 
-// Run writes statuses until the context ends, and once more what is left then.
+// Run writes statuses until the context ends, and then the remaining ones once.
 func (s *Writer) Run(ctx context.Context) {
 	for {
 		select {
@@ -168,7 +172,8 @@ func (s *Writer) Run(ctx context.Context) {
 	}
 }
 
-// flush writes the statuses that are due. It waits for none that takes long: that one is written again once it is through.
+// flush writes the due statuses. It does not wait for slow writes: a status in flight is written again when
+// its write ends.
 func (s *Writer) flush(ctx context.Context) {
 	s.mu.Lock()
 	due := slices.SortedFunc(maps.Keys(s.dirty), workload.Policy.Compare)
@@ -192,7 +197,7 @@ func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
 	again := s.dirty[id]
 	s.mu.Unlock()
 	if err != nil {
-		s.opts.Log.V(1).Info("the status will be written again", "policy", id.String(), "reason", err.Error())
+		s.opts.Log.V(1).Info("Failed to write the status; will retry", "policy", id.String(), "reason", err.Error())
 		time.AfterFunc(time.Second, func() { s.Dirty(id) })
 	}
 	if again {
@@ -200,7 +205,7 @@ func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
 	}
 }
 
-// forgetWritten drops what was written and has come back by the cache.
+// forgetWritten drops written policies that the cache has delivered.
 func (s *Writer) forgetWritten() {
 	snapshot := s.world.Snapshot()
 	s.mu.Lock()
@@ -215,7 +220,7 @@ func (s *Writer) forgetWritten() {
 	}
 }
 
-// write brings the status of one policy up to date, if anything in it has changed.
+// write updates the status of one policy if anything in it has changed.
 func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	now := s.opts.Clock.Now()
 	s.transitions.FireDue()
@@ -230,7 +235,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 		s.transitions.SetTransition(id, p.State(now).Next)
 	}
 	if !p.Secured && p.Refused == "" {
-		return nil // the finalizer is about to come; what would be written now would be gone in a moment
+		return nil // the finalizer's write follows in a moment and replaces this status
 	}
 	obj := s.freshest(id, p.Object)
 	before := obj.DeepCopyObject().(client.Object)
@@ -259,7 +264,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	return nil
 }
 
-// fillOwnPart fills in what only policies of this kind report. It edits the status of the object.
+// fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.
 func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
 	if o := p.PodOrderer(); o != nil && s.pods != nil {
 		o.FillPods(obj, s.pods.Summary(p.ID))
@@ -292,8 +297,8 @@ func numberIn(text string) *int64 {
 	return &n
 }
 
-// freshest gives a copy of what was last written where the cache has not caught up with it: a difference taken from an older
-// status would leave out what has changed back since.
+// freshest returns a copy of the last written policy if the cache is behind it. A patch computed from an older status
+// would leave out values that have changed back since.
 func (s *Writer) freshest(id workload.Policy, cached policy.Object) policy.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,14 +310,14 @@ func (s *Writer) freshest(id workload.Policy, cached policy.Object) policy.Objec
 	return last.DeepCopyObject().(policy.Object)
 }
 
-// isNewer says whether one form of an object is known to be newer than another.
+// isNewer reports whether object a is known to be newer than b.
 func isNewer(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order > 0
 }
 
-// publish brings the metrics of a policy up to date, by the tally of which its status is made. A policy that has gone meanwhile is
-// left out: nobody would remove its series any more.
+// publish updates the metrics of a policy from the tally of its status. A policy deleted in the meantime is left out,
+// because its series would never be removed.
 func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyStatus) {
 	id := v.policy.ID
 	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
@@ -321,10 +326,10 @@ func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyS
 	s.observeTransition(id, v.state, v.tally.counts[Pending])
 }
 
-// errNoStatus says of a kind of policy that its objects have no status to record anything in.
+// errNoStatus is the error for a policy kind without a status.
 var errNoStatus = errors.New("the kind has no policy status")
 
-// RecordBatch writes down that a batch is opened, before its first change.
+// RecordBatch records an opened batch in the policy's status before the batch's first change.
 func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened time.Time) error {
 	p := s.world.Snapshot().Find(key.Policy)
 	if p == nil {
@@ -344,7 +349,8 @@ func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened tim
 	return client.IgnoreNotFound(s.client.Status().Patch(ctx, obj, client.MergeFrom(before)))
 }
 
-// TimeOf is an instant as statuses have it, in whole seconds; nil for the zero instant, and after the year 9999, which nobody could read again.
+// TimeOf returns an instant in whole seconds, as used in statuses. It returns nil for the zero instant and for years
+// after 9999, which RFC 3339 cannot express.
 func TimeOf(t time.Time) *metav1.Time {
 	if t.IsZero() || t.UTC().Year() > 9999 {
 		return nil

@@ -365,7 +365,7 @@ func TestTheSecondFailureCounts(t *testing.T) {
 		told, first bool
 	}{
 		{0, "500", false, "to be tried again: no", false, false},
-		{0, "504", false, "no", true, true}, // for another reason
+		{0, "504", false, "no", true, true},                      // for another reason
 		{1, "500", false, "to be tried again: no", false, false}, // its obstacle differs from the first target's by now
 		{2, "500", false, "no", true, true},
 		{1, "500", false, "no", true, false},

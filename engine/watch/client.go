@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streamStall is how long a server may send nothing while it streams the initial objects. After that it counts as one that cannot
-// stream them: such a server never says that the initial objects have ended.
+// streamStall is the longest silence of a server while it streams the initial objects. After that the server counts as
+// one without streamed lists: such a server never signals the end of the initial objects.
 const streamStall = 20 * time.Second
 
 var (
@@ -30,17 +30,17 @@ var (
 type client struct {
 	rest *rest.RESTClient
 	path string
-	// report hears how every request went: nil for a watch that is established.
+	// report gets the result of every request: nil for an established watch.
 	report func(error)
 
 	stall time.Duration
-	// listOnly is true once the server was seen not to stream lists.
+	// listOnly is true once the server is known not to stream lists.
 	listOnly atomic.Bool
-	// watchdog watches over the stream of initial objects; nil when there is none.
+	// watchdog supervises the stream of initial objects; nil: no such stream.
 	watchdog atomic.Pointer[watchdog]
 }
 
-// newClient makes the client of a resource on a connection that is shared.
+// newClient returns the client of a resource on a shared connection.
 func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVersionResource, p Projector) (*client, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -88,11 +88,11 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	w, err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
 	if err == nil {
 		if _, open := w.(*watch.StreamWatcher); !open {
-			err = errNoAnswer // client-go gives an empty watch here
+			err = errNoAnswer // client-go returns an empty watch here
 		}
 	}
 	if streams && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		// This is the answer of a server on which streamed lists are switched off. The reflector lists instead, so it is no failure.
+		// A server with streamed lists switched off answers so. The reflector lists instead, so this is no failure.
 		c.listOnly.Store(true)
 		return nil, fmt.Errorf("%w: %w", errNoStreaming, err)
 	}
@@ -110,14 +110,14 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	return w, nil
 }
 
-// failed reports a failed request, unless it failed because the watch is being ended.
+// failed reports a failed request, unless the watch is being ended.
 func (c *client) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		c.report(err)
 	}
 }
 
-// received sees every event of a stream.
+// received handles every event of a stream.
 func (c *client) received(kind watch.EventType, object runtime.Object) {
 	if status, ok := object.(*metav1.Status); ok {
 		c.report(apierrors.FromObject(status))
@@ -141,7 +141,7 @@ func (c *client) setWatchdog(g *watchdog) {
 	}
 }
 
-// watchdog acts when nothing has happened for too long between begin and end. An end before the beginning counts too: a stream may be
+// watchdog acts after too long a silence between begin and end. An end before the beginning counts too: a stream may be
 // over before its opener knows that it is open.
 type watchdog struct {
 	patience time.Duration

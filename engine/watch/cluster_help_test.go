@@ -31,7 +31,7 @@ func (p replicas) Project(raw []byte) (*workload.Object, error) {
 	return o, nil
 }
 
-// follower keeps what its callbacks say, which must be what the watch holds.
+// follower applies its callbacks; the result must equal the objects of the watch.
 type follower struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]*workload.Object

@@ -13,8 +13,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// pages has more objects than a page holds read from the API server in pages: streaming is refused on the way, and so is a list
-// from the server's cache, which would come in one piece.
+// pages reads more objects than a page holds from the API server in pages: a proxy refuses streaming and lists from the
+// server's cache, which would come in one piece.
 func (w world) pages(t *testing.T) {
 	const size = 1100
 	w.create(t, namespaces, object("v1", "Namespace", "library", nil))
@@ -51,7 +51,7 @@ func (p inPages) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	switch {
 	case q.Get("sendInitialEvents") == "true":
-		q.Set("resourceVersionMatch", "Exact") // makes no sense: 422
+		q.Set("resourceVersionMatch", "Exact") // an invalid combination: 422
 	case q.Get("watch") == "":
 		q.Del("resourceVersion")
 		q.Del("resourceVersionMatch")

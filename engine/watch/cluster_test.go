@@ -29,10 +29,10 @@ var (
 	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
-// userAgent tells the requests of the watches from those of the test.
+// userAgent distinguishes the requests of the watches from those of the test.
 const userAgent = "watch-test"
 
-// patience is how long tests wait for what must come true, on a busy machine too.
+// patience is the time limit of conditions, on a busy machine too.
 const patience = time.Minute
 
 // world is a cluster with an administrator's client.
@@ -221,7 +221,7 @@ func (w world) restart(t *testing.T) {
 	}
 }
 
-// same compares a watch with what the API server lists.
+// same compares a watch with the API server's list.
 func (w world) same(t *testing.T, held *watch.Watch, f *follower) {
 	t.Helper()
 	listed, err := w.admin.Resource(held.GVR()).List(t.Context(), metav1.ListOptions{})
@@ -258,7 +258,7 @@ func (w world) requests(t *testing.T, resource string) map[string]int {
 		if r.UserAgent != userAgent || r.Object == nil || r.Object.Resource != resource {
 			continue
 		}
-		if goesOn := r.Verb == "watch"; goesOn == (r.Stage == "ResponseStarted") { // a watch that ended is there twice
+		if goesOn := r.Verb == "watch"; goesOn == (r.Stage == "ResponseStarted") { // an ended watch is logged twice
 			counts[r.Verb]++
 		}
 	}

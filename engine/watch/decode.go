@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// negotiator gives client-go the decoders of one projection. It speaks JSON and nothing else, whatever formats client-go
-// learns to prefer, since the projector reads JSON.
+// negotiator gives client-go the decoders of one projection. It accepts only JSON, whatever formats client-go prefers,
+// because the projector reads JSON.
 type negotiator struct {
 	projector Projector
-	// received hears of every event of a stream, after it was decoded and before the reflector gets it.
+	// received is called with every decoded event of a stream before the reflector gets it.
 	received func(watch.EventType, runtime.Object)
 }
 
@@ -28,7 +28,7 @@ func (n *negotiator) Encoder(contentType string, _ map[string]string) (runtime.E
 	return nil, runtime.NegotiateError{ContentType: contentType}
 }
 
-// Decoder implements runtime.ClientNegotiator: for answers that are one document.
+// Decoder implements runtime.ClientNegotiator, for answers of one document.
 func (n *negotiator) Decoder(contentType string, _ map[string]string) (runtime.Decoder, error) {
 	if !isJSON(contentType) {
 		return nil, runtime.NegotiateError{ContentType: contentType}
@@ -36,8 +36,8 @@ func (n *negotiator) Decoder(contentType string, _ map[string]string) (runtime.D
 	return document{n.projector}, nil
 }
 
-// StreamDecoder implements runtime.ClientNegotiator: for watches. The two decoders of one stream belong together: the first
-// reads the frame, the second the object in it, and what the object is depends on the frame's type.
+// StreamDecoder implements runtime.ClientNegotiator, for watches. The two decoders of a stream work together: the first
+// reads the frame, the second the object in the frame; the object's type depends on the frame's type.
 func (n *negotiator) StreamDecoder(contentType string, _ map[string]string) (
 	runtime.Decoder, runtime.Serializer, runtime.Framer, error,
 ) {
@@ -60,8 +60,8 @@ func (jsonFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return newFram
 // NewFrameWriter implements runtime.Framer; nothing is ever sent.
 func (jsonFramer) NewFrameWriter(w io.Writer) io.Writer { return w }
 
-// frame decodes the WatchEvent around an object and leaves the object raw. The object's bytes alias the stream's buffer: they are
-// decoded before the next frame is read, and nobody keeps them.
+// frame decodes the WatchEvent around an object and leaves the object raw. The object's bytes alias the stream's
+// buffer: they are decoded before the next frame is read, and not kept.
 type frame struct {
 	kind watch.EventType
 }
@@ -89,8 +89,8 @@ func (f *frame) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Obj
 	return e, nil, nil
 }
 
-// plainEvent takes apart an event as API servers write it: the type, then the object, and nothing else. It does not parse the object:
-// the frame reader has scanned it already, and the projector parses it.
+// plainEvent splits an event in the usual form of API servers: the type, then the object, and nothing else. It does not
+// parse the object: the frame reader has scanned it, and the projector parses it.
 func plainEvent(data []byte) (kind watch.EventType, object []byte, ok bool) {
 	const opening, between, closing = `{"type":"`, `","object":`, "}"
 	text := view(data)
@@ -147,7 +147,7 @@ func (e *event) object(raw []byte) (runtime.Object, error) {
 	}
 }
 
-// document decodes an answer that is one document: a list, or the Status of an error.
+// document decodes an answer of one document: a list, or the Status of an error.
 type document struct {
 	projector Projector
 }
@@ -167,7 +167,7 @@ func (d document) Decode(raw []byte, _ *schema.GroupVersionKind, into runtime.Ob
 	return l, &schema.GroupVersionKind{}, nil
 }
 
-// list hands the items of a list to the projector one by one, out of the answer's text.
+// list passes the items of a list to the projector one by one, out of the answer's text.
 func (d document) list(raw []byte, l *list) error {
 	text := view(raw)
 	// gjson does not validate. Without this check a truncated answer would look like a cluster with fewer objects.
@@ -190,7 +190,8 @@ func (d document) list(raw []byte, l *list) error {
 	return nil
 }
 
-// project gives an *item, or a *rejected where the object cannot be projected. It never fails, so that the other objects get through.
+// project returns an *item, or a *rejected if the object cannot be projected. It never fails, so that the other objects
+// get through.
 func project(p Projector, raw []byte) runtime.Object {
 	o, err := p.Project(raw)
 	if err == nil && o != nil && o.Name != "" && o.ResourceVersion != "" {
@@ -212,8 +213,8 @@ func isStatus(raw []byte) bool {
 	return gjson.Get(text, "kind").String() == "Status" && gjson.Get(text, "apiVersion").String() == "v1"
 }
 
-// decodeAs reads a Status or a bookmark, which is an object that has a resourceVersion and perhaps annotations, and nothing else. An error
-// names what was to be read.
+// decodeAs reads a Status or a bookmark: an object with a resourceVersion and perhaps annotations. The error
+// names the text what.
 func decodeAs(what string, raw []byte, into runtime.Object) (runtime.Object, error) {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return nil, fmt.Errorf("decode a %s: %w", what, err)

@@ -7,23 +7,26 @@ import (
 )
 
 const (
-	// frameBuffer is the size in bytes that the buffer of a stream begins with: a few ordinary objects.
+	// frameBuffer is the initial size in bytes of a stream's buffer: a few ordinary objects.
 	frameBuffer = 32 << 10
 	// maxFrame bounds one event in bytes. Objects of an API server are ten times smaller.
 	maxFrame = 16 << 20
 )
 
-// frames splits a stream into its JSON objects, whatever white space is between them. To find where an object ends it counts brackets
-// outside of strings, and nothing more: that is an order of magnitude cheaper than parsing, which the projector does anyway. It
-// implements the contract of a frame reader in apimachinery: one Read gives one object, or what fits of it and io.ErrShortBuffer.
+// frames splits a stream into its JSON objects, with any white space between them. It finds the end of an
+// object by counting brackets outside of strings, which is an order of magnitude cheaper than parsing; the
+// projector parses anyway.
+//
+// It implements the contract of a frame reader in apimachinery: one Read returns one object, or the part that fits and
+// io.ErrShortBuffer.
 type frames struct {
 	source io.ReadCloser
 	buffer []byte
-	// buffer[from:to] was read and not given yet.
+	// buffer[from:to] was read and not returned yet.
 	from, to int
-	// rest is what is left of the object that is being given; it is a part of buffer.
+	// rest is the rest of the object being returned; it is a part of buffer.
 	rest []byte
-	// err is what the source ended with.
+	// err is the error that ended the source.
 	err error
 }
 
@@ -32,7 +35,8 @@ func newFrames(source io.ReadCloser) *frames { return &frames{source: source} }
 // Close implements io.Closer.
 func (f *frames) Close() error { return f.source.Close() }
 
-// Read implements io.Reader. At the end of the source it gives io.EOF between objects and io.ErrUnexpectedEOF within one.
+// Read implements io.Reader. At the end of the source it returns io.EOF between objects and
+// io.ErrUnexpectedEOF within an object.
 func (f *frames) Read(data []byte) (int, error) {
 	if len(f.rest) == 0 {
 		object, err := f.next()
@@ -49,7 +53,7 @@ func (f *frames) Read(data []byte) (int, error) {
 	return n, nil
 }
 
-// next gives the next object. It is valid until the next call.
+// next returns the next object. It is valid until the next call.
 func (f *frames) next() ([]byte, error) {
 	if err := f.begin(); err != nil {
 		return nil, err
@@ -72,7 +76,7 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// begin moves to where the next object begins.
+// begin moves to the start of the next object.
 func (f *frames) begin() error {
 	for {
 		for ; f.from < f.to; f.from++ {
@@ -90,7 +94,7 @@ func (f *frames) begin() error {
 	}
 }
 
-// fill reads more of the source behind what is there, making room if need be.
+// fill reads more of the source behind the buffered bytes, and makes room if needed.
 func (f *frames) fill() error {
 	if f.err == nil && f.to == len(f.buffer) {
 		f.makeRoom()
@@ -109,7 +113,7 @@ func (f *frames) fill() error {
 	return f.err
 }
 
-// makeRoom moves what is not given yet to the front, in a larger buffer where that is most of it.
+// makeRoom moves the pending bytes to the front, in a larger buffer if they fill most of it.
 func (f *frames) makeRoom() {
 	pending := f.buffer[f.from:f.to]
 	if len(pending) > len(f.buffer)/2 || f.buffer == nil {
@@ -118,14 +122,15 @@ func (f *frames) makeRoom() {
 	f.from, f.to = 0, copy(f.buffer, pending)
 }
 
-// objectScanner looks for the end of one object, over as many pieces as it comes in.
+// objectScanner finds the end of an object that arrives in several pieces.
 type objectScanner struct {
 	depth    int
 	inString bool
 	escaped  bool
 }
 
-// advance looks at the next piece. It gives how much of it belongs to the object, and whether the object ends there.
+// advance scans the next piece. It returns the number of bytes that belong to the object, and whether the
+// object ends there.
 func (s *objectScanner) advance(text []byte) (n int, complete bool) {
 	for i := 0; i < len(text); i++ {
 		if s.inString {
@@ -149,7 +154,7 @@ func (s *objectScanner) advance(text []byte) (n int, complete bool) {
 	return len(text), false
 }
 
-// closingQuote gives the place of the quote that closes a string whose inside goes on at i; the text's length if it has none.
+// closingQuote returns the index of the closing quote of a string that continues at i, or the text's length.
 func (s *objectScanner) closingQuote(text []byte, i int) int {
 	if s.escaped {
 		s.escaped = false

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pieces gives a text in pieces of the lengths given, over and over.
+// pieces returns a text in pieces of the given lengths, over and over.
 type pieces struct {
 	text    string
 	lengths []int
@@ -33,7 +33,7 @@ func (p *pieces) Read(data []byte) (int, error) {
 	return n, nil
 }
 
-// all reads every object that a frame reader gives, through buffers of a size, until it gives an error.
+// all reads every object of a frame reader through buffers of one size, until an error.
 func all(r io.Reader, size int) (objects []string, err error) {
 	data := make([]byte, size)
 	var object []byte
@@ -50,7 +50,7 @@ func all(r io.Reader, size int) (objects []string, err error) {
 	}
 }
 
-// anyValue draws a JSON value with strings full of what matters to a reader: quotes, backslashes and brackets.
+// anyValue draws a JSON value with strings full of characters special to a reader: quotes, backslashes and brackets.
 func anyValue(depth int) *rapid.Generator[any] {
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\"\\{}[] \n\té世")), 0, 12, -1)
 	leaves := rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.Int(), func(n int) any { return n }), rapid.Just(any(nil)))
@@ -98,7 +98,7 @@ func TestFramesAreTheObjectsOfTheStream(t *testing.T) {
 	})
 }
 
-func TestFramesThatEndBadly(t *testing.T) {
+func TestTruncatedFramesReturnErrors(t *testing.T) {
 	reset := errors.New("connection reset")
 	for name, c := range map[string]struct {
 		source io.Reader
@@ -128,7 +128,7 @@ func TestFramesThatEndBadly(t *testing.T) {
 	}
 }
 
-func TestFrameIsTakenApart(t *testing.T) {
+func TestPlainEventSplitsAFrame(t *testing.T) {
 	const object = `{"metadata":{"name":"a"}}`
 	for text, want := range map[string]bool{
 		`{"type":"ADDED","object":` + object + `}`:               true,

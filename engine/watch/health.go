@@ -9,19 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// health remembers why a watch does not work, as adapters' status tells it.
+// health holds the reason why a watch does not work, for the adapter's status.
 type health struct {
 	mu sync.Mutex
 	at time.Time
 	// err is the last failure; nil while the watch works.
 	err      error
 	failures uint64
-	// expired is true when the API server has forgotten the version from which the watch wanted to go on.
+	// expired is true if the API server has dropped the version from which the watch wanted to continue.
 	expired bool
 }
 
-// fail records a failure and says whether it is another kind of failure than the one before. An expired version is no failure: the
-// reflector lists again.
+// fail records a failure and reports whether its kind differs from the last failure's. An expired version is no
+// failure: the reflector lists again.
 func (h *health) fail(err error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +35,7 @@ func (h *health) fail(err error) (changed bool) {
 	return changed
 }
 
-// reason tells failures apart without the parts of their text that differ each time, such as port numbers.
+// reason returns the kind of a failure, without the changing parts of its text, such as port numbers.
 func reason(err error) metav1.StatusReason {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -44,7 +44,7 @@ func reason(err error) metav1.StatusReason {
 	return apierrors.ReasonForError(err)
 }
 
-// succeed records that the watch works and says whether it did not before.
+// succeed records that the watch works and reports whether it did not work before.
 func (h *health) succeed() (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *health) succeed() (changed bool) {
 	return changed
 }
 
-// takeExpired says whether the version had expired since it was last asked.
+// takeExpired reports whether the version has expired since the last call.
 func (h *health) takeExpired() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

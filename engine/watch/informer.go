@@ -16,11 +16,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// backoffReset is how long a watch must have worked for the next failure to count as the first.
+// backoffReset is the time a watch must have worked for the next failure to count as the first.
 const backoffReset = time.Minute
 
-// newBackoff gives delays of 0.5 to 0.8 s that double up to 5 to 8 s: with the requests themselves a watch is right again
-// within ten seconds of the API server's return.
+// newBackoff returns delays of 0.5 to 0.8 s that double up to 5 to 8 s: with the requests themselves, a watch has
+// recovered within ten seconds of the API server's return.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.6, Cap: 5 * time.Second, Steps: 10}
 }
@@ -36,13 +36,13 @@ type informer struct {
 	refs int
 
 	cancel context.CancelFunc
-	// done is closed when the loop has ended and makes no more callbacks.
+	// done is closed after the last callback, when the loop has ended.
 	done chan struct{}
-	// synced is closed when the store held everything for the first time and every consumer was told.
+	// synced is closed when the store was complete for the first time and every consumer was notified.
 	synced     chan struct{}
 	syncedOnce sync.Once
 
-	// deliver orders callbacks; who holds it may change the store and call consumers. It guards consumers.
+	// deliver orders callbacks; its holder may change the store and call consumers. It guards consumers.
 	deliver   sync.Mutex
 	consumers []*Watch
 
@@ -81,9 +81,9 @@ func (f *informer) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			f.logger.V(2).Info("The watch ended and is started again", "err", err)
+			f.logger.V(2).Info("The watch ended; restarting it", "err", err)
 		}
-		// A version that has expired is no reason to wait: after a restart of the API server that is the ordinary way back.
+		// An expired version needs no pause: after a restart of the API server it is the normal way back.
 		again = f.health.takeExpired() && !again
 		if !again {
 			<-c.After(delay())
@@ -91,7 +91,7 @@ func (f *informer) run(ctx context.Context) {
 	}
 }
 
-// report takes in how a request went and tells the consumers when that is news.
+// report records the result of a request and notifies the consumers of a change.
 func (f *informer) report(err error) {
 	changed := false
 	if err == nil {
@@ -103,9 +103,9 @@ func (f *informer) report(err error) {
 		return
 	}
 	if err != nil {
-		f.logger.Error(err, "The watch does not work; it is tried again")
+		f.logger.Error(err, "Failed to watch; will retry")
 	} else {
-		f.logger.Info("The watch works again")
+		f.logger.Info("The watch has recovered")
 	}
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
@@ -124,7 +124,7 @@ func (f *informer) tell(changes []change, state bool) {
 	}
 }
 
-// join adds a consumer and tells it of everything there is.
+// join adds a consumer and notifies it of all objects.
 func (f *informer) join(w *Watch) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
@@ -134,7 +134,7 @@ func (f *informer) join(w *Watch) {
 	f.consumers = append(f.consumers, w)
 }
 
-// leave removes a consumer; once it returns no callback of that consumer is under way.
+// leave removes a consumer; after the return no callback of the consumer runs.
 func (f *informer) leave(w *Watch) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
@@ -188,9 +188,9 @@ func (s reflectorStore) Delete(object any) error {
 	return nil
 }
 
-// leaveOut logs an object that cannot be projected. It is not kept, so nobody acts on it.
+// leaveOut logs an object that cannot be projected. The object is not stored, so it is never changed.
 func (s reflectorStore) leaveOut(o *rejected) {
-	s.logger.Error(o.err, "An object cannot be read and is left as it is", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion", o.ResourceVersion)
+	s.logger.Error(o.err, "Failed to read an object; it will not be changed", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion", o.ResourceVersion)
 }
 
 // Replace implements cache.ReflectorStore: a list or the initial objects of a stream.
@@ -213,7 +213,7 @@ func (s reflectorStore) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; there is none.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s reflectorStore) Resync() error { return nil }
 
 // Bookmark implements cache.ReflectorBookmarkStore.
@@ -223,7 +223,7 @@ func (s reflectorStore) Bookmark(string) error {
 }
 
 // endingClock is the real clock, but its timers also fire when the context ends: the reflector sleeps on some of them
-// without looking at its context.
+// without checking its context.
 type endingClock struct {
 	clock.RealClock
 	ctx context.Context

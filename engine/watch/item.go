@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// item is a workload.Object that the reflector can hold. Both types have the same memory layout: converting the pointer costs nothing,
-// and the store keeps what the projector made.
+// item is a workload.Object that the reflector can hold. Both types have the same memory layout: converting the pointer
+// costs nothing, and the store keeps the projector's object.
 type item workload.Object
 
 // rejected stands for an object that could not be projected.
@@ -42,13 +42,13 @@ func (l *list) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// DeepCopyObject implements runtime.Object. What is below is immutable and stays shared.
+// DeepCopyObject implements runtime.Object. Nested values are immutable and stay shared.
 func (i *item) DeepCopyObject() runtime.Object { c := *i; return &c }
 
-// GetObjectKind implements runtime.Object: a projection does not say its kind, its watch does.
+// GetObjectKind implements runtime.Object: the watch knows the kind, the projection does not.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor: the reflector asks for names and resourceVersions, and for no more.
+// GetObjectMeta implements metav1.ObjectMetaAccessor with the only fields used by the reflector.
 func (i *item) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, UID: types.UID(i.UID), ResourceVersion: i.ResourceVersion}
 }

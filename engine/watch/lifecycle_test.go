@@ -28,11 +28,11 @@ func steady(_ *server, r reply, _ url.Values) {
 	r.hold()
 }
 
-func TestServerGoesAndComesBack(t *testing.T) {
+func TestWatchRecoversAfterAServerRestart(t *testing.T) {
 	var color atomic.Value
 	color.Store("red")
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
-		if !streams(q) { // the version from which it would go on is older than this server
+		if !streams(q) { // the version to continue from is older than this server
 			r.status(410, "Expired")
 			return
 		}

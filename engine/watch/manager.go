@@ -19,7 +19,7 @@ var (
 	errReleased = errors.New("the watch was released")
 )
 
-// Manager starts watches, shares them between consumers by reference count and ends them with the last one.
+// Manager starts watches, shares each between its consumers, and ends it with the last consumer.
 type Manager struct {
 	config     *rest.Config
 	connection *http.Client
@@ -28,7 +28,7 @@ type Manager struct {
 	informers map[key]*informer
 	held      map[*Watch]struct{}
 	closed    bool
-	// holds counts those that are not Done.
+	// holds counts the watches that are not Done.
 	holds sync.WaitGroup
 }
 
@@ -37,11 +37,11 @@ type key struct {
 	id  string
 }
 
-// NewManager makes a Manager whose watches share one connection to the API server of the configuration.
+// NewManager returns a Manager whose watches share one connection to the API server of the configuration.
 func NewManager(config *rest.Config) (*Manager, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // it would cut every watch
-	// A streamed list stays compressed for as long as the watch lasts, one event at a time: that costs the API server more
+	// A streamed list stays compressed for as long as the watch lasts, event by event: this costs the API server more
 	// than it saves the network. kube-controller-manager and kube-scheduler switch it off too.
 	config.DisableCompression = true
 	if config.UserAgent == "" {
@@ -57,10 +57,11 @@ func NewManager(config *rest.Config) (*Manager, error) {
 	}, nil
 }
 
-// Ensure holds the watch of a source, starting it if nobody holds it yet. It does not wait for the network: a kind that is
-// not there shows in Watch.Err. A handler that joins a running watch is told of all known objects before Ensure returns.
-// The hold ends with the context or with Release: pass the context of the part that consumes, not of one request. Logs go
-// to the logger in the context of whoever came first.
+// Ensure holds the watch of a source and starts it if needed. It does not wait for the network: Watch.Err returns the
+// error of a missing kind. A handler that joins a running watch is notified of all known objects before Ensure returns.
+//
+// The hold ends with the context or with Release: pass the context of the consuming component, not of one request. Logs
+// go to the logger in the context of the first consumer.
 func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	if s.GVR.Version == "" || s.GVR.Resource == "" {
 		return nil, fmt.Errorf("watch %s: the source names no version or no resource", s.GVR)
@@ -86,7 +87,7 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	return w, nil
 }
 
-// hold counts a consumer in. Where it is the first it also gives the function that starts the informer.
+// hold counts a consumer in. For the first consumer it also returns the function that starts the informer.
 func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,8 +129,8 @@ func (m *Manager) drop(w *Watch) (last bool) {
 	return true
 }
 
-// Close releases every hold and returns when all watches have ended. Ensure fails from then on. It must not be called from
-// a handler.
+// Close releases every hold and returns when all watches have ended. Ensure fails from then on. It must not be called
+// from a handler.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true

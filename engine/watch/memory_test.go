@@ -16,7 +16,7 @@ import (
 	restwatch "k8s.io/client-go/rest/watch"
 )
 
-// padded is an object of which almost everything is left away.
+// padded is an object with a large part that the projection drops.
 func padded(i, padding int) string {
 	return fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"shop-%d","name":"web-%06d",`+
 		`"uid":"0f4a3c1e-6b7d-4c57-9d4e-%012d","resourceVersion":"%d","labels":{"app":"web","tier":"front"}},"spec":{"padding":%q}}`,
@@ -31,7 +31,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// read puts n objects into an informer's store, as a list or as a stream.
+// read puts n objects into an informer's store, from a list or from a stream.
 func read(t testing.TB, f *informer, n, padding int, streamed bool) {
 	objects := make([]string, n)
 	for i := range objects {
@@ -73,7 +73,7 @@ func read(t testing.TB, f *informer, n, padding int, streamed bool) {
 	}
 }
 
-// What stays of an object is its projection: neither the answer nor the stream's buffers stay with it.
+// The store keeps only the projection of an object: it references neither the answer nor the stream's buffers.
 func TestBuffersAreNotPinned(t *testing.T) {
 	const n, padding, budget = 2000, 8 << 10, 1 << 10
 	for name, streamed := range map[string]bool{"list": false, "stream": true} {
@@ -94,7 +94,7 @@ func TestBuffersAreNotPinned(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode compares one event with what a typed informer would do at the least: decoding the metadata.
+// BenchmarkDecode compares one event with the minimum work of a typed informer: decoding the metadata.
 func BenchmarkDecode(b *testing.B) {
 	raw := []byte(padded(1, 3<<10))
 	b.Run("projected", func(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A server that does not stream gives long lists in pages: each but the last with a token by which the next is asked for.
+// A server without streaming returns long lists in pages: each but the last has a token for the next.
 func TestLongListInPages(t *testing.T) {
 	const size = 1100
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
@@ -43,7 +43,7 @@ func TestLongListInPages(t *testing.T) {
 	}
 }
 
-// page writes the objects from one to before another of a list of so many.
+// page writes a range of the objects of a list of the given size.
 func (r reply) page(from, to, size int) {
 	next := ""
 	if to < size {

@@ -61,8 +61,8 @@ func TestStreamedListThenEvents(t *testing.T) {
 	}
 }
 
-// Plain HTTP goes through the default transport of client-go, which knows no such options: hence a server with TLS.
-func TestNoCompressionIsAskedFor(t *testing.T) {
+// The default transport of client-go for plain HTTP has no such option, hence a server with TLS.
+func TestRequestsDoNotAskForCompression(t *testing.T) {
 	asked := make(chan http.Header, 1)
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -83,7 +83,7 @@ func TestNoCompressionIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestListWhereTheServerRefusesToStream(t *testing.T) {
+func TestFallbackToListWhenTheServerRefusesStreaming(t *testing.T) {
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
 		switch {
 		case streams(q):
@@ -106,9 +106,9 @@ func TestListWhereTheServerRefusesToStream(t *testing.T) {
 	}
 }
 
-// A server that does not know streamed lists takes the request for an ordinary watch and never says that the initial
-// objects have ended.
-func TestListWhereTheServerIgnoresStreaming(t *testing.T) {
+// A server without streamed lists treats the request as an ordinary watch and never signals the end of the
+// initial objects.
+func TestFallbackToListWhenTheServerIgnoresStreaming(t *testing.T) {
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
 		switch {
 		case streams(q):
@@ -143,7 +143,7 @@ func TestListWhereTheServerIgnoresStreaming(t *testing.T) {
 	}
 }
 
-func TestExpiredVersionIsReadAnew(t *testing.T) {
+func TestExpiredVersionCausesANewList(t *testing.T) {
 	s := newServer(t, expiring)
 	heard := &recorder{}
 	w := ensure(t, s.manager(), heard)
@@ -157,8 +157,8 @@ func TestExpiredVersionIsReadAnew(t *testing.T) {
 	}
 }
 
-// Waiting for a back-off would take half a second at the least. A busy machine may take as long once, but not always.
-func TestExpiredVersionIsReadAnewAtOnce(t *testing.T) {
+// A back-off would take half a second at least. A busy machine may take as long once, but not always.
+func TestExpiredVersionCausesANewListWithoutBackOff(t *testing.T) {
 	var took time.Duration
 	for range 5 {
 		w := ensure(t, newServer(t, expiring).manager(), &recorder{})
@@ -172,7 +172,7 @@ func TestExpiredVersionIsReadAnewAtOnce(t *testing.T) {
 	t.Errorf("it took %s: it waited for a back-off", took)
 }
 
-// expiring forgets the version right after the first list.
+// expiring drops the version right after the first list.
 func expiring(s *server, r reply, _ url.Values) {
 	if s.count("sendInitialEvents", "true") == 1 {
 		r.send(frameOf("ADDED", widget("a", "1", "red")), frameOf("ADDED", widget("b", "2", "red")),
@@ -224,8 +224,8 @@ func TestCutAndGarbledFrames(t *testing.T) {
 	}
 }
 
-// An answer that is cut short must not be read as a cluster with fewer objects.
-func TestListCutShortDeletesNothing(t *testing.T) {
+// A truncated answer must not be read as a cluster with fewer objects.
+func TestATruncatedListDeletesNothing(t *testing.T) {
 	s := newServer(t, func(s *server, r reply, q url.Values) {
 		lists := s.count("watch", "")
 		switch {
@@ -253,7 +253,7 @@ func TestListCutShortDeletesNothing(t *testing.T) {
 	}
 }
 
-func TestForbiddenShowsAndGoes(t *testing.T) {
+func TestForbiddenErrorIsReportedUntilTheRightIsGranted(t *testing.T) {
 	allowed := make(chan struct{})
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
 		select {
@@ -262,7 +262,7 @@ func TestForbiddenShowsAndGoes(t *testing.T) {
 			r.status(403, "Forbidden")
 			return
 		}
-		// A stream that was refused just before is followed by a list.
+		// A refused stream is followed by a list.
 		switch {
 		case streams(q):
 			r.send(frameOf("ADDED", widget("a", "1", "red")), initialEnd("2"))
@@ -301,7 +301,7 @@ func TestForbiddenShowsAndGoes(t *testing.T) {
 	eventually(t, "the handler is told", func() bool { return heard.stateCalls() > told })
 }
 
-func TestObjectsThatCannotBeProjected(t *testing.T) {
+func TestUnreadableObjectsAreLeftOut(t *testing.T) {
 	mended := make(chan struct{})
 	s := newServer(t, func(_ *server, r reply, q url.Values) {
 		r.send(frameOf("ADDED", broken("x", "1")), frameOf("ADDED", widget("a", "2", "red")), initialEnd("2"))

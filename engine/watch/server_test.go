@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// server speaks the list and watch protocol as each test scripts it. The real API server does the same in
-// cluster_test.go; this one can also do what that one does once a year.
+// server serves lists and watches as scripted by each test. cluster_test.go has the same tests with a real API server;
+// this server can also produce rare faults.
 type server struct {
 	t       *testing.T
 	http    *httptest.Server
@@ -66,14 +66,14 @@ func (s *server) stop() {
 	s.http.Close()
 }
 
-// seen gives the queries so far.
+// seen returns the queries so far.
 func (s *server) seen() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]url.Values(nil), s.requests...)
 }
 
-// count is how many requests had a query value.
+// count returns the number of requests with a query value.
 func (s *server) count(key, value string) int {
 	n := 0
 	for _, q := range s.seen() {
@@ -101,18 +101,18 @@ type reply struct {
 
 func (r reply) send(frames ...string) {
 	for _, f := range frames {
-		_, _ = fmt.Fprintln(r.w, f) // a client that is gone is part of the tests
+		_, _ = fmt.Fprintln(r.w, f) // some tests disconnect the client
 	}
 	r.w.(http.Flusher).Flush()
 }
 
-// raw sends a text as it is, without the end of a line.
+// raw sends a text unchanged, without a line end.
 func (r reply) raw(text string) {
 	_, _ = fmt.Fprint(r.w, text)
 	r.w.(http.Flusher).Flush()
 }
 
-// hold keeps the stream open until the client or the server goes.
+// hold keeps the stream open until the client or the server disconnects.
 func (r reply) hold() { <-r.r.Context().Done() }
 
 func (r reply) status(code int, reason string) {
@@ -130,7 +130,7 @@ func statusJSON(code int, reason string) string {
 		reason, reason, code)
 }
 
-// widget is an object whose label is the only thing beside its identity.
+// widget is an object with a label and no other content.
 func widget(name, version, color string) string {
 	return fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"shop","name":%q,"uid":"uid-%s",`+
 		`"resourceVersion":%q,"labels":{"color":%q}},"spec":{"size":1}}`, name, name, version, color)
@@ -153,7 +153,7 @@ func streams(q url.Values) bool { return q.Get("sendInitialEvents") == "true" }
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// recorder is a handler that writes down what it hears.
+// recorder is a handler that records its calls.
 type recorder struct {
 	mu     sync.Mutex
 	events []string
@@ -220,7 +220,7 @@ func waitSynced(t *testing.T, w *Watch) {
 	}
 }
 
-// patience is how long tests wait for what must come true, on a busy machine too.
+// patience is the time limit of conditions, on a busy machine too.
 const patience = time.Minute
 
 // eventually waits for a condition.

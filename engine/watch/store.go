@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// store holds the objects of one kind by namespace and name. The map is the index: no key text is made for an object, and
-// the text of a namespace is kept once.
+// store holds the objects of one kind by namespace and name. The map is the index: no key text is built for an object,
+// and the text of a namespace is stored once.
 type store struct {
 	mu         sync.RWMutex
 	namespaces map[string]*namespace
@@ -26,8 +26,8 @@ type change struct{ old, new *workload.Object }
 
 func newStore() *store { return &store{namespaces: make(map[string]*namespace)} }
 
-// put keeps an object and gives the callbacks that this causes: none where the resourceVersion is known already, two where
-// an object was deleted and made anew unseen.
+// put stores an object and returns the resulting callbacks: none for a known resourceVersion, two if the object was
+// deleted and recreated unseen.
 func (s *store) put(o *workload.Object) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *store) put(o *workload.Object) []change {
 	return compare(nil, old, o)
 }
 
-// share lets an object use the namespace text that other objects use already. Nobody else may hold the object yet.
+// share makes an object use the stored text of its namespace. No other goroutine may hold the object yet.
 func share(o *workload.Object, known map[string]*namespace) {
 	if n := known[o.Namespace]; n != nil {
 		o.Namespace = n.name
@@ -55,8 +55,8 @@ func compare(changes []change, old, new *workload.Object) []change {
 	return append(changes, change{old, new})
 }
 
-// replace makes the objects given the only ones and gives the callbacks that lead there. Building new maps also gives back the
-// memory of maps that were once larger.
+// replace makes the given objects the only ones and returns the resulting callbacks. Building new maps frees the memory
+// of maps that were once larger.
 func (s *store) replace(objects []*workload.Object) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *store) set(o *workload.Object) {
 	n.objects[o.Name] = o
 }
 
-// remove forgets an object.
+// remove removes an object.
 func (s *store) remove(namespace, name string) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *store) len() int {
 	return s.count
 }
 
-// all is a snapshot of every object, in no order.
+// all returns every object, in no order.
 func (s *store) all() []*workload.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -146,7 +146,7 @@ func (s *store) all() []*workload.Object {
 	return out
 }
 
-// in is a snapshot of the objects of one namespace, in no order.
+// in returns the objects of one namespace, in no order.
 func (s *store) in(namespace string) []*workload.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// follower keeps what it hears and knows what must never be heard.
+// follower applies its callbacks and checks that no forbidden callback comes.
 type follower struct {
 	t     *rapid.T
 	state map[string]*workload.Object
@@ -45,8 +45,8 @@ func (f follower) hear(changes []change) {
 	}
 }
 
-// Whoever follows the callbacks knows exactly what the store holds, whatever happens to it.
-func TestFollowingTheCallbacksGivesTheStore(t *testing.T) {
+// The callbacks alone reproduce the content of the store, after any sequence of changes.
+func TestCallbacksReproduceTheStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStore()
 		f := follower{t, make(map[string]*workload.Object)}

@@ -12,14 +12,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Handler hears of changes. Calls come one at a time and in the order in which things happened: an addition has no old, a
-// deletion no new, and old and new are always the same object by UID. When a call comes, the watch already answers with the
-// new state. A handler must be quick, must not wait for the network, and must not start watches; it may release its own.
+// Handler is notified of changes. Calls come one at a time and in order: an addition has no old, a deletion no new, and
+// old and new always have the same UID. During a call the watch already returns the new state. A handler must be quick,
+// must not wait for the network, and must not start watches; it may release its own.
 type Handler interface {
 	OnChange(old, new *workload.Object)
 }
 
-// HandlerFunc is a Handler that is one function.
+// HandlerFunc is a function as a Handler.
 type HandlerFunc func(old, new *workload.Object)
 
 // OnChange implements Handler.
@@ -29,30 +29,31 @@ func (f HandlerFunc) OnChange(old, new *workload.Object) { f(old, new) }
 type Source struct {
 	// GVR is the resource, watched in all namespaces.
 	GVR schema.GroupVersionResource
-	// ID names the projection. Sources of one GVR and ID share one watch and one store, and with them the Projector of
-	// whoever came first; where the projection changes, the ID must.
+	// ID names the projection. Sources of one GVR and ID share one watch and one store, with the Projector of the first
+	// source. A different projection needs a different ID.
 	ID        string
 	Projector Projector
 	// Handler may be nil.
 	Handler Handler
-	// OnState, if not nil, is called after what HasSynced or Err say may have changed, under the rules of a Handler.
+	// OnState, if not nil, is called after the results of HasSynced or Err may have changed, under the rules of
+	// a Handler.
 	OnState func()
 }
 
-// Stats counts what a watch did since it started.
+// Stats counts the events of a watch since its start.
 type Stats struct {
-	// Objects is how many objects are kept now.
+	// Objects is the number of objects in the store.
 	Objects int
 	// Added, Updated, Deleted and Bookmarks count events of the stream, without those of initial lists.
 	Added, Updated, Deleted, Bookmarks uint64
-	// Lists counts how often everything was read.
+	// Lists counts complete reads.
 	Lists uint64
 	// Failures counts failed requests and errors that the server sent in a stream.
 	Failures uint64
 }
 
-// Watch is one consumer's hold on a watch. Everything it answers comes from memory. After Release it keeps answering with
-// what was last known.
+// Watch is one consumer's hold on a watch. All its results come from memory. After Release it returns the last
+// known state.
 type Watch struct {
 	source   Source
 	manager  *Manager
@@ -62,21 +63,22 @@ type Watch struct {
 	done     chan struct{}
 }
 
-// GVR is the resource that is watched.
+// GVR returns the watched resource.
 func (w *Watch) GVR() schema.GroupVersionResource { return w.source.GVR }
 
-// ID names the projection.
+// ID returns the name of the projection.
 func (w *Watch) ID() string { return w.source.ID }
 
-// Get gives an object, or nil. The namespace of cluster-scoped objects is empty.
+// Get returns an object, or nil. The namespace of cluster-scoped objects is empty.
 func (w *Watch) Get(namespace, name string) *workload.Object {
 	return w.informer.store.find(namespace, name)
 }
 
-// Len is how many objects are kept.
+// Len returns the number of objects in the store.
 func (w *Watch) Len() int { return w.informer.store.len() }
 
-// Range calls a function with every object as of now, in no order, until it returns false. No lock is held meanwhile.
+// Range calls a function with every current object, in no order, until the function returns false. No lock is held
+// during the calls.
 func (w *Watch) Range(fn func(*workload.Object) bool) { slices.Values(w.informer.store.all())(fn) }
 
 // RangeNamespace is Range over one namespace.
@@ -84,7 +86,7 @@ func (w *Watch) RangeNamespace(namespace string, fn func(*workload.Object) bool)
 	slices.Values(w.informer.store.in(namespace))(fn)
 }
 
-// HasSynced says whether everything was read for the first time and the handler was told of it.
+// HasSynced reports whether all objects were read for the first time and the handler was notified.
 func (w *Watch) HasSynced() bool {
 	select {
 	case <-w.informer.synced:
@@ -94,7 +96,8 @@ func (w *Watch) HasSynced() bool {
 	}
 }
 
-// WaitSynced waits until HasSynced. Where the context or the watch ends first, the error says why the watch does not work.
+// WaitSynced waits until HasSynced. If the context or the watch ends first, the error has the reason why the
+// watch does not work.
 func (w *Watch) WaitSynced(ctx context.Context) error {
 	if w.HasSynced() {
 		return nil
@@ -114,12 +117,12 @@ func (w *Watch) WaitSynced(ctx context.Context) error {
 	return fmt.Errorf("wait for the watch of %s: %w", w.source.GVR, cause)
 }
 
-// Err is the last failure and its time while the watch does not work: the kind is not there, reading it is forbidden, the
-// API server is gone. It is nil as soon as the watch works again. Attempts go on meanwhile, and what was known is kept.
-// The error answers the questions of apimachinery's api/errors.
+// Err returns the last failure and its time while the watch does not work: the kind is missing, reading is forbidden,
+// the API server is gone. It returns nil as soon as the watch works again. Retries continue, and the last known objects
+// are kept. The error works with apimachinery's api/errors.
 func (w *Watch) Err() (time.Time, error) { return w.informer.health.last() }
 
-// Stats counts what the watch did.
+// Stats returns the counters of the watch.
 func (w *Watch) Stats() Stats {
 	f := w.informer
 	return Stats{
@@ -128,11 +131,12 @@ func (w *Watch) Stats() Stats {
 	}
 }
 
-// Done is closed after Release once no callback is under way and, if this was the last consumer, the watch has ended.
+// Done returns a channel that is closed after Release when no callback runs and, for the last consumer, the
+// watch has ended.
 func (w *Watch) Done() <-chan struct{} { return w.done }
 
-// Release gives up the hold. It does not wait: a callback that is under way may end after it, none begins. The watch ends
-// with its last consumer. Releasing again does nothing.
+// Release ends the hold. It does not wait: a running callback may end after it, but none begins. The watch ends with
+// its last consumer. Releasing again does nothing.
 func (w *Watch) Release() {
 	if w.released.Swap(true) {
 		return
