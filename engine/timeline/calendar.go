@@ -63,7 +63,7 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	}
 	days := []node{&stretches{merged: mergeSpans(dates), named: dates}, yearly}
 	return Timeline{
-		root: &wall{zone: zone{loc}, set: newUnion(days, days)},
+		root: &wall{zone: zoneOf(loc), set: settle(newUnion(days, days))},
 		text: fmt.Sprintf("calendar %s %s", name, loc),
 	}, nil
 }

@@ -10,6 +10,15 @@ func Not(t Timeline) Timeline {
 // Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name. Windows of
 // weekdays in one zone are merged on the clock face, so that any number of them costs no more than one.
 func Union(ts ...Timeline) Timeline {
+	u := Any(ts...)
+	if joined, ok := u.root.(*union); ok {
+		u.root = settle(joined)
+	}
+	return u
+}
+
+// Any is a Union for whoever has many and asks few of them. To make one takes no search for where a last run begins, as each question about that run does then.
+func Any(ts ...Timeline) Timeline {
 	if len(ts) == 0 {
 		return Timeline{}
 	}
@@ -77,7 +86,7 @@ func newUnion(parts, named []node) node {
 	if len(named) == 1 {
 		return named[0]
 	}
-	return settle(&union{parts: parts, named: named})
+	return &union{parts: parts, named: named}
 }
 
 func (n *union) state(at int64) (bool, string) {
@@ -106,10 +115,10 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 	return false, nearest
 }
 
-// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than five years
+// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than two years
 // of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as weekdays by the wall clock
 // and nights by elapsed hours, come near it.
-const maxLooks = 1 << 12
+const maxLooks = 1 << 11
 
 // extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that goes on over
 // all kinds of years (seasonsSeconds) is endless.
@@ -137,8 +146,8 @@ func (n *union) extend(edge int64, d direction) int64 {
 
 // mergeWeekly replaces the weekly windows of each zone by one.
 func mergeWeekly(nodes []node) []node {
-	spans := map[zone][]weekSpan{}
-	var zones []zone // in order of appearance
+	spans := map[*zone][]weekSpan{}
+	var zones []*zone // in order of appearance
 	var parts []node
 	for _, n := range nodes {
 		w, isWall := n.(*wall)

@@ -2,16 +2,16 @@ package timeline
 
 import "time"
 
-// Apart reports whether two timelines are certainly never on at the same time from one instant until another. It looks at no more than so many of their
-// edges, and is not certain beyond them. It returns how many of these looks are left.
+// Apart reports whether two timelines are certainly never on at the same time from one instant until another. It looks at parts of unions no more than
+// so many times, and is not certain beyond that. It returns how many of these looks are left.
 func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left int) {
-	at, end := toSeconds(from), toSeconds(until)
-	for at < end {
-		if looks--; looks < 0 {
+	aParts, bParts := partsOf(a.node()), partsOf(b.node())
+	for at, end := toSeconds(from), toSeconds(until); at < end; {
+		if looks -= len(aParts) + len(bParts); looks < 0 {
 			return false, 0
 		}
-		aOn, aEdge := a.node().look(at, forward)
-		bOn, bEdge := b.node().look(at, forward)
+		aOn, aEdge := firstOn(aParts, at)
+		bOn, bEdge := firstOn(bParts, at)
 		switch {
 		case aOn && bOn:
 			return false, looks
@@ -24,4 +24,34 @@ func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left in
 		}
 	}
 	return true, looks
+}
+
+// partsOf returns the nodes of which one is on whenever the node is.
+func partsOf(n node) []node {
+	if outer, ok := n.(*not); ok {
+		if inner, ok := outer.inner.(*not); ok {
+			return partsOf(inner.inner)
+		}
+	}
+	of := n
+	if s, ok := n.(*settled); ok {
+		of = s.node
+	}
+	if u, ok := of.(*union); ok {
+		return u.parts
+	}
+	return []node{n}
+}
+
+// firstOn reports whether one of the nodes is on at the instant, and if not, when the first of them will be.
+func firstOn(nodes []node, at int64) (on bool, edge int64) {
+	edge = forever
+	for _, n := range nodes {
+		on, next := n.look(at, forward)
+		if on {
+			return true, 0
+		}
+		edge = min(edge, next)
+	}
+	return false, edge
 }

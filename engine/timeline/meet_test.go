@@ -20,15 +20,15 @@ func TestApart(t *testing.T) {
 		looks  int
 		want   bool
 	}{
-		{"other days", days("09:00", "17:00", "Tue"), days("09:00", "17:00", "Thu"), 200, true},
-		{"other hours of each day", days("09:00", "12:00"), days("12:00", "15:00"), 1000, true},
-		{"an hour in common", days("09:00", "12:00"), days("11:00", "15:00"), 1000, false},
-		{"nights that reach into the day of the other", days("20:00", "06:00", "Mon"), days("05:00", "07:00", "Tue"), 200, false},
+		{"other days", days("09:00", "17:00", "Tue"), days("09:00", "17:00", "Thu"), 400, true},
+		{"other hours of each day", days("09:00", "12:00"), days("12:00", "15:00"), 2000, true},
+		{"an hour in common", days("09:00", "12:00"), days("11:00", "15:00"), 2000, false},
+		{"nights that reach into the day of the other", days("20:00", "06:00", "Mon"), days("05:00", "07:00", "Tue"), 400, false},
 		{"one is never on", timeline.Timeline{}, days("09:00", "12:00"), 10, true},
 		{"one is always on", timeline.Not(timeline.Timeline{}), days("09:00", "12:00"), 10, false},
 		{"both on now", days("00:00", "24:00"), days("00:00", "24:00"), 10, false},
-		{"once a year, on a day of the other", window(timeline.WindowSpec{Cron: "0 9 24 12 *", Duration: time.Hour}), days("09:00", "10:00"), 1000, false},
-		{"beyond the looks nothing is certain", days("09:00", "12:00"), days("12:00", "15:00"), 100, false},
+		{"once a year, on a day of the other", window(timeline.WindowSpec{Cron: "0 9 24 12 *", Duration: time.Hour}), days("09:00", "10:00"), 2000, false},
+		{"beyond the looks nothing is certain", days("09:00", "12:00"), days("12:00", "15:00"), 200, false},
 		{"in common after the last instant only", window(timeline.WindowSpec{Start: "2027-12-24", End: "2027-12-25"}), days("00:00", "24:00"), 10, true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

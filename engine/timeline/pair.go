@@ -30,7 +30,7 @@ func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (T
 		return Timeline{}, errs
 	}
 	return Timeline{
-		root: &wall{zone: zone{loc}, set: newPair(up, down)},
+		root: &wall{zone: zoneOf(loc), set: newPair(up, down)},
 		text: fmt.Sprintf("up %s, down %s %s", upscale, downscale, loc),
 	}, nil
 }

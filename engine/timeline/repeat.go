@@ -5,7 +5,7 @@ import "time"
 // repeat is a window that opens at every firing of a cron and stays open for a length of elapsed time. Openings that
 // come while it is open, or at the moment it would close, prolong it.
 type repeat struct {
-	zone   zone
+	zone   *zone
 	cron   *cron
 	length int64 // seconds
 	label  string
@@ -29,7 +29,7 @@ const (
 )
 
 func newRepeat(loc *time.Location, c *cron, length time.Duration, label string) node {
-	r := &repeat{zone: zone{loc}, cron: c, length: int64(length / time.Second), label: label}
+	r := &repeat{zone: zoneOf(loc), cron: c, length: int64(length / time.Second), label: label}
 	r.hourly = c.hours == everyHour
 	switch overnight := c.widestOvernight(); {
 	case c.widestWithinDay()*minuteSeconds > r.length:
@@ -114,7 +114,7 @@ func (r *repeat) lastOfStretch(opening int64) int64 {
 	if r.stretch == oneOpening {
 		return opening
 	}
-	offset, end := r.zone.period(opening)
+	offset, _, end := r.zone.period(opening)
 	switch {
 	case r.stretch == oneOffset && end == forever:
 		return forever
@@ -131,8 +131,7 @@ func (r *repeat) firstOfStretch(opening int64) int64 {
 	if r.stretch == oneOpening {
 		return opening
 	}
-	offset, _ := r.zone.period(opening)
-	begin := r.zone.begin(opening)
+	offset, begin, _ := r.zone.period(opening)
 	switch {
 	case r.stretch == oneOffset && begin == always:
 		return always
@@ -180,7 +179,7 @@ func (r *repeat) previous(at int64) int64 {
 // nextHourly is next for a cron that fires again in a repeated hour: it looks for the reading in the period of one
 // offset after the other. A reading skipped between two periods fires at the start of the second.
 func (r *repeat) nextHourly(at int64) int64 {
-	offset, end := r.zone.period(at)
+	offset, _, end := r.zone.period(at)
 	start := at + 1
 	lowest := start + offset
 	for {
@@ -193,15 +192,15 @@ func (r *repeat) nextHourly(at int64) int64 {
 		}
 		before := offset
 		start = end
-		offset, end = r.zone.period(start)
+		offset, _, end = r.zone.period(start)
 		lowest = start + min(before, offset)
 	}
 }
 
 // previousHourly is previous for a cron that fires again in a repeated hour.
 func (r *repeat) previousHourly(at int64) int64 {
-	offset, _ := r.zone.period(at)
-	start, highest := r.zone.begin(at), at+offset
+	offset, start, _ := r.zone.period(at)
+	highest := at + offset
 	for {
 		reading, ok := r.cron.upTo(highest)
 		if !ok {
@@ -211,11 +210,11 @@ func (r *repeat) previousHourly(at int64) int64 {
 			return reading - offset
 		}
 		last := start - 1
-		before, _ := r.zone.period(last)
+		before, beforeStart, _ := r.zone.period(last)
 		if reading > last+before { // skipped by the gap between the two periods
 			return start
 		}
-		offset, start, highest = before, r.zone.begin(last), last+before
+		offset, start, highest = before, beforeStart, last+before
 	}
 }
 

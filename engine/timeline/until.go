@@ -21,18 +21,18 @@ func ParseUntil(text string, loc *time.Location) (time.Time, error) {
 	}
 	for _, layout := range localInstants {
 		if t, err := time.Parse(layout, text); err == nil {
-			return zone{loc}.first(t.Unix()), nil
+			return zoneOf(loc).first(t.Unix()), nil
 		}
 	}
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		return zone{loc}.first(t.Unix() + daySeconds), nil
+		return zoneOf(loc).first(t.Unix() + daySeconds), nil
 	}
 	return time.Time{}, fmt.Errorf("%.64q is no date with a time: give an RFC 3339 instant (2026-03-02T22:00:00+01:00), a date and time in %s (2026-03-02T22:00), "+
 		"or a date, of which the whole day is meant (2026-03-02)", text, loc)
 }
 
 // first returns the first instant at which the zone's clock shows the reading or a later one.
-func (z zone) first(reading int64) time.Time {
+func (z *zone) first(reading int64) time.Time {
 	at, _ := z.instant(reading)
 	return time.Unix(at, 0).UTC()
 }

@@ -3,7 +3,7 @@ package timeline
 // wall is a set of wall-clock readings seen from a zone. An edge happens when zone.high reaches it, so the state at an
 // instant is the set's state at the highest reading shown so far.
 type wall struct {
-	zone zone
+	zone *zone
 	set  node // of readings
 }
 

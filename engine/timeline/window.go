@@ -89,7 +89,7 @@ func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorLis
 		}
 	}
 	build := func(loc *time.Location, label string) node {
-		return &wall{zone: zone{loc}, set: newWeekly(label, spans)}
+		return &wall{zone: zoneOf(loc), set: newWeekly(label, spans)}
 	}
 	return fmt.Sprintf("%s %s-%s", weekdaysText(days), s.From, s.To), build, nil
 }
@@ -146,7 +146,7 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 		one := []span{{start, end, label}}
 		s := &stretches{merged: one, named: one}
 		if startIsDate {
-			return &wall{zone: zone{loc}, set: s}
+			return &wall{zone: zoneOf(loc), set: s}
 		}
 		return s
 	}

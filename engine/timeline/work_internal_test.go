@@ -63,9 +63,36 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 		}
 		parts = append(parts, counted{w.root, &looks})
 	}
-	newUnion(parts, parts)
+	settle(newUnion(parts, parts))
 	if looks == 0 || looks > 2*(maxLooks+len(parts)) {
 		t.Errorf("%d looks at the parts of a union", looks)
+	}
+}
+
+// Of many unions, and of what calendars overrule, no ends are searched until somebody asks: a policy may have as many as windows, each of which would take as
+// many looks.
+func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
+	looks := 0
+	part := func(on ...string) Timeline {
+		w, errs := ParseWindow(WindowSpec{Days: on, From: "00:00", To: "24:00"}, time.UTC, field.NewPath("w"))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return Timeline{root: counted{w.root, &looks}}
+	}
+	even, odd := part("Tue", "Thu", "Sat"), part("Mon", "Wed", "Fri", "Sun")
+	all := Any(even, odd)
+	laid := Override(even, Effect{During: odd, Active: true}, Effect{During: part("Sun")})
+	if looks != 0 {
+		t.Errorf("%d looks at the parts of what nobody asked yet", looks)
+	}
+	for _, joined := range []Timeline{all, laid} {
+		if next, ok := joined.Next(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); ok {
+			t.Errorf("%s ends at %s, want never", joined, next)
+		}
+	}
+	if looks == 0 || looks > 4*maxLooks {
+		t.Errorf("%d looks for the ends of two", looks)
 	}
 }
 

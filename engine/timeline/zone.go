@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,39 +31,77 @@ func LoadZone(name string) (*time.Location, error) {
 	if machineName {
 		return nil, fmt.Errorf("time zone %q depends on the machine: use an IANA name such as Europe/Skopje", name)
 	}
-	if loc, ok := zones.Load(name); ok {
+	if loc, ok := locations.Load(name); ok {
 		return loc.(*time.Location), nil
+	}
+	if path.Clean(name) != name { // one of endless other spellings, which a machine's own database may accept
+		return nil, fmt.Errorf("time zone %q is no IANA name, such as Europe/Skopje", name)
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, fmt.Errorf("load time zone %q (use an IANA name such as Europe/Skopje): %w", name, err)
 	}
-	if path.Clean(name) != name {
-		return loc, nil // one of endless other spellings, which a machine's own database may accept
-	}
-	shared, _ := zones.LoadOrStore(name, loc)
+	shared, _ := locations.LoadOrStore(name, loc)
 	return shared.(*time.Location), nil
 }
 
-// zones are the zones loaded so far, by name. Package time loads a zone again each time, and one takes kilobytes. There are no more
+// locations are the zones loaded so far, by name. Package time loads a zone again each time, and one takes kilobytes. There are no more
 // than the database has.
-var zones sync.Map
+var locations sync.Map
 
 // zone maps between instants and wall-clock readings. A reading is the number of seconds that UTC would need to show
 // the same date and time.
-type zone struct{ loc *time.Location }
+type zone struct {
+	loc *time.Location
+	// starts are the instants at which the offset from UTC changes, ascending; the first is always. offsets are those from then on.
+	starts  []int64
+	offsets []int32
+	// repeats says that the clock is still changed after steady, and so for ever, in the Gregorian cycle.
+	repeats bool
+}
 
-// period returns the offset from UTC in force at the instant, and an instant after it until which it stays in force.
-// The offset may go on after end, but not change before.
-func (z zone) period(at int64) (offset, end int64) {
-	if z.loc == time.UTC {
-		return 0, forever
+// zones are the tables of the zones in use, by location. Package time follows the yearly rules of a zone anew for each question, which
+// takes a microsecond; a table takes 13 kB.
+var zones sync.Map
+
+func zoneOf(loc *time.Location) *zone {
+	if known, ok := zones.Load(loc); ok {
+		return known.(*zone)
 	}
-	t := time.Unix(at, 0).In(z.loc)
+	shared, _ := zones.LoadOrStore(loc, newZone(loc))
+	return shared.(*zone)
+}
+
+const (
+	// tableFrom is where the tables of zones begin, 1950-01-01T00:00:00Z: a window that is open in 1970 may have opened ten years before.
+	tableFrom = int64(-631152000)
+	// tableTo is where they end: with a Gregorian cycle after steady, and the first change of the clock after that.
+	tableTo = steady + gregorianSeconds + 2*366*daySeconds
+)
+
+func newZone(loc *time.Location) *zone {
+	z := &zone{loc: loc}
+	for at := tableFrom; at < tableTo; {
+		offset, end := periodIn(loc, at)
+		if n := len(z.offsets); n == 0 || z.offsets[n-1] != offset {
+			z.starts, z.offsets = append(z.starts, at), append(z.offsets, offset)
+		}
+		at = end
+	}
+	z.repeats = z.starts[len(z.starts)-1] >= steady+gregorianSeconds
+	z.starts[0] = always
+	z.starts, z.offsets = slices.Clip(z.starts), slices.Clip(z.offsets)
+	return z
+}
+
+// periodIn returns the offset from UTC in force at the instant, and an instant after it until which it stays in force.
+// The offset may go on after end, but not change before.
+func periodIn(loc *time.Location, at int64) (offset int32, end int64) {
+	t := time.Unix(at, 0).In(loc)
 	_, seconds := t.Zone()
 	_, bound := t.ZoneBounds()
 	if bound.IsZero() {
-		return int64(seconds), forever
+		return int32(seconds), forever
 	}
 	end = bound.Unix()
 	if end <= at {
@@ -70,52 +109,46 @@ func (z zone) period(at int64) (offset, end int64) {
 		// early for the last day of a leap year.
 		end += daySeconds
 	}
-	return int64(seconds), end
+	return int32(seconds), end
 }
 
-// begin returns the start of a stretch that holds the instant and has one offset. The stretch may have begun earlier,
-// with the same offset.
-func (z zone) begin(at int64) int64 {
-	if z.loc == time.UTC {
-		return always
+// period returns the offset from UTC in force at the instant, the instant since which it is, and the one until which it stays so.
+func (z *zone) period(at int64) (offset, start, end int64) {
+	shift := int64(0)
+	if z.repeats && at >= steady+gregorianSeconds {
+		shift = floorDiv(at-steady, gregorianSeconds) * gregorianSeconds
 	}
-	bound, _ := time.Unix(at, 0).In(z.loc).ZoneBounds()
-	if bound.IsZero() {
-		return always
+	i, found := slices.BinarySearch(z.starts, at-shift)
+	if !found {
+		i--
 	}
-	// In the year in which a zone's yearly rules come into force, package time may name a start from before that.
-	start := bound.Unix()
-	for {
-		_, end := z.period(start)
-		if end > at {
-			return start
-		}
-		start = end
+	end = forever
+	if i+1 < len(z.starts) {
+		end = z.starts[i+1] + shift
 	}
+	return int64(z.offsets[i]), z.starts[i] + shift, end
 }
 
 // high returns the highest reading that the zone's clock has shown up to and including the instant. It is the wall
 // clock itself, except that it stands still while a fall-back repeats readings; so it never runs backwards, and an edge
 // at reading w has happened exactly if high >= w.
-func (z zone) high(at int64) int64 {
-	from := at - 2*maxOffset // a reading from before cannot exceed today's
-	reading := always
-	for {
-		offset, end := z.period(from)
-		reading = max(reading, min(end-1, at)+offset)
-		if end > at {
-			return reading
-		}
-		from = end
+func (z *zone) high(at int64) int64 {
+	offset, start, _ := z.period(at)
+	reading := at + offset
+	for start > at-2*maxOffset { // a reading from before cannot exceed today's
+		last := start - 1
+		offset, start, _ = z.period(last)
+		reading = max(reading, last+offset)
 	}
+	return reading
 }
 
 // instant returns the first instant at which the zone's clock shows the reading or a later one. It is the inverse of
 // high. exact is false if the clock never shows the reading because a gap skips it.
-func (z zone) instant(reading int64) (at int64, exact bool) {
+func (z *zone) instant(reading int64) (at int64, exact bool) {
 	from := reading - maxOffset // too early to show the reading in any zone
 	for {
-		offset, end := z.period(from)
+		offset, _, end := z.period(from)
 		at = max(reading-offset, from)
 		if at < end {
 			return at, at == reading-offset

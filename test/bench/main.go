@@ -105,6 +105,7 @@ func parts() []part {
 	const short, long = 10 * time.Minute, 30 * time.Minute
 	return []part{
 		{[]string{"decide_ns", "timeline_next_ns"}, short, (*bench).pure},
+		{[]string{"policy_check_ms"}, short, (*bench).checking},
 		{[]string{"ledger_hostile_ratio"}, short, (*bench).filledLedgers},
 		{[]string{"cost_plan_ms_2000"}, short, (*bench).costPlans},
 		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, short, (*bench).usageHeap},

@@ -21,6 +21,7 @@ var promises = []promise{
 	{figure: "idle_requests_per_minute", bound: 0},
 	{figure: "heap_per_object_ratio", bound: 0.25},
 	{figure: "heap_per_policy_bytes", bound: 8192},
+	{figure: "policy_check_ms", bound: 50},
 	{figure: "ledger_hostile_ratio", bound: 250},
 	{figure: "cost_plan_ms_2000", bound: 50},
 	{figure: "cost_steady_writes", bound: 0},

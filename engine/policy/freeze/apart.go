@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxLooks bounds how many openings of maintenance windows are looked at for the warnings of one rule: a year of daily windows takes 366.
-const maxLooks = 2000
+// maxLooks bounds how often windows of maintenance windows are looked at for the warnings of one rule: a year of daily windows takes 1464.
+const maxLooks = 4000
 
 // Apart warns of other maintenance windows over the same objects that are never open together with a rule in the year after an instant: each denies what the
 // other lets through. Objects outside namespaces are left out. namespaces yields all namespaces.

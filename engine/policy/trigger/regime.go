@@ -36,7 +36,8 @@ type trigger struct {
 	open     timeline.Timeline
 	during   v1alpha1.TriggerValues
 	after    *v1alpha1.TriggerValues
-	// covered is on while another trigger decides the size in this one's place.
+	// above are the places in the set of those that decide the size in this one's place while they are open; covered is on while one of them is.
+	above   []int
 	covered timeline.Timeline
 }
 
@@ -49,13 +50,17 @@ type set struct {
 func newSet(all []trigger, overlap v1alpha1.Overlap) set {
 	s := set{all: all, highest: overlap == v1alpha1.OverlapHighest}
 	for i := range s.all {
+		t := &s.all[i]
+		if t.during.Replicas == nil {
+			continue
+		}
 		var above []timeline.Timeline
 		for j := range s.all {
-			if s.covers(&s.all[j], &s.all[i]) {
-				above = append(above, s.all[j].open)
+			if s.covers(&s.all[j], t) {
+				t.above, above = append(t.above, j), append(above, s.all[j].open)
 			}
 		}
-		s.all[i].covered = timeline.Union(above...)
+		t.covered = timeline.Any(above...)
 	}
 	return s
 }
@@ -126,20 +131,25 @@ func (s set) at(now time.Time) regime {
 		if r.replicas == nil || t.during.Replicas == nil || *t.during.Replicas != *r.replicas {
 			continue
 		}
-		if begun, first := t.begun(states[i].Since, now); first {
+		if begun, first := t.begun(states[i].Since, states); first {
 			r.begun, r.resumed = timeline.Later(r.begun, begun), false
 		}
 	}
 	return r
 }
 
-// begun is when an open trigger that decides the size came to decide it, and whether for the first time in this window.
-func (t *trigger) begun(opened, now time.Time) (at time.Time, first bool) {
-	at = timeline.Later(opened, t.covered.At(now).Since)
-	if atOpening := t.covered.At(opened); atOpening.Active {
-		opened = atOpening.Until
+// begun is when a trigger that decides the size, and so is not covered, came to decide it, and whether for the first time in this window. states are those of
+// all triggers now.
+func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time, first bool) {
+	at = opened
+	for _, j := range t.above {
+		at = timeline.Later(at, states[j].Since)
 	}
-	return at, at.Equal(opened)
+	if at.Equal(opened) {
+		return at, true
+	}
+	uncovered, _ := t.covered.Next(opened)
+	return at, uncovered.Equal(at)
 }
 
 // afterwards fills in what holds while no window is open: the after of the trigger that ended last, if no window has
