@@ -8,7 +8,7 @@ func Not(t Timeline) Timeline {
 }
 
 // Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name. Windows of
-// weekdays in one zone are merged on the clock face, so that any number of them costs no more than one.
+// weekdays in one zone are merged on the clock face, and so are those from a start to an end: any number of them costs no more than one.
 func Union(ts ...Timeline) Timeline {
 	u := Any(ts...)
 	if joined, ok := u.root.(*union); ok {
@@ -27,7 +27,7 @@ func Any(ts ...Timeline) Timeline {
 	for i, t := range ts {
 		named[i], texts[i] = t.node(), t.String()
 	}
-	return Timeline{root: newUnion(mergeWeekly(named), named), text: strings.Join(texts, "; ")}
+	return Timeline{root: newUnion(mergeFaces(named), named), text: strings.Join(texts, "; ")}
 }
 
 // Effect is what rules while a timeline, usually a calendar, is on.
@@ -144,28 +144,48 @@ func (n *union) extend(edge int64, d direction) int64 {
 	return d.farthest()
 }
 
-// mergeWeekly replaces the weekly windows of each zone by one.
-func mergeWeekly(nodes []node) []node {
-	spans := map[*zone][]weekSpan{}
+// face is what several windows of one zone are on the clock face, or, without a zone, what several are as instants.
+type face struct {
+	week   []weekSpan
+	ranges []span
+}
+
+// mergeFaces replaces the weekly windows of each zone by one, and those from a start to an end too.
+func mergeFaces(nodes []node) []node {
+	faces := map[*zone]*face{}
 	var zones []*zone // in order of appearance
+	of := func(z *zone) *face {
+		if faces[z] == nil {
+			zones, faces[z] = append(zones, z), &face{}
+		}
+		return faces[z]
+	}
 	var parts []node
 	for _, n := range nodes {
-		w, isWall := n.(*wall)
-		if !isWall {
-			w = &wall{}
+		set, z := n, (*zone)(nil)
+		if w, ok := n.(*wall); ok {
+			set, z = w.set, w.zone
 		}
-		set, isWeekly := w.set.(*weekly)
-		if !isWeekly {
+		switch s := set.(type) {
+		case *weekly:
+			of(z).week = append(of(z).week, s.spans...)
+		case *stretches:
+			of(z).ranges = append(of(z).ranges, s.merged...)
+		default:
 			parts = append(parts, n)
-			continue
 		}
-		if _, seen := spans[w.zone]; !seen {
-			zones = append(zones, w.zone)
-		}
-		spans[w.zone] = append(spans[w.zone], set.spans...)
 	}
 	for _, z := range zones {
-		parts = append(parts, &wall{zone: z, set: newWeekly("", spans[z])})
+		if week := faces[z].week; len(week) > 0 {
+			parts = append(parts, &wall{zone: z, set: newWeekly("", week)})
+		}
+		if ranges := faces[z].ranges; len(ranges) > 0 {
+			var set node = &stretches{merged: mergeSpans(ranges)}
+			if z != nil {
+				set = &wall{zone: z, set: set}
+			}
+			parts = append(parts, set)
+		}
 	}
 	return parts
 }
