@@ -56,8 +56,8 @@ bench: ## Measure every figure against a baseline in the same run, and compare i
 	@$(GO) run ./test/bench
 
 .PHONY: bench-tortoise
-bench-tortoise: ## Compare tuning with an autoscaler at 70 %, the VPA and others on twelve families of load; plots go to bin/bench-tortoise.
-	@$(GO) run ./test/bench/tortoise/cmd
+bench-tortoise: ## Compare tuning with the best fixed setting, on families of load; with ARGS="--traces DIR" on real load.
+	@$(GO) run ./test/bench/tortoise/cmd $(ARGS)
 
 .PHONY: build
 build: ## Build the manager and kubectl-flyball into bin/.

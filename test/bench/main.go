@@ -68,7 +68,7 @@ func fullSizes() sizes {
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
 		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 2000,
-		tuningSeeds: tortoise.ReportingSeeds,
+		tuningSeeds: tortoise.Seeds,
 	}
 }
 
@@ -81,7 +81,7 @@ func quickSizes() sizes {
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
 		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 50, planRounds: 1, usageTargets: 20,
-		tuningSeeds: tortoise.ReportingSeeds[:1], tuningDays: 15,
+		tuningSeeds: tortoise.Seeds[:1], tuningDays: 8,
 	}
 }
 

@@ -2,19 +2,20 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+
+	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// promise bounds a figure.
+// promise is the largest value that is promised of a figure.
 type promise struct {
 	figure string
 	bound  float64
-	// least is set where the bound is the smallest value that is promised, not the largest.
-	least bool
 }
 
 // promises are those of docs/benchmarks.md, in the order of its table; a test compares the two.
-var promises = []promise{
+var promises = slices.Concat([]promise{
 	{figure: "edge_ratio", bound: 1.15},
 	{figure: "edge_requests_per_change", bound: 1.1},
 	{figure: "noop_requests", bound: 0},
@@ -41,30 +42,21 @@ var promises = []promise{
 	{figure: "outage_recovery_ms", bound: 10_000},
 	{figure: "usage_heap_mb_2000", bound: 150},
 	{figure: "usage_checkpoint_bytes", bound: 65_536},
-	{figure: "tortoise_periodic_cores_ratio", bound: 0.85},
-	{figure: "tortoise_periodic_violations_ratio", bound: 1},
-	{figure: "tortoise_sudden_cores_ratio", bound: 1.05},
-	{figure: "tortoise_sudden_violations_ratio", bound: 0.5},
-	{figure: "tortoise_blackout_fallen", bound: 0},
-	{figure: "tortoise_gates", bound: 5, least: true},
+}, ofTuning())
+
+// ofTuning returns the promises of the offline benchmark of tuning.
+func ofTuning() (all []promise) {
+	for _, f := range tortoise.Promises(synthetic) {
+		all = append(all, promise{f.Name, f.Most})
+	}
+	return all
 }
 
 // String returns the promise as the table of docs/benchmarks.md has it, without a unit.
-func (p promise) String() string {
-	word := "at most "
-	if p.least {
-		word = "at least "
-	}
-	return word + strconv.FormatFloat(p.bound, 'f', -1, 64)
-}
+func (p promise) String() string { return "at most " + strconv.FormatFloat(p.bound, 'f', -1, 64) }
 
 // holds reports whether a value keeps the promise.
-func (p promise) holds(value float64) bool {
-	if p.least {
-		return value >= p.bound
-	}
-	return value <= p.bound
-}
+func (p promise) holds(value float64) bool { return value <= p.bound }
 
 // shortfalls returns a sentence for each measured figure that does not keep its promise.
 func shortfalls(values map[string]float64) []string {

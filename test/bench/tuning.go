@@ -86,26 +86,25 @@ func filled(at time.Time) policy.Seen {
 	}
 }
 
+const synthetic = "synthetic"
+
 // tuningFigures are those of the offline benchmark.
 var tuningFigures = func() []string {
 	var names []string
-	for _, f := range tortoise.Figures(nil) {
+	for _, f := range tortoise.Promises(synthetic) {
 		names = append(names, f.Name)
 	}
 	return names
 }()
 
-// tuning runs the offline benchmark with the contenders that its gates compare.
+// tuning runs the offline benchmark with the contenders that its figures compare.
 func (b *bench) tuning(ctx context.Context) error {
 	results, err := tortoise.Run(ctx, tortoise.Options{Seeds: b.tuningSeeds, Contenders: tortoise.Judged, Days: b.tuningDays})
 	if err != nil {
 		return fmt.Errorf("tune: %w", err)
 	}
-	for _, f := range tortoise.Figures(results) {
+	for _, f := range tortoise.Figures(synthetic, results) {
 		b.report.figure(f.Name, f.Value, f.Unit)
-	}
-	for _, g := range tortoise.Gates(results) {
-		b.report.say("gate %s holds: %t: %s", g.Name, g.Holds, g.Text)
 	}
 	return nil
 }

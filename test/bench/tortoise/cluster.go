@@ -3,6 +3,7 @@ package tortoise
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
@@ -26,42 +27,38 @@ type cluster struct {
 	set      setting
 	pods     []pod
 	replicas int
-	scaler   *autoscaler.Scaler // nil: nothing scales
-	readings []autoscaler.Reading
-	seen     []sample
-	t        int
-	tally    tally
-	// kills are OOM kills that the next sample tells.
+	scaled   bool // by an autoscaler
+	scaler   autoscaler.Scaler
+	// recent are the last ticks, for metrics are late: the one of tick t is at t modulo the length.
+	recent [4]sample
+	t      int
+	tally  tally
+	// kills are the OOM kills up to now.
 	kills int
 }
 
-// sample is what somebody who tunes can see of one tick, late by the lag of the metrics.
+// sample is what can be seen of one tick, late by the lag of the metrics.
 type sample struct {
-	ok bool
 	// app and side are the mean usage of the ready pods in milli-CPU, memory the largest usage in MiB; throttled is the share of
-	// the app's demand that was not served.
+	// the app's demand that was not served; kills are those since the beginning.
 	app, side, memory, throttled float64
-	ready, replicas, kills       int
-	appRequest                   float64
+	ready, kills                 int
 }
 
-// tally is what is measured after the warm-up.
+// tally is what is measured once the world has taught.
 type tally struct {
 	ViolationMinutes, CoreHours, GiBHours float64
 	Kills, Restarts, Changes              int
-	// Fallen says how many replicas' worth of capacity went in a blackout, in milli-CPU.
-	Fallen float64
+	// CeilingLost is the largest share of the owner's capacity at the maximum that was out of reach. It counts from the first tick on.
+	CeilingLost float64
 }
 
-// threshold is the share of the ready capacity above which demand counts as a violation.
-const threshold = 0.85
+// cost returns the core hours, with memory priced in.
+func (t tally) cost() float64 { return t.CoreHours + GiBPrice*t.GiBHours }
 
-func newCluster(w *world, scaled bool) *cluster {
-	c := &cluster{world: w, set: w.owner, rand: rand.New(rand.NewPCG(w.seed, hash("pods of "+w.family)))}
-	if scaled {
-		c.scaler = &autoscaler.Scaler{}
-	}
-	c.replicas = max(c.set.minimum, int(math.Ceil(w.demand[0]/c.set.app*100/float64(c.set.target))))
+func newCluster(w *world, scaled bool, set setting) *cluster {
+	c := &cluster{world: w, set: set, scaled: scaled, rand: rand.New(rand.NewPCG(w.seed, hash("pods of "+w.name)))}
+	c.replicas = max(c.set.minimum, min(int(math.Ceil(w.demand[0]/c.set.app*100/float64(c.set.target))), c.set.maximum))
 	for range c.replicas {
 		c.pods = append(c.pods, c.newPod())
 		c.pods[len(c.pods)-1].readyAt = 0
@@ -78,35 +75,28 @@ func (c *cluster) newPod() pod {
 	return p
 }
 
-func (c *cluster) measured() bool {
-	return c.t >= warmUp*ticksPerDay || len(c.demand) <= warmUp*ticksPerDay
-}
+func (c *cluster) measured() bool { return c.t >= c.teach && !c.unknown[c.t] }
 
 // resize changes the requests of all pods in place; every twentieth is infeasible and stays as it is.
 func (c *cluster) resize(app, side, memory float64) {
-	c.note(app, side, memory)
+	c.set.app, c.set.side, c.set.memory = app, side, memory
 	for i := range c.pods {
 		if p := &c.pods[i]; c.rand.IntN(20) > 0 {
 			p.app, p.side, p.memory = app, side, memory
 		}
 	}
+	c.changed()
 }
 
 // rollOut changes the requests in the template, and so replaces every pod.
 func (c *cluster) rollOut(app, side, memory float64) {
-	c.note(app, side, memory)
+	c.set.app, c.set.side, c.set.memory = app, side, memory
 	for i := range c.pods {
 		c.pods[i].old = true
 	}
 	if c.measured() {
 		c.tally.Restarts += len(c.pods)
 	}
-}
-
-func (c *cluster) note(app, side, memory float64) {
-	appRatio, sideRatio := c.set.appLimit/c.set.app, c.set.sideLimit/c.set.side
-	c.set.app, c.set.side, c.set.memory = app, side, memory
-	c.set.appLimit, c.set.sideLimit = app*appRatio, side*sideRatio
 	c.changed()
 }
 
@@ -126,90 +116,101 @@ func (c *cluster) changed() {
 
 // step runs one tick: the autoscaler, pods that come and go, load, and what it costs.
 func (c *cluster) step() {
-	before := c.capacity()
-	if c.scaler != nil {
-		r := autoscaler.Reading{}
-		if c.t >= c.lag && !c.blackout[c.t] {
-			r = c.readings[c.t-c.lag]
-		}
-		for i := range tick / autoscaler.SyncPeriod {
-			if r.OK {
-				r.Unready = max(c.replicas-r.Ready, 0)
-			}
-			c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*autoscaler.SyncPeriod, c.replicas, autoscaler.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}, r)
-		}
-	} else {
-		c.replicas = min(max(c.replicas, c.set.minimum), c.set.maximum)
+	if c.scaled {
+		c.scale()
 	}
+	c.replicas = max(c.replicas, 0)
+	c.replace()
 	c.place()
 	c.load()
-	if c.measured() && c.blackout[c.t] {
-		c.tally.Fallen += max(before-c.capacity(), 0)
-	}
+	c.tally.CeilingLost = max(c.tally.CeilingLost, 1-c.set.reach()/c.owner.reach())
 	c.t++
 }
 
-// capacity is what all pods request for the app, in milli-CPU, ready or not.
-func (c *cluster) capacity() float64 {
-	sum := 0.0
-	for _, p := range c.pods {
-		sum += p.app
+// scale lets the autoscaler sync. Its metrics are late, and it looks at the pods as they are.
+func (c *cluster) scale() {
+	r := autoscaler.Reading{}
+	if s := c.look(); s != nil {
+		r = autoscaler.Reading{OK: s.ready > 0, Usage: s.app, Request: c.requested(), Ready: s.ready}
 	}
-	return sum
+	to := autoscaler.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}
+	for i := range tick / autoscaler.SyncPeriod {
+		r.Unready = max(c.replicas-r.Ready, 0)
+		c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*autoscaler.SyncPeriod, c.replicas, to, r)
+	}
 }
 
-// place starts and removes pods: those that are not ready first, then the youngest. A roll-out starts a quarter more and removes as
-// many old ones as became ready.
-func (c *cluster) place() {
-	old, fresh := 0, 0
-	for _, p := range c.pods {
-		if p.old {
+// requested returns what pods request for the app on average.
+func (c *cluster) requested() float64 {
+	sum := 0.0
+	for i := range c.pods {
+		sum += c.pods[i].app
+	}
+	return sum / float64(len(c.pods))
+}
+
+// replace goes on with a roll-out as a Deployment does by default: up to a quarter more pods than are wanted, rounded up, and up to a quarter
+// fewer that are ready, rounded down.
+func (c *cluster) replace() {
+	old, ready := 0, 0
+	for i := range c.pods {
+		if p := &c.pods[i]; p.readyAt <= c.t {
+			ready++
+		}
+		if c.pods[i].old {
 			old++
-		} else if p.readyAt > c.t {
-			fresh++
 		}
 	}
-	wanted := c.replicas
-	if old > 0 {
-		surge := (c.replicas + 3) / 4
-		if fresh == 0 {
-			for range min(surge, old) {
-				c.pods = append(c.pods, c.newPod())
-			}
-		}
-		for i := 0; i < len(c.pods) && len(c.pods) > c.replicas && c.readyFresh() > c.replicas-old; i++ {
-			if c.pods[i].old {
-				c.pods = append(c.pods[:i], c.pods[i+1:]...)
-				old--
-				i--
-			}
-		}
-		wanted = max(wanted, min(len(c.pods), c.replicas+surge))
+	if old == 0 {
+		return
 	}
-	for len(c.pods) < wanted {
+	spare := ready - (c.replicas - c.replicas/4)
+	c.pods = slices.DeleteFunc(c.pods, func(p pod) bool {
+		switch {
+		case !p.old:
+			return false
+		case p.readyAt <= c.t && spare <= 0:
+			return false
+		case p.readyAt <= c.t:
+			spare--
+		}
+		old--
+		return true
+	})
+	for fresh := len(c.pods) - old; fresh < c.replicas && len(c.pods) < c.replicas+(c.replicas+3)/4; fresh++ {
 		c.pods = append(c.pods, c.newPod())
 	}
-	for len(c.pods) > wanted {
-		c.pods = c.pods[:len(c.pods)-1]
-	}
 }
 
-// readyFresh counts the ready pods that are not old.
-func (c *cluster) readyFresh() int {
-	n := 0
-	for _, p := range c.pods {
-		if !p.old && p.readyAt <= c.t {
-			n++
+// place starts pods that are missing, and removes those that are too many: pods that are not ready first, then the youngest. Old ones are
+// the business of the roll-out.
+func (c *cluster) place() {
+	old := 0
+	for i := range c.pods {
+		if c.pods[i].old {
+			old++
 		}
 	}
-	return n
+	for len(c.pods) < c.replicas {
+		c.pods = append(c.pods, c.newPod())
+	}
+	most := c.replicas
+	if old > 0 {
+		most += (c.replicas + 3) / 4
+	}
+	for i := len(c.pods) - 1; i >= 0 && len(c.pods) > most; i-- {
+		if c.pods[i].readyAt > c.t {
+			c.pods = slices.Delete(c.pods, i, i+1)
+		}
+	}
+	c.pods = c.pods[:min(len(c.pods), most)]
 }
 
 // load serves the demand of the tick, and measures.
 func (c *cluster) load() {
-	demand := c.demand[c.t]
-	ready, weights, capacity, sides, cores, memory := 0, 0.0, 0.0, 0.0, 0.0, 0.0
-	for _, p := range c.pods {
+	demand, ready, weights, capacity, sides, cores, memory := c.demand[c.t], 0, 0.0, 0.0, 0.0, 0.0, 0.0
+	for i := range c.pods {
+		p := &c.pods[i]
 		cores += p.app + p.side
 		memory += p.memory
 		if p.readyAt <= c.t {
@@ -219,35 +220,7 @@ func (c *cluster) load() {
 			sides += p.side
 		}
 	}
-	s := sample{ok: ready > 0, ready: ready, replicas: c.replicas, appRequest: c.set.app}
-	served := 0.0
-	ratio := c.set.appLimit / c.set.app
-	for i := range c.pods {
-		p := &c.pods[i]
-		if p.readyAt > c.t {
-			continue
-		}
-		want := demand * p.weight / weights
-		got := min(want, p.app*ratio)
-		served += got
-		s.side += min(want*c.sidecar, p.side*2) / float64(ready)
-		used := c.memoryBase + c.memoryPerMilli*got + c.grown*float64(c.t)/float64(ticksPerDay) + c.leak*float64(c.t-p.born)/float64(ticksPerDay)
-		s.memory = max(s.memory, min(used, p.memory))
-		if used > p.memory {
-			p.born, p.readyAt = c.t, c.t+c.ready
-			c.kills++
-			if c.measured() {
-				c.tally.Kills++
-				c.tally.Restarts++
-			}
-		}
-	}
-	if ready > 0 {
-		s.app, s.throttled = served/float64(ready), 1-served/demand
-	}
-	s.kills, c.kills = c.kills, 0
-	c.readings = append(c.readings, autoscaler.Reading{OK: ready > 0, Usage: s.app, Request: c.set.app, Ready: ready})
-	c.seen = append(c.seen, s)
+	c.recent[c.t%len(c.recent)] = c.serve(demand/weights, ready)
 	if !c.measured() {
 		return
 	}
@@ -259,10 +232,48 @@ func (c *cluster) load() {
 	}
 }
 
-// look gives the newest sample that can be seen; ok is false in a blackout.
-func (c *cluster) look() sample {
-	if c.t <= c.lag || c.blackout[c.t-1] {
-		return sample{}
+// serve lets each ready pod serve its part of the demand, kills those whose memory is too small, and returns what can be seen of that.
+func (c *cluster) serve(perWeight float64, ready int) sample {
+	s := sample{ready: ready, kills: c.kills}
+	if ready == 0 {
+		return s
 	}
-	return c.seen[c.t-1-c.lag]
+	wanted, day := 0.0, float64(ticksPerDay)
+	base := c.memoryBase + c.grown*float64(c.t)/day
+	for i := range c.pods {
+		p := &c.pods[i]
+		if p.readyAt > c.t {
+			continue
+		}
+		want := perWeight * p.weight
+		got := min(want, p.app*limitRatio)
+		wanted += want
+		s.app += got
+		s.side += min(want*c.sidecar, p.side*limitRatio)
+		used := base + c.memoryPerMilli*got + c.leak*float64(c.t-p.born)/day
+		s.memory = max(s.memory, min(used, p.memory))
+		if used > p.memory {
+			p.born, p.readyAt = c.t, c.t+c.ready
+			c.kills++
+			if c.measured() {
+				c.tally.Kills++
+				c.tally.Restarts++
+			}
+		}
+	}
+	if wanted > 0 {
+		s.throttled = 1 - s.app/wanted
+	}
+	s.app /= float64(ready)
+	s.side /= float64(ready)
+	s.kills = c.kills
+	return s
+}
+
+// look returns the newest sample that can be seen; nil where there are no metrics.
+func (c *cluster) look() *sample {
+	if c.t <= c.lag || c.blind[c.t-1] {
+		return nil
+	}
+	return &c.recent[(c.t-1-c.lag)%len(c.recent)]
 }

@@ -114,7 +114,7 @@ func TestTheControllerDecidesTheSame(t *testing.T) {
 	}
 	serveMetrics(t, env, stands)
 	for name := range stands {
-		must(t, env.Apply(t.Context(), fmt.Appendf(nil, workload, name, theirs.Min, theirs.Max, theirs.Target, int(realWindow.Seconds()), int(realPeriod.Seconds()))))
+		must(t, env.Apply(t.Context(), fmt.Appendf(nil, manifest, name, theirs.Min, theirs.Max, theirs.Target, int(realWindow.Seconds()), int(realPeriod.Seconds()))))
 	}
 	for name, s := range stands {
 		select {
@@ -126,7 +126,7 @@ func TestTheControllerDecidesTheSame(t *testing.T) {
 	}
 }
 
-const workload = `
+const manifest = `
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---
 apiVersion: apps/v1

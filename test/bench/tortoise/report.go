@@ -3,93 +3,113 @@ package tortoise
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 )
 
-// Table writes a line for each family and contender: means over the seeds, core hours and violations also over the baseline, with
-// bootstrap intervals of 90 %.
+// Table writes a line for each world and contender: means of a run over the seeds. The best fixed setting is the cheapest one with no more
+// violations than Flyball, or the one with the fewest.
 func Table(w io.Writer, results []Result) error {
-	t := tabulate(results)
-	if _, err := fmt.Fprintf(w, "%-13s %-17s %10s %22s %10s %22s %10s %6s %9s %8s\n", "family", "contender", "violations", "over "+baseline, "core h", "over "+baseline, "GiB h", "kills", "restarts", "changes"); err != nil {
-		return err
+	p := printer{w: w}
+	p.line("%-30s %-17s %9s %9s %10s %10s %8s %8s %8s %9s %8s", "load", "contender", "cores", "GiB", "violations", "worst run", "kills", "restarts", "changes", "same cost", "same vio")
+	all := runs(results)
+	for len(all) > 0 {
+		name := all[0].name()
+		n := slices.IndexFunc(all, func(r run) bool { return r.name() != name })
+		if n < 0 {
+			n = len(all)
+		}
+		p.world(name, all[:n])
+		all = all[n:]
 	}
-	for _, f := range families {
-		for _, c := range contenders {
-			rows := t[[2]string{f, c.name}]
-			if len(rows) == 0 {
-				continue
-			}
-			n := float64(len(rows))
-			sum := func(measure func(Result) float64) float64 { return t.total(c.name, measure, f) }
-			if _, err := fmt.Fprintf(w, "%-13s %-17s %10.1f %22s %10.1f %22s %10.1f %6.1f %9.1f %8.0f\n", f, c.name,
-				sum(violations)/n, over(t.ratios(c.name, violations, f)), sum(cores)/n, over(t.ratios(c.name, cores, f)),
-				sum(func(r Result) float64 { return r.GiBHours })/n, sum(func(r Result) float64 { return float64(r.Kills) })/n,
-				sum(restarts)/n, sum(func(r Result) float64 { return float64(r.Changes) })/n); err != nil {
-				return err
-			}
+	all = slices.DeleteFunc(runs(results), func(r run) bool { return r.apart })
+	if len(all) > 0 {
+		p.world("all", all)
+		p.frontier(all)
+		for _, w := range worse(all) {
+			p.line("worse than %s: %s", Baseline, w)
 		}
 	}
-	return nil
+	return p.err
 }
 
-func over(ratios []float64) string {
-	if len(ratios) == 0 {
-		return "-"
+func (r run) name() string {
+	for _, one := range r.by {
+		return one.World
 	}
-	i := bootstrap(ratios)
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", i.mean, i.low, i.high)
+	return ""
 }
 
-// Plots writes an SVG a family into a directory: demand and what was requested, of the last week of the first seed.
-func Plots(dir string, results []Result) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory of the plots: %w", err)
+// printer keeps the first error of what it writes to.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
 	}
-	for _, f := range families {
-		var shown []Result
-		for _, r := range results {
-			if r.Family == f && (r.Contender == baseline || r.Contender == ours) && (len(shown) == 0 || r.Seed == shown[0].Seed) {
-				shown = append(shown, r)
-			}
+}
+
+// world writes the lines of some runs.
+func (p *printer) world(name string, all []run) {
+	f := frontierOf(all)
+	for _, c := range contenders {
+		if all[0].has(c.name) {
+			p.contender(name, c.name, c.name, f, all)
 		}
-		if len(shown) == 0 {
+	}
+	if best := bestFixed(all); best != "" {
+		p.contender(name, best, "fixed "+best, f, all)
+	}
+}
+
+func (p *printer) contender(world, who, title string, f frontier, all []run) {
+	var t tally
+	days, worst := 0.0, 0.0
+	for _, r := range all {
+		one := r.by[who]
+		days += one.Days
+		worst = max(worst, one.ViolationMinutes)
+		t.ViolationMinutes += one.ViolationMinutes
+		t.CoreHours += one.CoreHours
+		t.GiBHours += one.GiBHours
+		t.Kills += one.Kills
+		t.Restarts += one.Restarts
+		t.Changes += one.Changes
+	}
+	n, far := float64(len(all)), [2]string{"-", "-"}
+	if f != nil {
+		d := f.distance(sum(all, who))
+		far = [2]string{fmt.Sprintf("%.2f", d.violations), fmt.Sprintf("%.2f", d.cost)}
+	}
+	p.line("%-30s %-17s %9.2f %9.2f %10.1f %10.1f %8.1f %8.1f %8.1f %9s %8s", world, title, t.CoreHours/24/days, t.GiBHours/24/days,
+		t.ViolationMinutes/n, worst, float64(t.Kills)/n, float64(t.Restarts)/n, float64(t.Changes)/days, far[0], far[1])
+}
+
+// bestFixed returns the name of the cheapest fixed setting with no more violations than Flyball, or else of the one with the fewest; empty:
+// none ran.
+func bestFixed(all []run) string {
+	ours, best, name := sum(all, Flyball), outcome{}, ""
+	for _, g := range grid {
+		if !all[0].has(g.name) {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, "tortoise-"+f+".svg"), []byte(plot(f, shown)), 0o644); err != nil {
-			return fmt.Errorf("write a plot: %w", err)
+		o := sum(all, g.name)
+		fits, fit := o.violations <= ours.violations, best.violations <= ours.violations
+		if name == "" || fits && (!fit || o.cost < best.cost) || !fits && !fit && o.violations < best.violations {
+			best, name = o, g.name
 		}
 	}
-	return nil
+	return name
 }
 
-const plotWidth, plotHeight = 1200.0, 360.0
-
-// plot draws the demand in grey and the requested CPU of each contender as a line.
-func plot(title string, shown []Result) string {
-	top := 1.0
-	for _, r := range shown {
-		for _, p := range r.trace {
-			top = max(top, float64(p.demand), float64(p.capacity))
+// frontier writes the fixed settings that no other one beats, over all runs.
+func (p *printer) frontier(all []run) {
+	f := frontierOf(all)
+	for _, g := range grid {
+		if o := sum(all, g.name); slices.Contains(f, o) {
+			p.line("frontier %-10s cost %.0f core hours, violations %.0f minutes", g.name, o.cost, o.violations)
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight+40)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="8" y="16">%s, seed %d: the last week; demand (grey) and requested CPU; the top is %.1f cores</text>`+"\n", title, shown[0].Seed, top/1000)
-	line := func(trace []point, value func(point) float32, style string) {
-		b.WriteString(`<polyline fill="none" ` + style + ` points="`)
-		for i, p := range trace {
-			fmt.Fprintf(&b, "%.1f,%.1f ", float64(i)/float64(len(trace))*plotWidth, 30+plotHeight*(1-float64(value(p))/top))
-		}
-		b.WriteString("\"/>\n")
-	}
-	line(shown[0].trace, func(p point) float32 { return p.demand }, `stroke="#999" stroke-width="0.7"`)
-	for i, r := range shown {
-		colour := []string{"#d62728", "#1f77b4"}[i%2]
-		line(r.trace, func(p point) float32 { return p.capacity }, `stroke="`+colour+`" stroke-width="1.2"`)
-		fmt.Fprintf(&b, `<text x="%d" y="30" fill="%s">%s</text>`+"\n", 8+i*120, colour, r.Contender)
-	}
-	b.WriteString("</svg>\n")
-	return b.String()
 }

@@ -1,105 +1,137 @@
 package tortoise
 
 import (
+	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 )
 
-// Seeds of the two sets: parameters are tuned on the one and reported on the other.
-var (
-	TuningSeeds    = []uint64{101, 102, 103, 104, 105}
-	ReportingSeeds = []uint64{1, 2, 3, 4, 5}
-)
+// Seeds are those of the families that the promises are for.
+var Seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
-// Options of a run.
+// Options choose a part of the benchmark.
 type Options struct {
-	Families, Contenders []string // empty: all
+	// Families and Contenders are names; empty: all.
+	Families, Contenders []string
 	Seeds                []uint64
-	// Days are simulated; zero are all 42.
+	// Traces is a directory with series of real load, which take the place of families and seeds.
+	Traces string
+	// Days are simulated at most; zero: four weeks of a family, and all of a series.
 	Days int
+	// Done is called after each world that all contenders have been through; nil: nothing is.
+	Done func(world string, seed uint64)
 }
 
-// Result is what one contender did with one family and seed.
+// Result is what one contender did with one world.
 type Result struct {
-	Family, Contender string
-	Seed              uint64
+	World, Contender string
+	Seed             uint64
+	// Days are those that were judged. Apart says that the world is in no sum.
+	Days  float64
+	Apart bool
 	tally
-	// trace has some numbers of every tick of the run, for plots.
-	trace []point
-	// final is the setting at the end.
-	final setting
 }
 
-type point struct{ demand, capacity, request float32 }
-
-// Run runs everything, on all cores.
+// Run puts the contenders through the worlds, on all processors.
 func Run(ctx context.Context, o Options) ([]Result, error) {
-	if o.Days == 0 {
-		o.Days = days
+	worlds, err := o.worlds()
+	if err != nil {
+		return nil, err
 	}
-	type job struct {
-		family string
-		seed   uint64
-		who    contender
-		out    *Result
-	}
-	var jobs []job
-	var results []*Result
-	for _, family := range families {
-		for _, seed := range o.Seeds {
-			for _, who := range contenders {
-				if chosen(o.Families, family) && chosen(o.Contenders, who.name) {
-					r := &Result{Family: family, Contender: who.name, Seed: seed}
-					jobs, results = append(jobs, job{family, seed, who, r}), append(results, r)
-				}
-			}
+	var chosen []contender
+	for _, c := range slices.Concat(contenders, grid) {
+		if len(o.Contenders) == 0 || slices.Contains(o.Contenders, c.group()) {
+			chosen = append(chosen, c)
 		}
 	}
-	queue := make(chan job)
+	results := make([]Result, len(worlds)*len(chosen))
+	queue := make(chan int)
 	var wait sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
-			for j := range queue {
-				simulate(j.family, j.seed, j.who, o.Days, j.out)
+			for i := range queue {
+				w := worlds[i].make()
+				for j, c := range chosen {
+					if ctx.Err() == nil {
+						results[i*len(chosen)+j] = simulate(w, c)
+					}
+				}
+				if o.Done != nil {
+					o.Done(w.name, w.seed)
+				}
 			}
 		})
 	}
-	for _, j := range jobs {
-		if ctx.Err() != nil {
-			break
-		}
-		queue <- j
+	for _, i := range longestFirst(worlds) {
+		queue <- i
 	}
 	close(queue)
 	wait.Wait()
-	all := make([]Result, len(results))
-	for i, r := range results {
-		all[i] = *r
-	}
-	return all, ctx.Err()
+	return results, ctx.Err()
 }
 
-func chosen(only []string, name string) bool {
-	for _, o := range only {
-		if o == name {
-			return true
+// group returns the name by which a contender is chosen.
+func (c contender) group() string {
+	if slices.ContainsFunc(grid, func(g contender) bool { return g.name == c.name }) {
+		return Fixed
+	}
+	return c.name
+}
+
+// planned is a world that is made once its turn has come.
+type planned struct {
+	ticks int
+	make  func() *world
+}
+
+func (o Options) worlds() ([]planned, error) {
+	var all []planned
+	if o.Traces != "" {
+		worlds, err := readTraces(o.Traces, o.Days)
+		for _, w := range worlds {
+			all = append(all, planned{len(w.demand), func() *world { return w }})
+		}
+		return all, err
+	}
+	length := cmp.Or(o.Days, days)
+	for _, family := range Families {
+		for _, seed := range o.Seeds {
+			if len(o.Families) == 0 || slices.Contains(o.Families, family) {
+				all = append(all, planned{length * ticksPerDay, func() *world { return newWorld(family, seed, length) }})
+			}
 		}
 	}
-	return len(only) == 0
+	return all, nil
+}
+
+// longestFirst orders worlds so that no long one is left for the end.
+func longestFirst(worlds []planned) []int {
+	order := make([]int, len(worlds))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worlds[b].ticks, worlds[a].ticks) })
+	return order
 }
 
 // simulate runs one contender.
-func simulate(family string, seed uint64, who contender, length int, out *Result) {
-	w := newWorld(family, seed, length)
-	c := newCluster(w, who.scaled)
-	t := who.make(w)
-	for range w.demand {
-		t.tune(c)
-		c.step()
-		if c.t > length*ticksPerDay-7*ticksPerDay && c.t%(5*ticksPerMin) == 0 {
-			out.trace = append(out.trace, point{float32(w.demand[c.t-1]), float32(c.capacity()), float32(c.set.app)})
-		}
+func simulate(w *world, who contender) Result {
+	set := w.owner
+	if who.begin != nil {
+		set = who.begin(w)
 	}
-	out.tally, out.final = c.tally, c.set
+	c := newCluster(w, who.scaled, set)
+	var t tuner
+	if who.make != nil {
+		t = who.make(w)
+	}
+	for range w.demand {
+		if t != nil {
+			t.tune(c)
+		}
+		c.step()
+	}
+	return Result{World: w.name, Seed: w.seed, Contender: who.name, Days: w.judgedDays(), Apart: w.apart, tally: c.tally}
 }

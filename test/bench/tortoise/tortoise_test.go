@@ -2,10 +2,11 @@ package tortoise
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
-	"io"
+	"compress/gzip"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,50 +15,130 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestLoadsAreWhatTheyAreNamedFor(t *testing.T) {
-	if len(families) != 12 || len(events) != 12 {
-		t.Fatalf("there are %d families and %d events", len(families), len(events))
+func mean(w *world, from, to int) float64 {
+	sum := 0.0
+	for _, v := range w.demand[from:to] {
+		sum += v
 	}
-	mean := func(w *world, from, to int) float64 {
-		sum := 0.0
-		for _, v := range w.demand[from:to] {
-			sum += v
-		}
-		return sum / float64(to-from)
+	return sum / float64(to-from)
+}
+
+// TestLoadsAreAsNamed compares two spans of a family: the demand of the second is at least, or at most, so many times that of the first.
+func TestLoadsAreAsNamed(t *testing.T) {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(events)), slices.Sorted(slices.Values(Families))); diff != "" {
+		t.Fatalf("families differ: %s", diff)
 	}
-	const hour = 60 * ticksPerMin
-	noon := 12 * hour
-	for _, seed := range slices.Concat(TuningSeeds, ReportingSeeds) {
-		if w := newWorld("noon-spike", seed, 2); mean(w, noon+4, noon+16) < 1.5*mean(w, noon-hour, noon) {
-			t.Errorf("seed %d has no spike at noon", seed)
+	const day, noon = ticksPerDay, 12 * hour
+	for _, tc := range []struct {
+		family                 string
+		from, to, since, until int
+		least, most            float64
+	}{
+		{"diurnal", hour, 3 * hour, 13 * hour, 15 * hour, 1.6, 12},
+		{"weekly", 0, 5 * day, 5 * day, 7 * day, 0, 0.7},
+		{"noon-spike", noon - hour, noon, noon + 4, noon + 16, 1.5, 4},
+		{"release-step", 11 * day, 12 * day, 14 * day, 15 * day, 1.3, 1.7},
+		{"growth", 0, day, 14 * day, 15 * day, 1.1, 1.2},
+		{"growth-tenth", 0, day, 21 * day, 22 * day, 6, 9},
+		{"holiday", 9 * day, 11 * day, 16 * day, 18 * day, 0.3, 0.4},
+		{"retired", 7 * day, 10 * day, 21 * day, 24 * day, 0.01, 0.03},
+		{"moved-users", day + 14*hour, day + 15*hour, 15*day + 20*hour, 15*day + 21*hour, 0.7, 1.4},
+	} {
+		for _, seed := range Seeds[:4] {
+			w := newWorld(tc.family, seed, days)
+			if ratio := mean(w, tc.since, tc.until) / mean(w, tc.from, tc.to); ratio < tc.least || ratio > tc.most {
+				t.Errorf("%s, seed %d: demand is %.2f times what it was", tc.family, seed, ratio)
+			}
 		}
-		if w := newWorld("weekly", seed, 7); mean(w, 5*ticksPerDay, 7*ticksPerDay) > 0.7*mean(w, 0, 5*ticksPerDay) {
-			t.Errorf("seed %d has no weekend", seed)
+	}
+	for family, times := range map[string]float64{"first-crowd": 2.5, "month-end": 1.2} {
+		for _, seed := range Seeds[:4] {
+			w := newWorld(family, seed, days)
+			if before, after := slices.Max(w.demand[:w.teach]), slices.Max(w.demand[w.teach:]); after < times*before*0.7 {
+				t.Errorf("%s, seed %d: the largest demand is %.1f times that of the first week", family, seed, after/before)
+			}
 		}
-		if w := newWorld("growth", seed, 29); mean(w, 28*ticksPerDay, 29*ticksPerDay) < 1.2*mean(w, 0, ticksPerDay) {
-			t.Errorf("seed %d does not grow", seed)
-		}
-		if w := newWorld("blackout", seed, 2); !slices.Contains(w.blackout, true) {
-			t.Errorf("seed %d has metrics all the time", seed)
-		}
-		d := newWorld("diurnal", seed, 2)
-		if day, night := mean(d, 13*hour, 15*hour), mean(d, hour, 3*hour); day < 1.6*night {
-			t.Errorf("seed %d has %.0f by day and %.0f by night", seed, day, night)
+	}
+	if w := newWorld("blackout", 1, 2); !slices.Contains(w.blind, true) || slices.Contains(w.unknown, true) {
+		t.Error("there are metrics all the time, or demand is not known")
+	}
+}
+
+// TestMaximaBind for a third of the seeds each: too small for the largest demand, just enough, or far away.
+func TestMaximaBind(t *testing.T) {
+	for _, family := range Families {
+		for _, seed := range Seeds[:3] {
+			w := newWorld(family, seed, days)
+			largest := slices.Max(w.demand)
+			over := largest > threshold*w.owner.reach()
+			if want := seed%3 == 0; over != want && w.owner.maximum > w.owner.minimum+1 && w.owner.maximum < 100 {
+				t.Errorf("%s, seed %d: the maximum of %d is too small for %.0fm: %t", family, seed, w.owner.maximum, largest, over)
+			}
+			for _, g := range grid {
+				if s := g.begin(w); s.reach() < w.owner.reach() {
+					t.Errorf("%s, seed %d: %s reaches %.0fm, the owner %.0fm", family, seed, g.name, s.reach(), w.owner.reach())
+				}
+			}
 		}
 	}
 }
 
-func TestSeedsAreApart(t *testing.T) {
-	for _, seed := range TuningSeeds {
-		if slices.Contains(ReportingSeeds, seed) {
-			t.Errorf("seed %d is used for tuning and for reporting", seed)
+// TestSeriesAreSteps that hold for ten minutes, or for the usual distance of two rows.
+func TestSeriesAreSteps(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"minutes": "minute,cores\n100,1\n101,3\n102,3\n130,1\n131,2\n", "half-hours": "minute,cores\n0,1\n30,3\n60,2\n"} {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".csv.gz"), packed.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worlds, err := readTraces(dir, 0)
+	if err != nil || len(worlds) != 2 {
+		t.Fatalf("%d worlds, error %v", len(worlds), err)
+	}
+	halves, minutes := worlds[0], worlds[1]
+	if slices.Contains(halves.unknown, true) || len(halves.demand) != 61*ticksPerMin || halves.teach != len(halves.demand)/3 {
+		t.Errorf("of half-hours %d ticks are known, %d teach", len(halves.demand), halves.teach)
+	}
+	if one, three := halves.demand[29*ticksPerMin], halves.demand[30*ticksPerMin]; math.Abs(three/one-3) > 1e-9 {
+		t.Errorf("a step from %v to %v", one, three)
+	}
+	known, sum := 0, 0.0
+	for i, v := range minutes.demand {
+		unknown := i >= 12*ticksPerMin && i < 30*ticksPerMin
+		if minutes.unknown[i] != unknown || minutes.blind[i] != unknown {
+			t.Errorf("minute %d is unknown: %t", i/ticksPerMin, minutes.unknown[i])
+		}
+		if !unknown {
+			known, sum = known+1, sum+v
+		}
+	}
+	if got := sum / float64(known); math.Abs(got-traceMean) > 1 {
+		t.Errorf("the mean is %v", got)
+	}
+	if got := minutes.at(0).Unix(); got != 6000 {
+		t.Errorf("it begins at %d", got)
+	}
+}
+
+func TestBadSeriesAreRefused(t *testing.T) {
+	for reason, text := range map[string]string{
+		"no row": "minute,cores\n", "no header": "1,2\n3,4\n", "no number": "minute,cores\n1,x\n", "below zero": "minute,cores\n1,-1\n",
+		"not in order": "minute,cores\n2,1\n1,1\n", "not a number": "minute,cores\n1,NaN\n",
+	} {
+		if _, err := parseTrace(strings.NewReader(text)); err == nil {
+			t.Errorf("a series with %s is read", reason)
 		}
 	}
 }
 
 // TestRunsAreDeterministic, and every contender and family runs.
 func TestRunsAreDeterministic(t *testing.T) {
-	o := Options{Seeds: ReportingSeeds[:1], Days: 2}
+	o := Options{Seeds: Seeds[:1], Families: []string{"diurnal", "blackout"}, Days: 8}
 	first, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -66,97 +147,150 @@ func TestRunsAreDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(first, again, cmp.AllowUnexported(Result{}, point{}, setting{})); diff != "" {
+	if diff := cmp.Diff(first, again, cmp.AllowUnexported(Result{}, tally{})); diff != "" {
 		t.Errorf("the second run differs: %s", diff)
 	}
-	if len(first) != len(families)*len(contenders) {
+	if len(first) != 2*(len(contenders)+len(grid)) {
 		t.Errorf("there are %d results", len(first))
 	}
 	for _, r := range first {
-		if r.CoreHours <= 0 || r.GiBHours <= 0 {
-			t.Errorf("%s ran nothing in %s", r.Contender, r.Family)
+		if r.CoreHours <= 0 || r.GiBHours <= 0 || r.Days != 1 {
+			t.Errorf("%s ran nothing in %s", r.Contender, r.World)
 		}
 	}
 	var out bytes.Buffer
-	if err := Table(&out, first); err != nil || strings.Count(out.String(), "\n") != 1+len(first) {
+	if err := Table(&out, first); err != nil || strings.Count(out.String(), "\ndiurnal ") != len(contenders)+1 {
 		t.Errorf("the table is, error %v:\n%s", err, out.String())
 	}
-	wellFormed(t, plot("diurnal", first[:2]))
+	if got := Figures("real", first); len(got) != len(Promises("real")) {
+		t.Errorf("there are %d figures", len(got))
+	}
 }
 
-func wellFormed(t *testing.T, text string) {
-	t.Helper()
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatalf("a plot is no XML: %v", err)
+// TestCosts: three pods of a core and a tenth for a day without load, and for one with too much.
+func TestCosts(t *testing.T) {
+	for _, tc := range []struct{ demand, minutes float64 }{{1, 0}, {0.86 * 3 * 1000, 24 * 60}} {
+		w := newWorld("diurnal", 1, teachDays+1)
+		w.owner.maximum = 3
+		for i := range w.demand {
+			w.demand[i] = tc.demand
+		}
+		got := simulate(w, contenders[0]).tally
+		want := tally{CoreHours: 3 * 1.1 * 24, GiBHours: 3 * 24, ViolationMinutes: tc.minutes}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0.01, 0), cmp.AllowUnexported(tally{})); diff != "" {
+			t.Error(diff)
+		}
+		if cost := got.cost(); math.Abs(cost-(3*1.1+3*GiBPrice)*24) > 0.01 {
+			t.Errorf("it costs %v", cost)
 		}
 	}
 }
 
-// TestCosts: three pods of a core and a tenth for a day without load.
-func TestCosts(t *testing.T) {
-	w := newWorld("diurnal", 1, 1)
-	for i := range w.demand {
-		w.demand[i] = 1
-	}
-	c := newCluster(w, true)
-	for range w.demand {
+// TestRollOutsKeepMostPods: of eight pods at least six are ready, at most ten are there, and in the end all are new.
+func TestRollOutsKeepMostPods(t *testing.T) {
+	w := newWorld("diurnal", 2, 1)
+	c := newCluster(w, false, setting{app: 1000, side: 100, memory: 1024, minimum: 8, maximum: 8, target: 70})
+	c.step()
+	c.rollOut(500, 50, 512)
+	for range 40 * 2 {
 		c.step()
+		ready := 0
+		for _, p := range c.pods {
+			if p.readyAt < c.t {
+				ready++
+			}
+		}
+		if ready < 6 || len(c.pods) > 10 {
+			t.Fatalf("%d pods, %d of them ready", len(c.pods), ready)
+		}
 	}
-	want := tally{CoreHours: 3 * 1.1 * 24, GiBHours: 3 * 24}
-	if diff := cmp.Diff(want, c.tally, cmpopts.EquateApprox(0.01, 0)); diff != "" {
-		t.Error(diff)
-	}
-	for i := range w.demand {
-		w.demand[i] = 0.86 * 3 * 1000
-	}
-	c = newCluster(w, false)
-	for range w.demand {
-		c.replicas = 3
-		c.step()
-	}
-	if got := c.tally.ViolationMinutes; got != 24*60 {
-		t.Errorf("a day above the threshold has %v violation minutes", got)
+	for _, p := range c.pods {
+		if p.old || p.app != 500 || len(c.pods) != 8 {
+			t.Fatalf("after 40 minutes there are %d pods, one with %.0fm", len(c.pods), p.app)
+		}
 	}
 }
 
-func TestGates(t *testing.T) {
-	results := func(edit func(family string, r *Result)) []Result {
-		var all []Result
-		for _, f := range families {
-			all = append(all,
-				Result{Family: f, Contender: baseline, tally: tally{CoreHours: 100, ViolationMinutes: 10}},
-				Result{Family: f, Contender: original, tally: tally{CoreHours: 100, ViolationMinutes: 10, Restarts: 3}})
-			r := Result{Family: f, Contender: ours, tally: tally{CoreHours: 85, ViolationMinutes: 5, Restarts: 1}}
+// figuresOf returns figures by name, of runs in which fixed settings cost from 100 core hours with 80 minutes to 180 without any.
+func figuresOf(edit func(family string, r *Result)) map[string]float64 {
+	var all []Result
+	for _, f := range Families {
+		add := func(who string, t tally) {
+			r := Result{World: f, Contender: who, Seed: 1, Days: 2, Apart: f == "memory-ramp", tally: t}
 			edit(f, &r)
 			all = append(all, r)
 		}
-		return all
-	}
-	for gate, edit := range map[string]func(string, *Result){
-		"":         func(string, *Result) {},
-		"periodic": func(f string, r *Result) { r.CoreHours += 1 },
-		"sudden":   func(f string, r *Result) { r.ViolationMinutes += 0.1 },
-		"blackout": func(f string, r *Result) { r.Fallen = 1 },
-		"restarts": func(f string, r *Result) { r.Restarts++ },
-		"nowhere-worse": func(f string, r *Result) {
-			if f == "holiday" {
-				r.CoreHours, r.ViolationMinutes = 101, 11
-			}
-		},
-	} {
-		for _, g := range Gates(results(edit)) {
-			if g.Holds != (g.Name != gate) {
-				t.Errorf("with %q broken, %s holds: %t: %s", gate, g.Name, g.Holds, g.Text)
-			}
+		add(Baseline, tally{CoreHours: 150, ViolationMinutes: 40})
+		add(Original, tally{CoreHours: 150, ViolationMinutes: 40, Restarts: 4})
+		add(Flyball, tally{CoreHours: 120, GiBHours: 100, ViolationMinutes: 20, Restarts: 1, Changes: 4})
+		for i, g := range grid[:9] {
+			add(g.name, tally{CoreHours: 100 + float64(i)*10, ViolationMinutes: 80 - float64(i)*10})
 		}
 	}
-	if i := bootstrap([]float64{1, 2, 3, 4, 5}); i.mean != 3 || i.low >= i.mean || i.high <= i.mean || i.low < 1 || i.high > 5 {
-		t.Errorf("the interval is %+v", i)
+	values := map[string]float64{}
+	for _, f := range Figures("synthetic", all) {
+		values[strings.TrimPrefix(f.Name, "tortoise_")] = f.Value
 	}
-	if i := bootstrap(nil); !math.IsNaN(i.mean) {
-		t.Errorf("the interval of nothing is %+v", i)
+	return values
+}
+
+func TestFigures(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		edit func(family string, r *Result)
+		want map[string]float64
+	}{
+		"as they are": {nil, nil},
+		"one family is worse": {
+			func(f string, r *Result) {
+				if f == "holiday" && r.Contender == Flyball {
+					r.ViolationMinutes = 49
+				}
+			},
+			map[string]float64{
+				"synthetic_worse_runs": 1, "synthetic_violations_at_equal_cost": (20*18 + 49) / (47.0 * 19),
+				"synthetic_cost_at_equal_violations": 133 * 19 / (160*19.0 - 29),
+			},
+		},
+		"a few minutes are nothing": {
+			func(f string, r *Result) {
+				if f == "holiday" && r.Contender == Baseline {
+					r.ViolationMinutes = 1
+				}
+			},
+			nil,
+		},
+		"what a fixed size does not bear is in no sum, and still no worse run": {
+			func(f string, r *Result) {
+				if f == "memory-ramp" && r.Contender == Flyball {
+					r.ViolationMinutes = 1000
+				}
+			},
+			map[string]float64{"synthetic_worse_runs": 1},
+		},
+		"a ceiling":             {func(f string, r *Result) { r.CeilingLost = map[string]float64{"weekly": 0.8}[f] }, map[string]float64{"ceiling_lost": 0.8}},
+		"the worst run changes": {func(f string, r *Result) { r.Changes = map[string]int{"growth": 90}[f] }, map[string]float64{"changes_per_day": 45}},
+		"restarts": {
+			func(_ string, r *Result) {
+				if r.Contender == Flyball {
+					r.Restarts = 3
+				}
+			},
+			map[string]float64{"restarts_ratio": 0.75},
+		},
+	} {
+		if tc.edit == nil {
+			tc.edit = func(string, *Result) {}
+		}
+		want := map[string]float64{
+			"synthetic_violations_at_equal_cost": 20.0 / 47, "synthetic_violations_at_equal_cost_median": 20.0 / 47,
+			"synthetic_cost_at_equal_violations": 133.0 / 160, "synthetic_cost_at_equal_violations_median": 133.0 / 160,
+			"synthetic_worse_runs": 0, "ceiling_lost": 0, "restarts_ratio": 0.25, "changes_per_day": 2,
+		}
+		for name, value := range tc.want {
+			want[name] = value
+		}
+		if diff := cmp.Diff(want, figuresOf(tc.edit), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%s: %s", reason, diff)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Command cmd runs the offline benchmark of tuning: twelve families of load, five seeds each, seven contenders. It prints a table, the
-// figures and the gates, and writes the table and a plot a family below a directory. It ends with an error where a gate does not hold.
+// Command cmd runs the offline benchmark of tuning. It prints a table, the figures and which gates hold, and ends with an error where one does
+// not.
 package main
 
 import (
@@ -9,69 +9,96 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"strconv"
+	"strings"
 
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(os.Stdout, os.Stderr, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-tortoise:", err)
 		os.Exit(1)
 	}
 }
 
-func run() (err error) {
+func run(out, progress io.Writer, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	out := flag.String("out", "bin/bench-tortoise", "`directory` for the table and the plots")
-	tuning := flag.Bool("tuning", false, "use the seeds for tuning, not those for reporting")
-	first := flag.Uint64("first-seed", 0, "use the five seeds from this one on, not those for reporting")
-	flag.Parse()
-	options := tortoise.Options{Seeds: tortoise.ReportingSeeds}
-	if *tuning {
-		options.Seeds = tortoise.TuningSeeds
+	flags := flag.NewFlagSet("bench-tortoise", flag.ContinueOnError)
+	seeds := flags.String("seeds", "1-10", "seeds of the families: `numbers` and ranges, with commas between them")
+	families := flags.String("families", "", "`names` of families, with commas between them; all by default")
+	contenders := flags.String("contenders", "", "`names` of contenders, with commas between them; all by default, and \"fixed\" is the grid of fixed settings")
+	traces := flags.String("traces", "", "`directory` with series of real load (*.csv.gz), in place of the families")
+	days := flags.Int("days", 0, "simulate so many `days` at most")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	if *first > 0 {
-		options.Seeds = []uint64{*first, *first + 1, *first + 2, *first + 3, *first + 4}
+	options := tortoise.Options{
+		Families: list(*families), Contenders: list(*contenders), Traces: *traces, Days: *days,
+		Done: func(world string, seed uint64) { fmt.Fprintf(progress, "%s, seed %d: done\n", world, seed) },
+	}
+	var err error
+	if options.Seeds, err = numbers(*seeds); err != nil {
+		return err
 	}
 	results, err := tortoise.Run(ctx, options)
 	if err != nil {
 		return err
 	}
-	if err := tortoise.Plots(*out, results); err != nil {
-		return err
+	kind := "synthetic"
+	if *traces != "" {
+		kind = "real"
 	}
-	file, err := os.Create(filepath.Join(*out, "table.txt"))
-	if err != nil {
-		return fmt.Errorf("write the table: %w", err)
+	return write(out, kind, results)
+}
+
+func list(text string) []string {
+	if text == "" {
+		return nil
 	}
-	defer func() {
-		if e := file.Close(); err == nil {
-			err = e
+	return strings.Split(text, ",")
+}
+
+// numbers reads numbers and ranges, such as 1-3,7.
+func numbers(text string) ([]uint64, error) {
+	var all []uint64
+	for _, part := range strings.Split(text, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
 		}
-	}()
-	return write(io.MultiWriter(os.Stdout, file), results)
+		from, err := strconv.ParseUint(first, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read the seeds %q: %w", text, err)
+		}
+		to, err := strconv.ParseUint(last, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read the seeds %q: %w", text, err)
+		}
+		for n := from; n <= to; n++ {
+			all = append(all, n)
+		}
+	}
+	return all, nil
 }
 
 // write writes table, figures and gates.
-func write(w io.Writer, results []tortoise.Result) error {
-	if err := tortoise.Table(w, results); err != nil {
+func write(out io.Writer, kind string, results []tortoise.Result) error {
+	if err := tortoise.Table(out, results); err != nil {
 		return err
 	}
-	for _, f := range tortoise.Figures(results) {
-		if _, err := fmt.Fprintf(w, "figure %s %.3f %s\n", f.Name, f.Value, f.Unit); err != nil {
+	failed := 0
+	for _, f := range tortoise.Figures(kind, results) {
+		if _, err := fmt.Fprintf(out, "figure %s %.3f %s\n", f.Name, f.Value, f.Unit); err != nil {
 			return err
 		}
-	}
-	failed := 0
-	for _, g := range tortoise.Gates(results) {
-		word := "pass"
-		if !g.Holds {
-			word = "FAIL"
+		word := "holds"
+		if !f.Holds() {
+			word = "FAILS"
 			failed++
 		}
-		if _, err := fmt.Fprintf(w, "gate %s %s: %s\n", word, g.Name, g.Text); err != nil {
+		if _, err := fmt.Fprintf(out, "gate %s %s: at most %.3g\n", f.Name, word, f.Most); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,123 @@
+package tortoise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// tuner changes the setting of a cluster before a tick.
+type tuner interface {
+	tune(c *cluster)
+}
+
+// contender sets the numbers of a workload.
+type contender struct {
+	name string
+	// scaled says that an autoscaler runs.
+	scaled bool
+	// begin returns the setting at first; nil: that of the owner.
+	begin func(*world) setting
+	make  func(*world) tuner
+}
+
+// names of the contenders that figures speak of. The grid of fixed settings is chosen by one name.
+const (
+	Fixed    = "fixed"
+	Baseline = "hpa-70"
+	Original = "profile-tortoise"
+	Flyball  = "flyball"
+	All      = "flyball-all"
+)
+
+// Judged are the contenders that figures speak of.
+var Judged = []string{Baseline, Fixed, Original, Flyball}
+
+// contenders are in the order of the table, without the fixed settings.
+var contenders = []contender{
+	{name: Baseline, scaled: true},
+	{name: "cron", scaled: true, make: func(w *world) tuner { return newCron(w) }},
+	{name: Original, scaled: true, make: func(w *world) tuner {
+		return newMind(w, v1alpha1.TortoiseRules{Profile: v1alpha1.ProfileTortoise}, false)
+	}},
+	{name: Flyball, scaled: true, make: func(w *world) tuner { return newMind(w, v1alpha1.TortoiseRules{}, false) }},
+	{name: All, scaled: true, make: func(w *world) tuner {
+		return newMind(w, v1alpha1.TortoiseRules{
+			History: v1alpha1.TunedHistory{Source: v1alpha1.HistoryPrometheus}, Vertical: v1alpha1.TunedVertical{Apply: v1alpha1.ApplyInPlace},
+		}, true)
+	}},
+	{name: "oracle", begin: func(w *world) setting { return w.fixed(500, 544, 70) }, make: func(*world) tuner { return oracle{} }},
+}
+
+// grid are the fixed settings: the owner's pods and two smaller ones, each with nine targets.
+var grid = func() []contender {
+	var all []contender
+	for _, size := range [][2]float64{{1000, 1024}, {500, 544}, {250, 512}} {
+		for target := 50; target <= 90; target += 5 {
+			all = append(all, contender{
+				name: fmt.Sprintf("%.0fm-%d", size[0], target), scaled: true,
+				begin: func(w *world) setting { return w.fixed(size[0], size[1], target) },
+			})
+		}
+	}
+	return all
+}()
+
+// fixed returns the setting of somebody who chooses other pods and another target: the sidecar is as large as it must be, and the maximum
+// has the reach that the owner's has.
+func (w *world) fixed(app, memory float64, target int) setting {
+	s := w.owner
+	s.target = target
+	if app == s.app {
+		return s
+	}
+	s.maximum = int(math.Ceil(s.reach() / app))
+	s.app, s.memory, s.side = app, memory, math.Ceil(app*w.sidecar/threshold)
+	return s
+}
+
+// cron raises the minimum around the peak of the day, as it is known from the days that teach: in the hours with at least three quarters of
+// the demand of the hour that has the most.
+type cron struct {
+	busy [24]bool
+	peak int
+}
+
+func newCron(w *world) *cron {
+	var sums, counts [24]float64
+	for t := range w.teach {
+		if !w.unknown[t] {
+			h := w.at(t).Hour()
+			sums[h] += w.demand[t]
+			counts[h]++
+		}
+	}
+	for h := range sums {
+		sums[h] /= max(counts[h], 1)
+	}
+	most := slices.Max(sums[:])
+	c := &cron{peak: int(math.Ceil(most / threshold / w.owner.app))}
+	for h := range sums {
+		c.busy[h] = sums[h] >= 0.75*most
+	}
+	return c
+}
+
+func (k *cron) tune(c *cluster) {
+	minimum := c.owner.minimum
+	// Pods are started ten minutes before they are needed.
+	if c.t >= c.teach && k.busy[c.at(c.t+10*ticksPerMin).Hour()] {
+		minimum = min(max(k.peak, minimum), c.owner.maximum)
+	}
+	c.bound(minimum, c.owner.maximum, c.owner.target)
+}
+
+// oracle knows the demand of the next 15 minutes, and has as many pods as that needs. Its pods are small.
+type oracle struct{}
+
+func (oracle) tune(c *cluster) {
+	largest := slices.Max(c.demand[c.t:min(c.t+15*ticksPerMin, len(c.demand))])
+	c.replicas = min(max(int(math.Ceil(largest/threshold/c.set.app)), c.set.minimum), c.set.maximum)
+}

@@ -1,0 +1,212 @@
+package tortoise
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// days are simulated of a family; the first week of them teaches.
+const days, teachDays = 28, 7
+
+// Families are the kinds of load that are made from a seed, in the order of the table.
+var Families = []string{
+	"diurnal", "weekly", "noon-spike", "flash-crowd", "release-step", "growth", "outage-herd", "holiday", "bursty", "blackout", "sidecar", "memory-ramp",
+	"drifting-period", "daily-crowd", "first-crowd", "month-end", "retired", "growth-tenth", "moved-users", "retry-storm",
+}
+
+// events change the demand of a world, or the world.
+var events = map[string]func(*world, *rand.Rand){
+	"diurnal":         func(*world, *rand.Rand) {},
+	"weekly":          func(*world, *rand.Rand) {},
+	"noon-spike":      noonSpike,
+	"flash-crowd":     flashCrowd,
+	"release-step":    func(w *world, _ *rand.Rand) { w.scale(13*ticksPerDay+11*hour, len(w.demand), 1.5) },
+	"growth":          func(w *world, _ *rand.Rand) { w.grow(1, 1.01) },
+	"outage-herd":     outageHerd,
+	"holiday":         func(w *world, _ *rand.Rand) { w.scale(16*ticksPerDay, 18*ticksPerDay, 0.35) },
+	"bursty":          bursty,
+	"blackout":        blackout,
+	"sidecar":         func(w *world, _ *rand.Rand) { w.sidecar, w.owner.side = 0.1, 500 },
+	"memory-ramp":     func(w *world, _ *rand.Rand) { w.leak, w.grown, w.apart = 20, 25, true },
+	"drifting-period": func(*world, *rand.Rand) {},
+	"daily-crowd":     dailyCrowd,
+	"first-crowd":     firstCrowd,
+	"month-end":       monthEnd,
+	"retired":         func(w *world, r *rand.Rand) { w.scale((10+r.IntN(5))*ticksPerDay+9*hour, len(w.demand), 0.02) },
+	"growth-tenth":    func(w *world, _ *rand.Rand) { w.grow(0.1, 1.1) },
+	"moved-users":     func(*world, *rand.Rand) {},
+	"retry-storm":     retryStorm,
+}
+
+// hour is in ticks.
+const hour = 60 * ticksPerMin
+
+// shape are the parameters of a load that a seed chooses.
+type shape struct {
+	peak, trough, weekend, sigma float64
+	// period is the length of a day in hours; moved is the tick from which on days are six hours late, where it is not 0.
+	period float64
+	moved  int
+}
+
+// newWorld makes the world of a family and a seed. length is in days; a short one is for tests.
+func newWorld(family string, seed uint64, length int) *world {
+	r := rand.New(rand.NewPCG(seed, hash(family)))
+	pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
+	s := shape{peak: pick(2000, 4000, 8000), trough: pick(2, 4, 8), weekend: 1, sigma: []float64{0.05, 0.2}[seed%2], period: 24}
+	if family != "diurnal" {
+		s.weekend = pick(0.3, 0.6, 1)
+	}
+	switch family {
+	case "weekly":
+		s.weekend = pick(0.3, 0.6)
+	case "drifting-period":
+		s.period = pick(22.5, 23.25, 24.75, 25.5)
+	case "moved-users":
+		s.moved = 14 * ticksPerDay
+	}
+	w := &world{
+		name: family, seed: seed, sidecar: 0.03, memoryBase: 300, memoryPerMilli: 0.2, teach: teachDays * ticksPerDay,
+		start: time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC), // a Monday
+		ready: int(pick(1, 2, 6)), node: 3, lag: 1 + r.IntN(2), spread: pick(0.05, 0.15), owner: ownSetting(),
+		demand: make([]float64, length*ticksPerDay), blind: make([]bool, length*ticksPerDay), unknown: make([]bool, length*ticksPerDay),
+	}
+	noise := 0.0
+	for t := range w.demand {
+		noise = 0.9*noise + s.sigma*math.Sqrt(1-0.9*0.9)*r.NormFloat64()
+		w.demand[t] = s.level(t) * math.Exp(noise)
+	}
+	events[family](w, r)
+	w.bind()
+	return w
+}
+
+// ownSetting is what owners set where nothing else is said.
+func ownSetting() setting {
+	return setting{app: 1000, side: 100, memory: 1024, minimum: 3, maximum: 100, target: 70}
+}
+
+// bind has the maximum of the owner bind: by the seed it is too small for the largest demand of all, just enough for it, or far away.
+func (w *world) bind() {
+	enough := slices.Max(w.demand) / threshold / w.owner.app
+	switch w.seed % 3 {
+	case 0:
+		enough *= 0.8
+	case 2:
+		return
+	}
+	w.owner.maximum = min(max(int(math.Ceil(enough)), w.owner.minimum+1), w.owner.maximum)
+}
+
+// level is the demand without noise: a day that peaks at 14:00, and weekends.
+func (s shape) level(t int) float64 {
+	if s.moved > 0 && t >= s.moved {
+		t -= 6 * hour
+	}
+	hours := float64(t) / float64(hour)
+	low := s.peak / s.trough
+	v := low + (s.peak-low)*(0.5-0.5*math.Cos(2*math.Pi*(hours-2)/s.period))
+	if day := t / ticksPerDay % 7; day >= 5 {
+		v *= s.weekend
+	}
+	return v
+}
+
+// scale multiplies the demand of some ticks.
+func (w *world) scale(from, to int, by float64) {
+	for t := max(from, 0); t < min(to, len(w.demand)); t++ {
+		w.demand[t] *= by
+	}
+}
+
+// grow has demand begin at a share of the usual one, and multiplies it each day.
+func (w *world) grow(from, daily float64) {
+	for t := range w.demand {
+		w.demand[t] *= from * math.Pow(daily, float64(t)/float64(ticksPerDay))
+	}
+}
+
+// surge multiplies the demand by up to a factor: it rises over some ticks, stays for some, and falls over some.
+func (w *world) surge(from, rise, stay, fall int, factor float64) {
+	for i := range rise + stay + fall {
+		share := 1.0
+		if i < rise {
+			share = float64(i+1) / float64(rise)
+		} else if i >= rise+stay {
+			share = 1 - float64(i-rise-stay+1)/float64(fall+1)
+		}
+		w.scale(from+i, from+i+1, 1+(factor-1)*share)
+	}
+}
+
+func noonSpike(w *world, _ *rand.Rand) {
+	for day := range len(w.demand) / ticksPerDay {
+		if day%7 < 5 {
+			w.surge(day*ticksPerDay+12*hour, ticksPerMin, 9*ticksPerMin, 1, 2.5)
+		}
+	}
+}
+
+func flashCrowd(w *world, r *rand.Rand) {
+	for t := r.IntN(4 * ticksPerDay); t < len(w.demand); t += 2*ticksPerDay + r.IntN(4*ticksPerDay) {
+		w.surge(t, ticksPerMin, (10+r.IntN(20))*ticksPerMin, 15*ticksPerMin, 3+7*r.Float64())
+	}
+}
+
+// dailyCrowd comes each day, at about the same time.
+func dailyCrowd(w *world, r *rand.Rand) {
+	usual := (8 + r.IntN(12)) * hour
+	for day := range len(w.demand) / ticksPerDay {
+		w.surge(day*ticksPerDay+usual+r.IntN(hour)-hour/2, ticksPerMin, (10+r.IntN(10))*ticksPerMin, 10*ticksPerMin, 2+2*r.Float64())
+	}
+}
+
+// firstCrowd comes once, on a working day at the time of the peak, with three times of it.
+func firstCrowd(w *world, r *rand.Rand) {
+	day := 7*(1+r.IntN(3)) + 1 + r.IntN(4)
+	w.surge(day*ticksPerDay+14*hour, 2*ticksPerMin, hour+r.IntN(hour), 30*ticksPerMin, 3)
+}
+
+// monthEnd is a batch of some hours, which nobody has seen in the four weeks before.
+func monthEnd(w *world, r *rand.Rand) {
+	w.surge((12+r.IntN(12))*ticksPerDay+r.IntN(4)*hour, 5*ticksPerMin, (6+r.IntN(4))*hour, 5*ticksPerMin, 4)
+}
+
+func outageHerd(w *world, r *rand.Rand) {
+	for t := r.IntN(3 * ticksPerDay); t < len(w.demand); t += 2*ticksPerDay + r.IntN(3*ticksPerDay) {
+		down := (20 + r.IntN(20)) * ticksPerMin
+		w.scale(t, t+down, 0.02)
+		w.surge(t+down, 1, 8*ticksPerMin, 10*ticksPerMin, 2+r.Float64())
+	}
+}
+
+// retryStorm is an outage of which the retries come back at once, several times the usual demand, and fade.
+func retryStorm(w *world, r *rand.Rand) {
+	for t := r.IntN(5 * ticksPerDay); t < len(w.demand); t += 4*ticksPerDay + r.IntN(5*ticksPerDay) {
+		down := (10 + r.IntN(50)) * ticksPerMin
+		w.scale(t, t+down, 0.02)
+		storm := 2 + 3*r.Float64()
+		for i := range hour / 2 {
+			w.scale(t+down+i, t+down+i+1, 1+storm*math.Exp(-float64(i)/float64(7*ticksPerMin)))
+		}
+	}
+}
+
+func bursty(w *world, r *rand.Rand) {
+	w.scale(0, len(w.demand), 0.05)
+	for t := r.IntN(ticksPerDay / 4); t < len(w.demand); t += r.IntN(ticksPerDay / 2) {
+		w.surge(t, 2*ticksPerMin, (5+r.IntN(25))*ticksPerMin, 2*ticksPerMin, 4+8*r.Float64())
+	}
+}
+
+// blackout takes the metrics away for 20 minutes a day, at all times of the day.
+func blackout(w *world, r *rand.Rand) {
+	for day := range len(w.demand) / ticksPerDay {
+		from := day*ticksPerDay + (1+r.IntN(22))*hour
+		for t := from; t < from+20*ticksPerMin; t++ {
+			w.blind[t] = true
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package tortoise
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Figure is a number of the benchmark, and the most that is promised of it.
+type Figure struct {
+	Name  string
+	Value float64
+	Unit  string
+	Most  float64
+}
+
+// Holds reports whether the promise does.
+func (f Figure) Holds() bool { return f.Value <= f.Most }
+
+// Promises returns all figures without their values. kind is synthetic or real.
+func Promises(kind string) []Figure {
+	return []Figure{
+		{"tortoise_" + kind + "_violations_at_equal_cost", 0, "ratio", 0.8},
+		{"tortoise_" + kind + "_violations_at_equal_cost_median", 0, "ratio", 0.8},
+		{"tortoise_" + kind + "_cost_at_equal_violations", 0, "ratio", 0.9},
+		{"tortoise_" + kind + "_cost_at_equal_violations_median", 0, "ratio", 0.9},
+		{"tortoise_" + kind + "_worse_runs", 0, "runs", 0},
+		{"tortoise_ceiling_lost", 0, "ratio", 0},
+		{"tortoise_restarts_ratio", 0, "ratio", 0.333},
+		{"tortoise_changes_per_day", 0, "changes", 30},
+	}
+}
+
+// Figures returns the figures of the results of Flyball, the baseline, the original and the fixed settings; none where one of those is
+// missing.
+func Figures(kind string, results []Result) []Figure {
+	all := runs(results)
+	if len(all) == 0 || slices.ContainsFunc([]string{Flyball, Baseline, Original, grid[0].name}, func(who string) bool { return !all[0].has(who) }) {
+		return nil
+	}
+	figures := Promises(kind)
+	judged := slices.DeleteFunc(slices.Clone(all), func(r run) bool { return r.apart })
+	if len(judged) > 0 {
+		d, m := frontierOf(judged).distance(sum(judged, Flyball)), medians(judged, Flyball)
+		figures[0].Value, figures[1].Value, figures[2].Value, figures[3].Value = d.violations, m.violations, d.cost, m.cost
+	}
+	figures[4].Value = float64(len(worse(all)))
+	lost, changes, restarts, theirs := 0.0, 0.0, 0, 0
+	for _, r := range all {
+		f := r.by[Flyball]
+		lost, changes = max(lost, f.CeilingLost), max(changes, float64(f.Changes)/f.Days)
+		restarts, theirs = restarts+f.Restarts, theirs+r.by[Original].Restarts
+	}
+	figures[5].Value, figures[6].Value, figures[7].Value = lost, float64(restarts)/float64(max(theirs, 1)), changes
+	return figures
+}
+
+// run is one world, with what each contender did.
+type run struct {
+	apart bool
+	by    map[string]Result
+}
+
+// runs sorts results by world and seed, in their order.
+func runs(results []Result) []run {
+	type key struct {
+		world string
+		seed  uint64
+	}
+	var all []run
+	index := map[key]int{}
+	for _, r := range results {
+		k := key{r.World, r.Seed}
+		i, known := index[k]
+		if !known {
+			i = len(all)
+			index[k], all = i, append(all, run{r.Apart, map[string]Result{}})
+		}
+		all[i].by[r.Contender] = r
+	}
+	return all
+}
+
+func (r Result) outcome() outcome { return outcome{r.cost(), r.ViolationMinutes} }
+
+// sum adds up what a contender did.
+func sum(all []run, who string) outcome {
+	var total outcome
+	for _, r := range all {
+		total = total.plus(r.by[who].outcome())
+	}
+	return total
+}
+
+// frontierOf returns the frontier of the sums of fixed settings.
+func frontierOf(all []run) frontier {
+	var settings []outcome
+	for _, g := range grid {
+		if _, ran := all[0].by[g.name]; ran {
+			settings = append(settings, sum(all, g.name))
+		}
+	}
+	return newFrontier(settings)
+}
+
+func (r run) has(who string) bool { _, ran := r.by[who]; return ran }
+
+// medians returns the medians of the distances of single runs to their own frontiers.
+func medians(all []run, who string) distance {
+	var vs, cs []float64
+	for i, r := range all {
+		d := frontierOf(all[i : i+1]).distance(r.by[who].outcome())
+		vs, cs = append(vs, d.violations), append(cs, d.cost)
+	}
+	return distance{median(vs), median(cs)}
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// tolerated is how many violation minutes a run may have whatever the baseline has.
+const tolerated = 30
+
+// worse names the runs with more than 1.2 times the violations of the baseline.
+func worse(all []run) []string {
+	var names []string
+	for _, r := range all {
+		f, b := r.by[Flyball], r.by[Baseline]
+		if f.ViolationMinutes >= tolerated && f.ViolationMinutes > 1.2*b.ViolationMinutes {
+			names = append(names, fmt.Sprintf("%s/%d: %.0f minutes, %s has %.0f", f.World, f.Seed, f.ViolationMinutes, Baseline, b.ViolationMinutes))
+		}
+	}
+	return names
+}

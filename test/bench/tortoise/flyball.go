@@ -1,0 +1,133 @@
+package tortoise
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	policytortoise "flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// mind is a Tortoise as the manager has it: it sees one sample a minute, decides once a minute, and its advice is carried out.
+type mind struct {
+	policy.Mind
+	seen policy.Seen
+	// throttling says that samples tell what limits kept from being served, as those of Prometheus do.
+	throttling bool
+	// kills were told of.
+	kills int
+}
+
+const (
+	app, proxy = "app", "proxy"
+	mebi       = 1 << 20
+)
+
+// newMind makes what a policy with some rules learns and decides with. With modes other than Auto nothing would be carried out.
+func newMind(w *world, rules v1alpha1.TortoiseRules, throttling bool) *mind {
+	rules.Mode = v1alpha1.TortoiseAuto
+	tuner, errs := policytortoise.NewTuner(rules)
+	if len(errs) > 0 {
+		panic(fmt.Sprintf("the rules of a contender are refused: %v", errs.ToAggregate()))
+	}
+	m, err := tuner.NewMind(nil)
+	if err != nil {
+		panic(fmt.Sprintf("nothing was kept, and it cannot be read: %v", err))
+	}
+	own := w.owner
+	return &mind{Mind: m, throttling: throttling, seen: policy.Seen{
+		Since: w.start, Pods: policy.SeenPods{Able: true}, Node: workload.Requests{MilliCPU: 16_000, MemoryBytes: 64 << 30},
+		Requested: map[string]int64{}, Largest: map[string]workload.Requests{},
+		Own: workload.Allocations{
+			{Component: app, Requests: requests(own.app, own.memory), Limits: requests(limitRatio*own.app, own.memory)},
+			{Component: proxy, Requests: requests(own.side, 0), Limits: requests(limitRatio*own.side, 0)},
+		},
+		Governor: &policy.SeenGovernor{
+			Ref:         workload.Ref{Namespace: "shop", Name: "web"},
+			Bounds:      workload.Bounds{Min: ptr.To(int64(own.minimum)), Max: ptr.To(int64(own.maximum))},
+			Utilisation: []workload.Utilisation{{Container: app, Resource: workload.CPU, Percent: int64(own.target)}},
+		},
+	}}
+}
+
+func requests(milli, mebis float64) workload.Requests {
+	return workload.Requests{MilliCPU: int64(milli), MemoryBytes: int64(mebis * mebi)}
+}
+
+func (m *mind) tune(c *cluster) {
+	if c.t%ticksPerMin != 0 {
+		return
+	}
+	m.look(c)
+	if s := c.look(); s != nil && (s.ready > 0 || s.kills > m.kills) {
+		sample := policy.Sample{
+			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills, MemoryLimit: c.set.memory * mebi,
+		}
+		m.kills = s.kills
+		if m.throttling {
+			sample.Throttled = s.throttled
+		}
+		m.Observe(sample, policy.Sample{At: m.seen.Now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
+	}
+	if a := m.Decide(m.seen).Advice; a != nil {
+		carryOut(c, a)
+	}
+}
+
+// look sees what there is besides usage.
+func (m *mind) look(c *cluster) {
+	s := &m.seen
+	s.Now, s.Replicas, s.Ready, s.Started, s.Stuck = c.at(c.t), c.replicas, 0, nil, c.t > 0 && c.blind[c.t-1]
+	var apps, sides float64
+	var largest pod
+	for i := range c.pods {
+		p := &c.pods[i]
+		largest.app, largest.side, largest.memory = max(largest.app, p.app), max(largest.side, p.side), max(largest.memory, p.memory)
+		if p.readyAt > c.t {
+			continue
+		}
+		s.Ready++
+		apps, sides = apps+p.app, sides+p.side
+		if p.readyAt > c.t-ticksPerMin && p.born > 0 {
+			s.Started = append(s.Started, time.Duration(p.readyAt-p.born)*tick)
+		}
+	}
+	clear(s.Requested)
+	if s.Ready > 0 {
+		s.Requested[app], s.Requested[proxy] = int64(apps)/int64(s.Ready), int64(sides)/int64(s.Ready)
+	}
+	s.Largest[app], s.Largest[proxy] = requests(largest.app, largest.memory), requests(largest.side, 0)
+}
+
+// carryOut does what is advised. What is not asked for is as the owner has it.
+func carryOut(c *cluster, a *workload.Advice) {
+	amount := func(container string, of workload.Resource, own float64) float64 {
+		if n, asked := a.Amounts[workload.Amount{Kind: workload.AmountRequest, Component: container, Resource: of}]; asked {
+			return float64(n)
+		}
+		return own
+	}
+	cpu, side, memory := amount(app, workload.CPU, c.owner.app), amount(proxy, workload.CPU, c.owner.side), amount(app, workload.Memory, c.owner.memory*mebi)/mebi
+	if cpu != c.set.app || side != c.set.side || memory != c.set.memory {
+		if a.InPlace {
+			c.resize(cpu, side, memory)
+		} else {
+			c.rollOut(cpu, side, memory)
+		}
+	}
+	least, most, target := int64(c.owner.minimum), int64(c.owner.maximum), int64(c.owner.target)
+	if a.Min != nil {
+		least = *a.Min
+	}
+	if a.Max != nil {
+		most = *a.Max
+	}
+	if n, asked := a.Targets[workload.Amount{Kind: workload.AmountUtilisation, Component: app, Resource: workload.CPU}]; asked {
+		target = n
+	}
+	c.bound(int(least), int(most), int(target))
+}

@@ -1,0 +1,122 @@
+package tortoise
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// traceMean is the mean demand that a series is scaled to, in milli-CPU. held is for how many minutes a value holds at least: what is
+// missing for longer is unknown.
+const traceMean, held = 10_000.0, 10
+
+// trace is recorded load: the demand in any unit at minutes since 1970, in order.
+type trace struct {
+	minutes []int
+	values  []float64
+}
+
+// readTraces reads every *.csv.gz of a directory as a world.
+func readTraces(dir string, length int) ([]*world, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.csv.gz"))
+	if err != nil {
+		return nil, fmt.Errorf("list the series in %s: %w", dir, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no *.csv.gz in %s", dir)
+	}
+	var all []*world
+	for _, name := range names {
+		s, err := readTrace(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the series %s: %w", name, err)
+		}
+		all = append(all, s.world(strings.TrimSuffix(filepath.Base(name), ".csv.gz"), length))
+	}
+	return all, nil
+}
+
+func readTrace(name string) (s trace, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		return s, err
+	}
+	return parseTrace(plain)
+}
+
+// parseTrace reads CSV with the columns minute and cores.
+func parseTrace(in io.Reader) (s trace, err error) {
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		return s, err
+	}
+	if len(rows) < 2 || !slices.Equal(rows[0], []string{"minute", "cores"}) {
+		return s, errors.New("there must be a header minute,cores and at least one row")
+	}
+	for i, row := range rows[1:] {
+		minute, badMinute := strconv.Atoi(row[0])
+		value, badValue := strconv.ParseFloat(row[1], 64)
+		if err := errors.Join(badMinute, badValue); err != nil {
+			return s, fmt.Errorf("row %d: %w", i+2, err)
+		}
+		if i > 0 && minute <= s.minutes[i-1] || !(value >= 0) {
+			return s, fmt.Errorf("row %d: minutes must rise, and no value may be below 0", i+2)
+		}
+		s.minutes, s.values = append(s.minutes, minute), append(s.values, value)
+	}
+	return s, nil
+}
+
+// world makes a world of a series: steps that hold until the next row, for ten minutes or for the usual distance of two rows. The first week
+// teaches, or the first third where that is less.
+func (s trace) world(name string, length int) *world {
+	n := len(s.minutes)
+	gaps := make([]int, 0, n)
+	for i := range n - 1 {
+		gaps = append(gaps, s.minutes[i+1]-s.minutes[i])
+	}
+	hold := held
+	if len(gaps) > 0 {
+		slices.Sort(gaps)
+		hold = max(hold, gaps[len(gaps)/2])
+	}
+	minutes := s.minutes[n-1] - s.minutes[0] + 1
+	if length > 0 {
+		minutes = min(minutes, length*24*60)
+	}
+	ticks := minutes * ticksPerMin
+	w := &world{
+		name: name, seed: 1, sidecar: 0.03, memoryBase: 300, memoryPerMilli: 0.2, start: time.Unix(int64(s.minutes[0])*60, 0).UTC(),
+		ready: 2, node: 3, lag: 1, spread: 0.1, owner: ownSetting(), teach: min(teachDays*ticksPerDay, ticks/3),
+		demand: make([]float64, ticks), unknown: make([]bool, ticks),
+	}
+	sum, known, row := 0.0, 0, 0
+	for t := range w.demand {
+		minute := s.minutes[0] + t/ticksPerMin
+		for row+1 < n && s.minutes[row+1] <= minute {
+			row++
+		}
+		w.demand[t], w.unknown[t] = s.values[row], minute-s.minutes[row] >= hold
+		if !w.unknown[t] {
+			sum, known = sum+s.values[row], known+1
+		}
+	}
+	if sum > 0 {
+		w.scale(0, ticks, traceMean*float64(known)/sum)
+	}
+	w.blind = w.unknown
+	return w
+}
