@@ -18,22 +18,22 @@ import (
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 )
 
-// leaseName is that of the leader's lease.
+// leaseName is the name of the leader's lease.
 const leaseName = "flyball-manager"
 
-// belongings are what the manager makes in its own namespace. They are to go with an uninstallation, which knows nothing of them: the
-// garbage collector takes them with their owner.
+// belongings are the lease and the Secret that the manager creates in its own namespace. Uninstalling Flyball does not
+// delete them, so they get the installation's ClusterRole as owner and the garbage collector removes them with it.
 type belongings struct {
 	clients   kubernetes.Interface
 	namespace string
-	// lease and secret are their names; empty: the manager makes none.
+	// lease and secret are the names of the objects. An empty name means that the manager does not create the object.
 	lease, secret string
 	owner         func(context.Context) (*metav1.OwnerReference, error)
 	log           logr.Logger
 }
 
-// addBelongings has the leader name the ClusterRole of the installation as the owner of what the manager makes. Without one there is no
-// installation that could go.
+// addBelongings makes the leader set the ClusterRole of the installation as owner of the lease and the Secret. Without
+// that ClusterRole it does nothing.
 func addBelongings(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	if opts.Webhook.Owner == "" {
 		return nil
@@ -58,12 +58,13 @@ func addBelongings(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	return mgr.Add(b)
 }
 
-// Start looks until everything is owned, and every ten minutes after that: what somebody has deleted was made anew.
+// Start sets the owner, with a retry each second until it succeeds, and then again every ten minutes, because deleted
+// objects are recreated without an owner.
 func (b *belongings) Start(ctx context.Context) error {
 	for {
 		pause := 10 * time.Minute
 		if err := b.own(ctx); err != nil && ctx.Err() == nil {
-			b.log.V(1).Info("what the installation goes with will be written again", "reason", err.Error())
+			b.log.V(1).Info("Failed to set the owner of the manager's lease and Secret; will retry", "reason", err.Error())
 			pause = time.Second
 		}
 		select {
@@ -74,7 +75,7 @@ func (b *belongings) Start(ctx context.Context) error {
 	}
 }
 
-// own names the owner in what does not name it yet.
+// own sets the owner of the lease and of the Secret.
 func (b *belongings) own(ctx context.Context) error {
 	owner, err := b.owner(ctx)
 	if err != nil {
@@ -109,7 +110,8 @@ func (b *belongings) ownSecret(ctx context.Context, owner *metav1.OwnerReference
 	return err
 }
 
-// addOwner adds an owner in place, instead of one of the same name that was made before it. It is false where nothing has changed.
+// addOwner adds an owner reference and removes an older reference of the same kind and name. It returns false if the
+// object already has the reference.
 func addOwner(of *metav1.ObjectMeta, owner *metav1.OwnerReference) bool {
 	if slices.ContainsFunc(of.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID }) {
 		return false

@@ -24,7 +24,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// memberOptions are those of what knows the pods of targets, and what owns them.
+// memberOptions returns the options of package members.
 func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (o members.Options, err error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
@@ -40,7 +40,7 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 	}, nil
 }
 
-// newMembers makes what knows the pods of targets, and which of them may be restarted.
+// newMembers returns the tracker of member pods, and the budgets that say which of them may be restarted.
 func newMembers(pods members.Options, metadatas metadata.Interface, loop *target.Loop) (*members.Members, *disruption.Budgets) {
 	belonging := members.New(pods)
 	budgets := disruption.New(disruption.Options{Watches: pods.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: pods.Log})
@@ -48,7 +48,7 @@ func newMembers(pods members.Options, metadatas metadata.Interface, loop *target
 	return belonging, budgets
 }
 
-// newCosts makes what orders the pods of targets for deletion, and joins it to what works on targets and tells of them.
+// newCosts returns the loop that sets deletion costs of pods, connected to the target loop and the status writer.
 func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer, adapters *adapter.Controller,
 	m *cost.Metrics, log logr.Logger,
 ) *cost.Loop {
@@ -66,7 +66,7 @@ type owners struct {
 	inspector *inspect.Inspector
 }
 
-// OwnerOf implements members.Cluster: kinds that are in use are watched anyway.
+// OwnerOf implements members.Cluster. Kinds in use are watched anyway.
 func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) {
 	k := o.world.Snapshot().InUse(ref.GroupKind)
 	if k == nil {
@@ -78,7 +78,8 @@ func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) 
 	return owner, true
 }
 
-// Ends implements members.Cluster. What decides by itself which of its pods go belongs to nothing that heeds costs.
+// Ends implements members.Cluster. A controller that ignores deletion costs ends the search for owners, and so does a
+// Node.
 func (o owners) Ends(gk schema.GroupKind) bool {
 	if gk.Group == "" && gk.Kind == "Node" {
 		return true

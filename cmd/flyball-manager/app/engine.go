@@ -29,7 +29,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// engine works on targets, on the leader.
+// engine runs the loops of the leader.
 type engine struct {
 	world    *world.World
 	adapters *adaptercontroller.Controller
@@ -41,8 +41,8 @@ type engine struct {
 	log      logr.Logger
 }
 
-// Start works until the context ends; a write in flight is then finished before it returns. Everything is looked at once
-// before any target is worked on: a target whose policy is not known yet would be woken.
+// Start works on targets until the context ends, and returns after the writes in flight have finished. It loads the
+// whole world before the first target: a target whose policy has not been loaded would be woken.
 func (e *engine) Start(ctx context.Context) error {
 	defer e.adapters.Close()
 	defer e.loop.Stop()
@@ -56,7 +56,7 @@ func (e *engine) Start(ctx context.Context) error {
 		return err
 	}
 	snapshot := e.world.Snapshot()
-	e.log.Info("ready", "kinds", len(snapshot.Kinds()), "policies", snapshot.PolicyCount())
+	e.log.Info("Ready to work on targets", "kinds", len(snapshot.Kinds()), "policies", snapshot.PolicyCount())
 	var wg sync.WaitGroup
 	wg.Go(func() { e.costs.Run(ctx) })
 	wg.Go(func() { e.resized.Run(ctx) })
@@ -66,7 +66,7 @@ func (e *engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// addEngine adds what keeps the world up to date, what works on targets, and the controllers of Flyball's own kinds.
+// addEngine adds the world's feeds, the loops that work on targets, and the controllers of Flyball's own kinds.
 func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings, enforcement *freezecontroller.Enforcement, pods members.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
@@ -122,7 +122,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, resized: resized, tuned: tuned, own: own, log: log})
 }
 
-// addControllers adds what takes objects of Flyball's own kinds over into the world, and what keeps their status and finalizers.
+// addControllers adds the feed of Flyball's own kinds into the world, and the controllers of their statuses and
+// finalizers.
 func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers, adapters *adaptercontroller.Controller, loop *target.Loop) error {
 	log, cached := opts.Log.WithName("engine"), mgr.GetClient()
 	inbound, err := feed.New(config, mgr.GetCache(), w, loop.NamespaceChanged, log)

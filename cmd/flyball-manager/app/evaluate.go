@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 )
 
-// evaluate answers pipelines on the webhook's server, by what judges the webhook's requests.
+// evaluate serves the evaluate API on the webhook's server. It uses the same judge as the webhook.
 func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -33,7 +33,7 @@ func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 	return nil
 }
 
-// kindOf says how an adapted kind is served.
+// kindOf returns the resource of an adapted kind and whether it is namespaced.
 func (j *judging) kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	resource, adapted := j.world.Resource(gk)
 	if !adapted {

@@ -29,7 +29,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// addUnhook removes what a manager with a webhook has left behind, once this one leads: API servers would go on asking.
+// addUnhook deletes, on the leader, the webhook configurations of an earlier manager with a webhook. API servers would
+// go on calling the webhook otherwise.
 func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -45,7 +46,7 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	})
 }
 
-// judging is what the webhook needs to judge changes and to guard the policies.
+// judging has everything that the webhook needs to judge changes and to guard the policies.
 type judging struct {
 	opts     Options
 	world    *world.World
@@ -54,7 +55,7 @@ type judging struct {
 	mapper   meta.RESTMapper
 	notes    *freezecontroller.Recorder
 	clock    clock.WithTicker
-	// account is the user that the manager itself works under.
+	// account is the user name of the manager itself.
 	account string
 }
 
@@ -78,10 +79,10 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	return j, nil
 }
 
-// exempt are the namespaces that are never judged, so that a dead webhook can be repaired.
+// exempt returns the namespaces in which changes are never judged, so that a broken webhook can be repaired.
 func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 
-// guard adds the freeze kinds to Flyball's own, and guards the adapters.
+// guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
 		Freezes: j.world, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
@@ -96,7 +97,7 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	return append(kinds, g.Kinds()...)
 }
 
-// owner finds what the webhook configurations go with.
+// owner returns the function that finds the owner of the webhook configurations.
 func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) {
 	if name := j.opts.Webhook.Owner; name != "" {
 		return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
@@ -105,18 +106,18 @@ func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) 
 		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }
 
-// scope is what the configuration of freezes covers besides its rules.
+// scope returns the scope of the webhook configuration of freezes, its rules aside.
 func (j *judging) scope() registration.FreezeScope {
 	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager}
 }
 
-// author is who describes the configurations: this release, by what it makes of them.
+// author returns the author of the webhook configurations: this release, identified by the configurations it produces.
 func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author, error) {
 	release, err := registration.ReleaseOf(own, j.scope())
 	return registration.Author{Release: release, Leads: elected}, err
 }
 
-// judge makes what judges changes, and tells note of them; nil: nobody.
+// judge returns the judge of changes. It calls note with each judgement, unless note is nil.
 func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judge {
 	return &admit.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
@@ -131,7 +132,7 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 	}
 }
 
-// add serves judgements and keeps their webhook configuration, on every replica.
+// add serves judgements and keeps their webhook configuration up to date, on every replica.
 func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))

@@ -19,10 +19,10 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// informers makes the informers of Flyball's own kinds. Those of client-go wait up to a minute between attempts while the
-// API server is away, in part without looking at their context: after an outage, edits of policies would be seen late, and
-// a manager told to stop would not end in time. Here the attempts go on at a steady pace until the context ends. What the API
-// server answers to a list is noted: one object that cannot be decoded takes its whole kind out of use.
+// informers makes the informers of Flyball's own kinds. Informers of client-go wait up to a minute between attempts
+// while the API server is away, and in part ignore their context. After an outage the manager would see edits of
+// policies late, and it could not stop in time. These informers retry at a steady pace until the context ends. They
+// also record the outcome of each list, because a single object that cannot be decoded makes the whole kind unusable.
 type informers struct{ listings *status.Listings }
 
 func (i informers) make(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
@@ -47,24 +47,25 @@ func (i informers) make(lw toolscache.ListerWatcher, obj runtime.Object, resync 
 	}, plainLists{}), obj, resync, indexers)
 }
 
-// plainLists has informers list first and watch then. A list that comes through a watch has no end at which its outcome could be noted.
+// plainLists makes informers list first and then watch. A list that is streamed through a watch has no final outcome to
+// record.
 type plainLists struct{}
 
-// IsWatchListSemanticsUnSupported is asked by reflectors.
+// IsWatchListSemanticsUnSupported implements the check of client-go's reflectors.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// note takes down how a list or a watch went. A version that has expired is no failure: a list follows. Nor is it one of the kind that
-// the API server cannot be reached.
+// note records the outcome of a list or a watch. An expired resourceVersion is not a failure, since a new list follows.
+// An unreachable API server is not a failure of the kind.
 func (i informers) note(ctx context.Context, kind string, err error) {
 	if unreachable := (*url.Error)(nil); ctx.Err() != nil || errors.As(err, &unreachable) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
 	}
 	if i.listings.Record(kind, err) && err != nil {
-		klog.FromContext(ctx).Error(err, "Objects of a kind cannot be listed; changes of them are not seen", "kind", kind)
+		klog.FromContext(ctx).Error(err, "Failed to list a kind, so its changes are not seen; will retry", "kind", kind)
 	}
 }
 
-// kindOf names the kind of an object of a Go type that the scheme knows.
+// kindOf returns the kind of an object of a Go type that the scheme knows.
 func kindOf(obj runtime.Object) string {
 	gvk, err := apiutil.GVKForObject(obj, Scheme())
 	if err != nil {
@@ -73,16 +74,16 @@ func kindOf(obj runtime.Object) string {
 	return gvk.GroupKind().String()
 }
 
-// outlast repeats a request while the API server is away. Any answer of the server's own, good or bad, ends it.
+// outlast repeats a request while the API server is away. Any answer of the server, good or bad, ends the loop.
 func outlast[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	pause := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 2 * time.Second, Steps: 8}
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		answer, err := request()
 		if err == nil || !isAway(err) {
 			return answer, err
 		}
-		if !told {
-			klog.FromContext(ctx).Info("A request to the API server failed; trying again", "err", err)
+		if !logged {
+			klog.FromContext(ctx).Info("Failed to reach the API server; will retry", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -92,7 +93,7 @@ func outlast[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	}
 }
 
-// isAway says whether an error is not the API server's own, or says that the server is only starting or overloaded.
+// isAway reports whether an error did not come from the API server, or says that the server is starting or overloaded.
 func isAway(err error) bool {
 	var status apierrors.APIStatus
 	return !errors.As(err, &status) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err)

@@ -32,7 +32,7 @@ type Metrics struct {
 	resize  *resize.Metrics
 }
 
-// NewMetrics makes the metrics of an engine and registers them, with those of what can be listed. The clock is that by which
+// NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
 // policies are decided.
 func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock) (*Metrics, error) {
 	m := Metrics{savings: savings.NewBook(clock, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
@@ -63,7 +63,7 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 	return &m, nil
 }
 
-// RegisterCertificate registers the metrics of the certificate that an admission server serves.
+// RegisterCertificate registers the metrics of an admission server's certificate.
 func RegisterCertificate(r prometheus.Registerer, server *server.Server) error {
 	instant := func(name, help string, of func(*x509.Certificate) time.Time) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."}, func() float64 {

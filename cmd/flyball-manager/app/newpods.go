@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/engine/members"
 )
 
-// addNewPods changes pods as they are created, on every replica, and keeps the webhook configuration that has them sent.
+// addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
+// up to date.
 func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods members.Options) error {
 	if !j.opts.Webhook.Pods {
 		return addNoNewPods(mgr, j.clients, j.opts)
@@ -44,7 +45,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods membe
 	return nil
 }
 
-// addNoNewPods removes the webhook configuration of pods.
+// addNoNewPods deletes the webhook configuration of pods.
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},

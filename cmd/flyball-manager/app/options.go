@@ -1,5 +1,5 @@
-// Package app wires the manager: it makes what the engine needs from a configuration and a set of options, and runs it until
-// its context ends. The binary and the demo run the same code.
+// Package app wires the manager. It builds the engine from a configuration and options, and runs it until the context
+// ends. The binary and the demo run the same code.
 package app
 
 import (
@@ -19,43 +19,47 @@ import (
 	"flyball.dev/flyball/engine/usage/recorded"
 )
 
-// Options say how the manager runs. AddFlags gives them their defaults.
+// Options configure the manager. AddFlags sets their defaults.
 type Options struct {
-	// MetricsAddress is where Prometheus scrapes; "0" serves none.
+	// MetricsAddress is the address of the Prometheus metrics. "0" disables them.
 	MetricsAddress string
-	// HealthAddress is where /healthz and /readyz are; "0" serves none.
+	// HealthAddress is the address of /healthz and /readyz. "0" disables them.
 	HealthAddress string
-	// LeaderElection lets one of several replicas work at a time.
+	// LeaderElection lets only the leader among several replicas work on targets.
 	LeaderElection bool
-	// Namespace is where Flyball runs: its lease, its certificates; selectors do not reach it.
+	// Namespace is the namespace that Flyball runs in. It holds the lease and the certificates, and selectors do not
+	// reach it.
 	Namespace string
-	// Pod is the Pod that the manager runs in, in Namespace: what controls it is never a target. Empty: it runs outside the cluster.
+	// Pod is the name of the manager's Pod in Namespace. The objects that control the Pod are never targets. Empty
+	// means that the manager runs outside the cluster.
 	Pod string
-	// Adapters names the Adapters that the installation brings.
+	// Adapters are the names of the Adapters that the installation contains.
 	Adapters []string
-	// Workers is the number of targets worked on at once.
+	// Workers is the number of targets worked on at the same time.
 	Workers int
-	// QPS and Burst limit requests to the API server; a QPS below zero leaves that to the server's priority and fairness.
+	// QPS and Burst limit requests to the API server. With a QPS below zero only the server's priority and fairness
+	// limits them.
 	QPS   float32
 	Burst int
-	// UsageResolution is the pause between two measurements of what pods use, while a policy learns from that.
+	// UsageResolution is the pause between two measurements of pod usage, while a policy learns from usage.
 	UsageResolution time.Duration
-	// Prometheus says which server has a history of what pods use.
+	// Prometheus configures the server that has the history of pod usage.
 	Prometheus PrometheusOptions
-	// ShutdownTimeout is how long a write in flight may take once the manager is told to stop.
+	// ShutdownTimeout is the time that writes in flight get after the manager was asked to stop.
 	ShutdownTimeout time.Duration
-	// Webhook says how admission requests are served.
+	// Webhook configures the admission webhook.
 	Webhook WebhookOptions
 
-	// Log takes structured lines.
+	// Log receives structured log lines.
 	Log logr.Logger
-	// Clock is the clock by which policies are decided. It is no flag: nil means the machine's.
+	// Clock is the clock by which policies are decided. No flag sets it; nil means the machine's clock.
 	Clock clock.WithTicker
-	// Registry takes the metrics. It is no flag: nil means that of controller-runtime, which the metrics address serves.
+	// Registry receives the metrics. No flag sets it; nil means the registry of controller-runtime, served at
+	// MetricsAddress.
 	Registry prometheus.Registerer
 }
 
-// setDefaults fills in what no flag sets.
+// setDefaults sets the defaults of fields without a flag.
 func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -71,59 +75,62 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// WebhookOptions say how admission requests are served.
+// WebhookOptions configure the admission webhook.
 type WebhookOptions struct {
-	// Enabled serves admission requests.
+	// Enabled turns the webhook on.
 	Enabled bool
-	// Port to listen on.
+	// Port is the port to listen on.
 	Port int
-	// Host to listen on; empty: every address.
+	// Host is the address to listen on. Empty means every address.
 	Host string
-	// CertDir holds tls.crt, tls.key and ca.crt made by somebody else (cert-manager); empty: the manager makes and rotates its own.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt from another issuer, for example cert-manager. Empty
+	// means that the manager issues and rotates its own certificates.
 	CertDir string
-	// ClientCA is a file with the authorities of the API servers' client certificates; empty: clients need none. ClientNames are the
-	// common names that count; none: all do.
+	// ClientCA is a file with the authorities of the API servers' client certificates. Empty means that clients need no
+	// certificate. ClientNames are the accepted common names; without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Service is the name of the Service in Namespace that leads to the webhook.
+	// Service is the name of the webhook's Service in Namespace.
 	Service string
-	// ServicePort is the port of that Service; 0: 443.
+	// ServicePort is the port of the Service. 0 means 443.
 	ServicePort int32
-	// URL is how the API server reaches the webhook when it runs outside the cluster; it replaces Service.
+	// URL is the address of the webhook when it runs outside the cluster. It replaces Service.
 	URL string
-	// Secret holds the certificates that the manager makes, and the secret part of the webhook's path.
+	// Secret is the name of the Secret with the manager's certificates and the secret part of the webhook's path.
 	Secret string
-	// Owner is the name of a ClusterRole with which the webhook configuration of freezes goes, so that nothing is left that
-	// blocks when Flyball is removed. Empty: it goes with the CRD of ClusterChangeFreeze.
+	// Owner is the name of the ClusterRole that owns the webhook configuration of freezes, so that uninstalling Flyball
+	// leaves no configuration that blocks changes. Empty means that the CRD of ClusterChangeFreeze is the owner.
 	Owner string
-	// Pods changes pods as they are created, so that they start with what is recommended for them.
+	// Pods sets the recommended requests of pods as they are created.
 	Pods bool
-	// Evaluate says how the evaluate API is served, on the same port.
+	// Evaluate configures the evaluate API, served on the same port.
 	Evaluate EvaluateOptions
-	// Drain is how long the manager works on, not ready any more, once it is told to stop, so that no admission request is lost.
+	// Drain is how long the manager, no longer ready, goes on serving after it was asked to stop, so that no admission
+	// request is lost.
 	Drain time.Duration
 }
 
-// EvaluateOptions say how pipelines are answered whether freezes let them make a change.
+// EvaluateOptions configure the evaluate API. Pipelines ask it whether freezes allow a change.
 type EvaluateOptions struct {
-	// Enabled answers them.
+	// Enabled turns the API on.
 	Enabled bool
-	// Rate is how many answers a second a user gets; a burst has ten times as many. 0: 5.
+	// Rate is the number of answers per second and user. The burst is ten times the rate. 0 means 5.
 	Rate float64
-	// Audiences are those of which a token has to be for one; none: those of the API server.
+	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
 }
 
-// PrometheusOptions say which server has a history of what pods use. Only who installs Flyball says that: the manager sends no request to
-// an address that an object names.
+// PrometheusOptions configure the server that has the history of pod usage. Only the installation sets them: the
+// manager sends no request to an address from an object.
 type PrometheusOptions struct {
-	// Address is the URL of the server; empty: there is none. TokenFile has a bearer token; empty: none is sent.
+	// Address is the URL of the server; empty means no server. TokenFile is a file with a bearer token; empty means no
+	// token.
 	Address, TokenFile string
-	// Queries are NAME=PROMQL, in place of the default ones.
+	// Queries have the form NAME=PROMQL and replace the default queries.
 	Queries []string
 }
 
-// server gives the server; nil: there is none.
+// server returns the server, or nil if no address is set.
 func (o PrometheusOptions) server() (tuning.Recorder, error) {
 	queries, err := recorded.ParseQueries(o.Queries, recorded.CheckQuery)
 	if err != nil {
@@ -198,8 +205,8 @@ func (o *Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// defaultResolution is the pause between two measurements unless somebody says otherwise.
+// defaultResolution is the default pause between two measurements.
 const defaultResolution = time.Minute
 
-// evaluateRate is how many answers a second a user gets from the evaluate API unless somebody says otherwise.
+// evaluateRate is the default number of answers of the evaluate API per second and user.
 const evaluateRate = 5

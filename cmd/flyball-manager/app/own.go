@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// own finds the objects that the manager itself runs in, so that no policy acts on them: a manager that it has put to sleep wakes nothing any more,
-// itself included.
+// own finds the objects that control the manager's own Pod, and excludes them from all policies. A manager that had put
+// itself to sleep could wake nothing any more, itself included.
 type own struct {
 	objects        client.Reader
 	world          *world.World
@@ -25,8 +25,8 @@ type own struct {
 	log            logr.Logger
 }
 
-// exclude tells the world of these objects. It tries again until the API server answers, since the first target must not be worked on before. Outside
-// of a cluster there are none.
+// exclude sets these objects in the world. It retries until the API server answers, because no target may be worked on
+// before. Outside a cluster it does nothing.
 func (o own) exclude(ctx context.Context) {
 	if o.pod == "" {
 		return
@@ -36,13 +36,13 @@ func (o own) exclude(ctx context.Context) {
 		switch {
 		case err == nil:
 			o.world.Update(func(tx *world.Tx) { tx.SetOwn(refs) })
-			o.log.Info("no policy acts on what Flyball itself runs in", "objects", fmt.Sprint(refs))
+			o.log.Info("Policies do not act on the objects that Flyball itself runs in", "objects", fmt.Sprint(refs))
 			return
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			o.log.Error(err, "Failed to find what Flyball itself runs in: a policy that selects it can put Flyball to sleep", "namespace", o.namespace, "pod", o.pod)
+			o.log.Error(err, "Failed to find the objects that Flyball itself runs in: a policy that selects them can put Flyball to sleep", "namespace", o.namespace, "pod", o.pod)
 			return
 		}
-		o.log.V(1).Info("the search for what Flyball itself runs in is tried again", "reason", err.Error())
+		o.log.V(1).Info("Failed to find the objects that Flyball itself runs in; will retry", "reason", err.Error())
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -50,11 +50,11 @@ func (o own) exclude(ctx context.Context) {
 	}
 }
 
-// maxOwners bounds a chain of owners.
+// maxOwners limits the length of a chain of owner references.
 const maxOwners = 8
 
-// find follows the owners of the Pod: its ReplicaSet and the Deployment, or whatever controls it. An owner that may not be read, or is not there, is the
-// last one.
+// find follows the owner references of the Pod, usually to its ReplicaSet and Deployment. The chain ends at an owner
+// that is missing or may not be read.
 func (o own) find(ctx context.Context) ([]workload.Ref, error) {
 	kind, name := corev1.SchemeGroupVersion.WithKind("Pod"), o.pod
 	var refs []workload.Ref
@@ -68,7 +68,7 @@ func (o own) find(ctx context.Context) ([]workload.Ref, error) {
 		}
 		ref := workload.Ref{GroupKind: kind.GroupKind(), Namespace: o.namespace, Name: name}
 		if err == nil {
-			ref.Namespace = obj.Namespace // none where the kind lives outside namespaces
+			ref.Namespace = obj.Namespace // none if the kind is cluster-scoped
 		}
 		refs = append(refs, ref)
 		owner := metav1.GetControllerOf(obj)

@@ -26,7 +26,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// newResizes makes what changes pods in place, and joins it to what works on targets.
+// newResizes returns the loop that resizes pods in place, connected to the target loop.
 func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop, adapters *adapter.Controller,
 	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
 ) (*resize.Loop, error) {
@@ -47,13 +47,14 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 	return resized, nil
 }
 
-// lowersMemoryLimits is the first version of Kubernetes in which a memory limit can be lowered without a restart of the container.
+// lowersMemoryLimits is the first version of Kubernetes that can lower a memory limit without a restart of the
+// container.
 var lowersMemoryLimits = version.MajorMinor(1, 34)
 
-// askedFor is how long an answer of the API server about itself holds: it may be upgraded meanwhile.
+// askedFor is how long the API server's answer about itself is valid. The server may be upgraded meanwhile.
 const askedFor = 10 * time.Minute
 
-// resizing knows what of a pod can be changed in place.
+// resizing caches which fields of a pod the API server can change in place.
 type resizing struct {
 	client discovery.DiscoveryInterface
 	clock  clock.PassiveClock
@@ -76,7 +77,7 @@ func (r *resizing) options() (inplace.Options, error) {
 	return known, err
 }
 
-// resizingOf asks the API server what of a pod can be changed in place.
+// resizingOf asks the API server which fields of a pod can be changed in place.
 func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err error) {
 	served, err := client.ServerResourcesForGroupVersion("v1")
 	if err != nil {
@@ -87,7 +88,7 @@ func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err err
 	if err != nil {
 		return o, fmt.Errorf("ask the API server for its version: %w", err)
 	}
-	known, _ := version.ParseGeneric(info.Major + "." + info.Minor) // the minor one may be 35+; nil where it is no version
+	known, _ := version.ParseGeneric(info.Major + "." + info.Minor) // Minor may be "35+"; nil if the text is not a version
 	o.KeepsMemoryLimits = known == nil || known.LessThan(lowersMemoryLimits)
 	return o, nil
 }

@@ -22,7 +22,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Scheme knows Flyball's kinds and those of Kubernetes itself. It is one for all callers, and nobody adds to it.
+// Scheme returns the scheme of Flyball's kinds and the built-in kinds of Kubernetes. All callers share it, so it must
+// not be changed.
 func Scheme() *runtime.Scheme { return scheme() }
 
 var scheme = sync.OnceValue(func() *runtime.Scheme {
@@ -32,14 +33,14 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// CacheOptions say how the manager keeps Flyball's own objects: without their managed fields, which nothing here reads and
-// which are larger than the rest. A patch made from such an object does not mention them, and an update that has none leaves
-// them as they are. listings is told how lists go.
+// CacheOptions returns the options of the cache of Flyball's own objects. The cache drops managedFields: the manager
+// reads none, and they are larger than the rest of the object. Patches made from cached objects do not mention
+// managedFields, and an update without any leaves them as they are. listings records the outcome of lists.
 func CacheOptions(listings *status.Listings) cache.Options {
 	return cache.Options{NewInformer: informers{listings}.make, DefaultTransform: cache.TransformStripManagedFields()}
 }
 
-// Run runs the manager until the context ends. It returns once the writes in flight are through.
+// Run runs the manager until the context ends. It returns after the writes in flight have finished.
 func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err := opts.validate(); err != nil {
 		return err
@@ -98,7 +99,8 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	return nil
 }
 
-// clusterScoped asks the API server whether objects of a kind live outside namespaces. A kind that is not served does not.
+// clusterScoped returns a function that reports whether a kind is cluster-scoped. A kind that is not served counts as
+// namespaced.
 func clusterScoped(mapper meta.RESTMapper) func(schema.GroupKind) bool {
 	return func(gk schema.GroupKind) bool {
 		mapping, err := mapper.RESTMapping(gk)

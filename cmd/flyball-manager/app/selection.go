@@ -20,16 +20,16 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Bounds on what is read to warn about names: how many lists, of how many objects each, and for how long in all. Beyond them
-// nothing is said.
+// These limits bound the reads behind warnings about names: the number of lists, the objects per list, and the total
+// time. Beyond them no warning is given.
 const (
 	warnLists   = 20
 	warnObjects = 500
 	warnWithin  = 2 * time.Second
 )
 
-// selectionWarnings warns who applies a policy of terms that match nothing, and of what else is surely not meant. The policy is let through: what it names may be about to
-// come.
+// selectionWarnings warns the author of a policy about selector terms that match nothing and about other likely
+// mistakes. The policy is admitted all the same, because its targets may be created later.
 type selectionWarnings struct {
 	world   *world.World
 	objects metadata.Interface
@@ -82,14 +82,15 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 	return all
 }
 
-// listed is what there is to select from, with objects as the API server lists them: replicas that do not lead watch none.
+// listed is the inventory for selectors, with objects listed from the API server, because replicas that do not lead
+// watch none.
 type listed struct {
 	target.Inventory
 	world   *world.World
 	objects metadata.Interface
 	ctx     context.Context
 	lists   int
-	// incomplete says that not all objects were seen.
+	// incomplete reports that some objects were not read.
 	incomplete bool
 }
 

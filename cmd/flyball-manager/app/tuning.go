@@ -23,10 +23,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// measureTime is how long one measurement may take.
+// measureTime is the time limit of one measurement.
 const measureTime = 15 * time.Second
 
-// newTuning makes what lets policies learn from what pods use, and joins it to what works on targets and tells of them.
+// newTuning returns the loop that learns from pod usage, connected to the target loop and the status writer.
 func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config, opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
 	m *tuning.Metrics, log logr.Logger,
 ) (*tuning.Loop, error) {
@@ -44,7 +44,7 @@ func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disrupti
 	}
 	uncached, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		return nil, fmt.Errorf("make the client of what was learnt: %w", err)
+		return nil, fmt.Errorf("make the client of usage checkpoints: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,

@@ -27,7 +27,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// addWebhook serves admission requests on every replica. It gives the server; nil if there is none.
+// addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement, pods members.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
@@ -90,7 +90,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	return server, mgr.Add(server)
 }
 
-// endpoint is where API servers reach the webhook.
+// endpoint returns the address at which API servers reach the webhook.
 func endpoint(opts Options) registration.Endpoint {
 	if opts.Webhook.URL != "" {
 		return registration.Endpoint{URL: opts.Webhook.URL}
@@ -102,7 +102,7 @@ func endpoint(opts Options) registration.Endpoint {
 	return registration.Endpoint{Service: service}
 }
 
-// compileContext is that by which policies are checked when they are written.
+// compileContext returns the context in which policies are checked at admission.
 func compileContext(w *world.World) policy.Context {
 	return policy.Context{
 		Scope: w.Scope(), AuthorsAsked: true,
@@ -110,7 +110,7 @@ func compileContext(w *world.World) policy.Context {
 	}
 }
 
-// askAuthors has the authors of policies asked for the rights that these take.
+// askAuthors checks that the authors of policies have the rights that their policies use.
 func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 	for i := range list {
 		if row, ok := kinds.Find(list[i].Kind); ok && row.Acts() {
@@ -120,7 +120,8 @@ func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 	return list
 }
 
-// ownKinds lists Flyball's own kinds with what checks them where schema and CEL cannot. The guard has its own of freezes.
+// ownKinds returns Flyball's own kinds, except freezes, with the validators for rules beyond schema and CEL. The guard
+// validates freezes.
 func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []admit.Kind {
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
@@ -141,8 +142,8 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 	return list
 }
 
-// onceLoaded has a validator wait until the adapters have been read, which say what a kind accepts. A request that ends before
-// is refused.
+// onceLoaded makes a validator wait until the adapters have been loaded, because they define what a kind accepts. A
+// request whose context ends earlier is refused.
 func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		select {
@@ -154,7 +155,7 @@ func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 	})
 }
 
-// check makes a validator of a pure function over one type.
+// check returns a validator from a pure function over one type.
 func check[T runtime.Object](validate func(T) field.ErrorList) admit.Validator {
 	return admit.ValidatorFunc(func(_ context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		obj, ok := req.New.(T)
