@@ -1,4 +1,5 @@
-// Command kubectl-flyball answers what kubectl get cannot: why an object is as it is, what will happen, and what is allowed.
+// Command kubectl-flyball is a kubectl plugin. It explains the state of objects, previews Flyball's changes, and
+// answers if a change is allowed.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 )
 
 func main() {
-	klog.SetLogger(logr.Discard()) // what libraries would say comes as an error too
+	klog.SetLogger(logr.Discard()) // errors of libraries are returned too
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Run(ctx, os.Args[1:], cli.Terminal())
 	stop()

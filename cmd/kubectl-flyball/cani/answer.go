@@ -16,7 +16,7 @@ type Answers struct {
 	Allowed bool                 `json:"allowed"`
 	Answers []freezecheck.Answer `json:"answers"`
 
-	// Zone is that in which instants are shown.
+	// Zone is the time zone of the printed times.
 	Zone *time.Location `json:"-"`
 }
 
@@ -55,7 +55,7 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 	for _, l := range a.Lifts {
 		w.Line("  %s lets %s through, which %s denies", l.Exception, strings.Join(l.Actions, ", "), l.Policy)
 	}
-	if len(a.Denials) == 0 { // else each policy that warns has its line already
+	if len(a.Denials) == 0 { // otherwise each warning policy has a line already
 		for _, text := range a.Warnings {
 			w.Line("  %s", w.Styled("warning: "+text, report.Warn))
 		}

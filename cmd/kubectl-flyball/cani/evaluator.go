@@ -28,7 +28,7 @@ func NewEvaluator(memory *world.Memory, flyballNamespace string) *freezecheck.Ev
 	}
 }
 
-// objects finds in memory what the manager would ask the API server for.
+// objects reads objects from memory, where the manager would ask the API server.
 type objects struct{ memory *world.Memory }
 
 // Object implements freezecheck.Objects.
@@ -70,7 +70,7 @@ func Hinted(err error, w *source.World, t source.Target) error {
 	return err
 }
 
-// KindOf says how the kinds of a world are served.
+// KindOf returns a function that returns the resource of a kind of the world and whether it is namespaced.
 func KindOf(w *source.World) func(schema.GroupKind) (freezecheck.Kind, bool) {
 	return func(gk schema.GroupKind) (freezecheck.Kind, bool) {
 		for _, k := range w.Kinds {

@@ -63,7 +63,7 @@ runs them and writes their golden files.`,
 	return cmd
 }
 
-// definitions are the CustomResourceDefinitions of files, or of the cluster.
+// definitions returns the CustomResourceDefinitions of files or of the cluster.
 func (s *session) definitions(ctx context.Context, files []string) ([][]byte, error) {
 	if len(files) > 0 {
 		m, err := s.files(files, "").Read()
@@ -82,7 +82,7 @@ func (s *session) definitions(ctx context.Context, files []string) ([][]byte, er
 	return cluster.Objects(ctx, []schema.GroupKind{{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}}, "")
 }
 
-// readAdapter reads the one adapter of a file.
+// readAdapter reads a file with exactly one adapter.
 func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter, error) {
 	m, err := s.files([]string{file}, "").Read()
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter,
 	if err := m.CheckAdapters(); err != nil {
 		return nil, nil, err
 	}
-	compiled, _ := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{}) // it has just been checked
+	compiled, _ := adapter.Compile(m.Adapters[0].Name, m.Adapters[0].Spec, adapter.Keys{}) // the adapter was checked above
 	return m.Adapters[0], compiled, nil
 }
 
@@ -156,7 +156,8 @@ func newAdapterTry(s *session) *cobra.Command {
 	return cmd
 }
 
-// calls reports whether a name is one of the kind of an adapter: the kind, the plural, or a short name that the cluster knows.
+// calls reports whether a name means the kind of an adapter: the kind, the plural, or a short name known to the
+// cluster.
 func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 	resource := schema.ParseGroupResource(a.Name)
 	if strings.EqualFold(name, a.Spec.Target.Kind) || strings.EqualFold(name, resource.Resource) || strings.EqualFold(name, a.Name) {
@@ -173,7 +174,7 @@ func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 	return err == nil && found.GroupResource() == resource
 }
 
-// objectFor reads one object of the kind of an adapter that need not be applied.
+// objectFor reads one object of an adapter's kind. The adapter need not be applied.
 func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string, files []string) ([]byte, error) {
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || !s.calls(a, kind) {

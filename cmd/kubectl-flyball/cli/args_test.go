@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// TestWhatToWrite has every verb say how it is written where its arguments or flags are wrong, in words of its own.
-func TestWhatToWrite(t *testing.T) {
+// TestUsageErrorsAreInPlainWords gives every verb wrong arguments and flags, and expects the usage in plain words.
+func TestUsageErrorsAreInPlainWords(t *testing.T) {
 	for _, verb := range verbsOf(cli.New(cli.Env{Now: time.Now})) {
 		path := strings.Fields(verb.CommandPath())[2:]
 		t.Run(strings.Join(path, " "), func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Exit codes of can-i.
+// These are the exit codes of can-i.
 const (
 	exitDenied    = 1
 	exitUndecided = 2
@@ -30,7 +30,7 @@ type canIVerb struct {
 	manifests
 	world []string
 	when  string
-	// halfSeen is true where what may not be read could make another verdict.
+	// halfSeen is true if objects without read permission could change the verdict.
 	halfSeen bool
 }
 
@@ -140,7 +140,7 @@ func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {
 	return cani.NewEvaluator(memory, v.flyballNamespace), nil
 }
 
-// judgeManifests judges what applying manifests would be, namespace by namespace.
+// judgeManifests judges the application of manifests, namespace by namespace.
 func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
 	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
@@ -189,8 +189,8 @@ func kindsOf(manifests [][]byte) []schema.GroupKind {
 	return all
 }
 
-// worldOf loads what manifests are judged by in a namespace: objects of their kinds, and of every kind where one of them governs others. The
-// namespace may be among the manifests.
+// worldOf loads the world for judging manifests in a namespace: objects of their kinds, or of every kind if a kind
+// governs another. The namespace itself may be among the manifests.
 func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
 	brought, err := m.Namespaces()
 	if err != nil {

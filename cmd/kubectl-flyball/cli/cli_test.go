@@ -24,16 +24,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // now is the evening before a public holiday, in the demo's week.
 var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 
-// demo are the flags that have a verb work on a copy of the demo's manifests.
+// demo has the flags that use a copy of the demo's manifests.
 const demo = "--offline -f testdata/shop -n shop"
 
-// outcome is what a command line has printed and ended with.
+// outcome returns the output and the exit code of a command line.
 func outcome(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	return outcomeAt(t, now, stdin, args...)
 }
 
-// outcomeAt is the outcome of a command line at an instant.
+// outcomeAt returns the outcome of a command line at an instant.
 func outcomeAt(t *testing.T, now time.Time, stdin string, args ...string) string {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -80,7 +80,8 @@ func golden(t *testing.T, name, got string) {
 
 var unsafeName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// TestGolden runs the command lines of testdata/commands, one a line as "name: arguments", and compares what comes of each.
+// TestGolden runs the command lines of testdata/commands, one per line as "name: arguments", and compares their
+// outcomes with golden files.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/commands/*.txt")
 	if err != nil || len(files) == 0 {
@@ -114,10 +115,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// reading is when somebody reads the documents: before the instants in them.
+// reading is an instant before all instants in the documents.
 var reading = time.Date(2027, 1, 4, 9, 0, 0, 0, time.UTC)
 
-// TestDocuments runs the command lines of documents that need no cluster, and compares their output with what stands there.
+// TestDocuments runs the command lines in documents that need no cluster, and compares the outputs with the documents.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -145,8 +146,9 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestREADMEShowsFirst has the README show what explain and plan print before it says how to install.
-func TestREADMEShowsFirst(t *testing.T) {
+// TestREADMEShowsOutputBeforeInstallation checks that the README shows the output of explain and plan before the
+// installation.
+func TestREADMEShowsOutputBeforeInstallation(t *testing.T) {
 	text, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +161,7 @@ func TestREADMEShowsFirst(t *testing.T) {
 	}
 }
 
-// TestColors has colours only where standard output shows them, and not where somebody wants none.
+// TestColors checks that colours appear only on a terminal that shows them, and not if the user disabled them.
 func TestColors(t *testing.T) {
 	run := func(color bool, more ...string) string {
 		var out bytes.Buffer

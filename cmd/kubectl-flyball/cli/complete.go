@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
-// completeTargets suggests KIND/ and, after the slash, names.
+// completeTargets completes KIND/ and, after the slash, names.
 func (s *session) completeTargets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {
@@ -18,17 +18,17 @@ func (s *session) completeTargets(cmd *cobra.Command, args []string, typed strin
 	return s.suggestions().Objects(cmd, typed, nil)
 }
 
-// completeObjects suggests objects, however many there are already.
+// completeObjects completes any number of objects.
 func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.suggestions().Objects(cmd, typed, nil)
 }
 
-// completePlaces suggests what can be kept awake: objects, a namespace and schedules; any number of them.
+// completePlaces completes any number of objects, namespaces and schedules that can be kept awake.
 func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.suggestions().Objects(cmd, typed, wake.Names)
 }
 
-// suggestions are what completes the values of flags.
+// suggestions returns the completion of flag values.
 func (s *session) suggestions() suggest.Session {
 	return suggest.Session{
 		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,

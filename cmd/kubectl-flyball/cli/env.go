@@ -10,16 +10,17 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/progress"
 )
 
-// Env is what a command line gets from its surroundings.
+// Env is the environment of a command line.
 type Env struct {
 	genericiooptions.IOStreams
 	// Now is the clock.
 	Now func() time.Time
-	// Color says whether standard output shows colours, and Interactive whether standard error is read by a person.
+	// Color means that standard output shows colours. Interactive means that a person reads standard error.
 	Color, Interactive bool
 }
 
-// Terminal is the surroundings of a process. Colours are on where standard output is a terminal and NO_COLOR is not set.
+// Terminal returns the environment of the process. Colours are on if standard output is a terminal and NO_COLOR is not
+// set.
 func Terminal() Env {
 	_, plain := os.LookupEnv("NO_COLOR")
 	return Env{
@@ -30,5 +31,5 @@ func Terminal() Env {
 	}
 }
 
-// startProgress begins to tell a person what goes on, where one reads it.
+// startProgress starts the progress line, if a person reads standard error.
 func (e Env) startProgress() *progress.Progress { return progress.Start(e.ErrOut, e.Interactive) }

@@ -13,13 +13,14 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// shownElsewhere are the flags that only a cluster can show, which test/integration/cli does, and those that write files.
+// shownElsewhere are flags that need a cluster, tested in test/integration/cli, and flags that write files.
 var shownElsewhere = map[string][]string{
 	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
 }
 
-// TestEveryVerb has every verb have golden files of its output as a table and as JSON and of an error, and every flag of it in one.
+// TestEveryVerb checks that every verb has golden files of its table, its JSON and an error, and that every flag
+// appears in a golden file.
 func TestEveryVerb(t *testing.T) {
 	env := cli.Terminal()
 	seen := 0
@@ -54,7 +55,7 @@ func TestEveryVerb(t *testing.T) {
 	}
 }
 
-// verbsOf are the commands below a command that do something, but for those that cobra brings.
+// verbsOf returns the leaf commands below a command, except the built-in commands of cobra.
 func verbsOf(cmd *cobra.Command) (verbs []*cobra.Command) {
 	for _, c := range cmd.Commands() {
 		if c.Name() == "help" || c.Name() == "completion" {
@@ -68,7 +69,7 @@ func verbsOf(cmd *cobra.Command) (verbs []*cobra.Command) {
 	return verbs
 }
 
-// goldens are the command lines of a verb with what came of them.
+// goldens returns the command lines of a verb with their outcomes.
 func goldens(t *testing.T, words []string) (all [][2]string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", words[0], "*.txt"))

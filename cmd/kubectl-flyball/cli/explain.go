@@ -42,7 +42,7 @@ hypothetical: the policies and objects of now, applied to that time.`,
 	return cmd
 }
 
-// completeArg suggests objects and policies.
+// completeArg completes objects and policies.
 func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -75,7 +75,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	return v.print(story)
 }
 
-// around loads what one target is decided by.
+// around loads the world in which one target is decided.
 func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
 	w, targets, err := s.aroundAll(ctx, []string{arg}, files)
 	if err != nil {
@@ -84,16 +84,17 @@ func (s *session) around(ctx context.Context, arg string, files []string) (*sour
 	return w, targets[0], nil
 }
 
-// aroundAll loads what targets are decided by, and says what of it may not be read.
+// aroundAll loads the world in which targets are decided, and prints a note about missing rights.
 func (s *session) aroundAll(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	w, targets, err := s.readAround(ctx, args, files)
 	if err == nil {
-		s.tell(w.Unseen)
+		s.noteMissing(w.Unseen)
 	}
 	return w, targets, err
 }
 
-// readAround reads what targets are decided by: their kinds, the kinds that govern others, and the kinds that they govern themselves.
+// readAround reads the world in which targets are decided: their kinds, the kinds that govern other objects, and the
+// kinds that the targets govern.
 func (s *session) readAround(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
@@ -132,7 +133,8 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 	return w, targets, err
 }
 
-// explainPolicy explains a policy; false: an adapter speaks of a kind of that name, so an object is meant.
+// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so that the argument
+// means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
 	if err != nil {

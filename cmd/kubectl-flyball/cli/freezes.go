@@ -15,7 +15,7 @@ type freezesVerb struct {
 	from, span string
 }
 
-// ics is the output format that only freezes has.
+// ics is an output format of the verb freezes only.
 const ics = "ics"
 
 func newFreezes(s *session) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFlagsComeFirst has the help of recommend show its flags before the queries of Prometheus.
-func TestFlagsComeFirst(t *testing.T) {
+// TestHelpShowsFlagsBeforeQueries checks that the help of recommend shows its flags before the Prometheus queries.
+func TestHelpShowsFlagsBeforeQueries(t *testing.T) {
 	got := outcome(t, "", "recommend", "--help")
 	flags, queries := strings.Index(got, "\nFlags:\n"), strings.Index(got, "container_cpu_usage_seconds_total")
 	if flags < 0 || queries < flags {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestHostileFiles gives every verb that takes files some that were made to do harm: each ends with an error that names the file.
+// TestHostileFiles gives harmful files to every verb with file arguments. Each verb ends with an error that names the
+// file.
 func TestHostileFiles(t *testing.T) {
 	bomb := "a: &a [" + strings.Repeat("x, ", 9) + "]\n"
 	for c := 'b'; c < 'j'; c++ {
@@ -46,14 +47,14 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestTooLarge refuses a file that cannot be a manifest before it is read whole.
+// TestTooLarge checks that a file too large for a manifest is refused before it is read completely.
 func TestTooLarge(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.yaml")
 	made, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := made.Truncate(1 << 40); err != nil { // a hole: nothing is on the disk
+	if err := made.Truncate(1 << 40); err != nil { // a sparse file, which uses no disk space
 		t.Fatal(err)
 	}
 	if err := made.Close(); err != nil {
@@ -67,7 +68,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestManyFaults names the first places at which something is wrong, and counts the others.
+// TestManyFaults checks that the first faults are listed and the rest is counted.
 func TestManyFaults(t *testing.T) {
 	text := "apiVersion: v1\nkind: List\nitems:\n"
 	for i := range 2000 {
@@ -79,7 +80,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestManyPolicies reads a directory of policies as large as anybody's, and answers.
+// TestManyPolicies checks that a very large directory of policies is read and answered.
 func TestManyPolicies(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder

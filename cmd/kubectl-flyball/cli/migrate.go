@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// exitLeft is the exit code of migrate where something is left behind.
+// exitLeft is the exit code of migrate if objects are left over.
 const exitLeft = 2
 
 type migrateVerb struct {
@@ -25,7 +25,8 @@ type migrateVerb struct {
 	manifests
 	takeOver, apply, dryRun bool
 	tools                   []migrate.Tool
-	// sleeping is where sleepers are looked for: as in, but what is in the cluster counts before what files say.
+	// sleeping is the input for finding sleepers. It equals in, except that objects of the cluster take precedence over
+	// files.
 	sleeping *migrate.Input
 }
 
@@ -92,7 +93,8 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
-// read gives what tools look at, and the world that their objects come into: only its adapters matter unless something is taken over.
+// read returns the input of the tools, and the world that receives their objects. Without a take-over only the adapters
+// of the world matter.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
 	namespace := v.namespace()
 	in := &migrate.Input{Files: len(v.paths) > 0}
@@ -115,7 +117,7 @@ func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, er
 	return v.readCluster(ctx, in, v.within())
 }
 
-// objectsOf are the objects of files, each in its namespace.
+// objectsOf returns the objects of files, each with its namespace.
 func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate.Object {
 	outside := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
 	for _, k := range migrate.Kinds(v.tools, true) {
@@ -136,7 +138,8 @@ func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate
 	return all
 }
 
-// readCluster reads the tools' objects, unless files have them, and for a take-over the world.
+// readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the
+// world.
 func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namespace string) (*migrate.Input, world.Lists, error) {
 	cluster, err := v.cluster()
 	if err != nil {
@@ -178,7 +181,7 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 	return in, lists, nil
 }
 
-// lists is the world of the cluster where something is taken over; else that of the library's adapters is enough.
+// lists returns the world of the cluster for a take-over, else a world with only the library's adapters.
 func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
 	if !v.takeOver {
 		w, err := v.files(nil, namespace).World(&source.Manifests{})
@@ -195,7 +198,7 @@ func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespa
 	return w.Lists, nil
 }
 
-// runTakeOver moves originals into the ledger. A dry run takes the policies that are printed for applied.
+// runTakeOver moves originals into the ledger. A dry run treats the printed policies as applied.
 func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *migrate.Output) error {
 	found := &migrate.Handovers{DryRun: !v.apply}
 	slept := &migrate.Output{}
@@ -236,7 +239,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 	return answer(v.print(found), found.LeavesSomething(), exitLeft)
 }
 
-// nameUnapplied says of what is left which printed policy would take it, once applied.
+// nameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
 func (v *migrateVerb) nameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover) error {
 	if len(handover.Unapplied(out, lists)) == 0 {
 		return nil
@@ -245,7 +248,7 @@ func (v *migrateVerb) nameUnapplied(out *migrate.Output, lists world.Lists, slee
 	if err != nil {
 		return err
 	}
-	for i, h := range items { // both are in the order of the objects
+	for i, h := range items { // both lists are sorted by object
 		if h.Left != "" && then[i].Left == "" && then[i].By != "" {
 			h.Left, h.Wake = "apply "+then[i].By+" first, which is printed without --take-over", ""
 		}

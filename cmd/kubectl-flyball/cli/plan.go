@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// exitChanges is the exit code of plan where there are changes.
+// exitChanges is the exit code of plan if there are changes.
 const exitChanges = 2
 
 type planVerb struct {
@@ -118,7 +118,7 @@ func (v *planVerb) options() (plan.Options, error) {
 	return o, err
 }
 
-// keep picks the targets that are listed.
+// keep returns the filter for listed targets.
 func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool, error) {
 	selector, err := labels.Parse(v.selector)
 	if err != nil {
@@ -149,7 +149,7 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 	}, nil
 }
 
-// plan makes the plan, or the difference that an edit makes.
+// plan returns the plan, or the difference that an edit makes.
 func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manifests, o plan.Options) (*plan.Plan, error) {
 	if !edit.Edits() {
 		return plan.Make(ctx, w, o)

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 )
 
-// newRecommend gives the verb of package recommend what it needs of a session. 2 is the exit code where too little was seen.
+// newRecommend returns the verb recommend. Its exit code is 2 if there were too few samples.
 func newRecommend(s *session) *cobra.Command {
 	return recommend.New(recommend.Surroundings{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets, TooLittle: exit{2, recommend.ErrTooLittle},

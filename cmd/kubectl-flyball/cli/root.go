@@ -15,19 +15,19 @@ import (
 	"flyball.dev/flyball/cmd/version"
 )
 
-// Exit codes that all verbs share. What else a verb may end with is in its help.
+// These exit codes are common to all verbs. The help of a verb lists further codes.
 const (
 	exitOK    = 0
 	exitError = 1
 )
 
-// failsUndecided is the annotation of verbs that end with exitUndecided where others end with exitError.
+// failsUndecided is the annotation of verbs whose errors end with exitUndecided instead of exitError.
 const failsUndecided = "fails-undecided"
 
-// moreFormats is the annotation of verbs that have an output format of their own.
+// moreFormats is the annotation of verbs with an output format of their own.
 const moreFormats = "more-formats"
 
-// exit is an error that ends the process with a code of its own. Without a cause nothing is printed: the answer says it all.
+// exit is an error with an exit code. Without a cause nothing is printed, because the answer is complete.
 type exit struct {
 	code  int
 	cause error
@@ -42,7 +42,7 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.cause }
 
-// Run runs a command line and gives the exit code.
+// Run runs a command line and returns the exit code.
 func Run(ctx context.Context, args []string, env Env) int {
 	root := New(env)
 	root.SetArgs(args)
@@ -79,7 +79,7 @@ right that is missing. With --offline -f DIR they work from manifests alone.
 
 Exit codes: 0 success, 1 an error. plan, can-i, migrate and recommend have more; see their help.`
 
-// New makes the whole command.
+// New returns the root command.
 func New(env Env) *cobra.Command {
 	s := &session{Env: env, config: genericclioptions.NewConfigFlags(true).WithWarningPrinter(env.IOStreams)}
 	root := &cobra.Command{
@@ -101,7 +101,7 @@ func New(env Env) *cobra.Command {
 	root.SetErr(env.ErrOut)
 	flags := root.PersistentFlags()
 	s.config.AddFlags(flags)
-	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // help is the same for everybody
+	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // the same help on every machine
 	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
 	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// session is one run of the command: the flags that all verbs share, and what follows from them.
+// session is one run of the command: the shared flags and the values derived from them.
 type session struct {
 	Env
 	config           *genericclioptions.ConfigFlags
@@ -30,15 +30,15 @@ type session struct {
 
 	format report.Format
 	zone   *time.Location
-	// namespaceErr is why namespace could not say one.
+	// namespaceErr is the reason why the namespace could not be determined.
 	namespaceErr error
-	// readsAsCaller has the cluster read by whoever runs the command, whom --as names being only asked about.
+	// readsAsCaller makes reads use the caller's own identity, because --as then only names the user in question.
 	readsAsCaller bool
-	// told is what was said last of what may not be read.
-	told string
+	// noted is the last printed note about missing rights.
+	noted string
 }
 
-// complete checks the shared flags. A verb may have an output format of its own.
+// complete checks the shared flags. own is an additional output format of the verb.
 func (s *session) complete(own string) error {
 	var err error
 	if s.format, err = report.ParseFormat(s.output); err != nil && (own == "" || s.output != own) {
@@ -51,12 +51,12 @@ func (s *session) complete(own string) error {
 	return err
 }
 
-// print writes a finding in the format asked for.
+// print writes a finding in the requested format.
 func (s *session) print(finding report.Finding) error {
 	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
 }
 
-// printManifests prints YAML as the finding writes it for people, with comments, unless another format is asked for.
+// printManifests prints YAML with comments, as the finding formats it for people, unless another format is requested.
 func (s *session) printManifests(finding report.Finding) error {
 	if s.format == report.YAML {
 		return report.Print(s.Out, finding, report.Table, false)
@@ -64,7 +64,7 @@ func (s *session) printManifests(finding report.Finding) error {
 	return s.print(finding)
 }
 
-// answer ends a verb whose finding was printed: where it is ill with an exit code of its own.
+// answer returns the error that ends a verb after printing: an exit code if the finding has a problem.
 func answer(printed error, ill bool, code int) error {
 	if printed != nil || !ill {
 		return printed
@@ -76,7 +76,7 @@ func (s *session) addAllFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "Look at all namespaces")
 }
 
-// within is the namespace that a verb with --all-namespaces looks at; empty: all of them.
+// within returns the namespace to read. Empty means all namespaces.
 func (s *session) within() string {
 	if s.all {
 		return ""
@@ -84,7 +84,8 @@ func (s *session) within() string {
 	return s.namespace()
 }
 
-// namespace is the one of -n or of the kubeconfig's context. Offline no kubeconfig is needed; otherwise cluster fails with what went wrong.
+// namespace returns the namespace from -n or the kubeconfig's context. Offline it needs no kubeconfig; otherwise its
+// error is returned by cluster.
 func (s *session) namespace() string {
 	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -104,7 +105,7 @@ func (m *manifests) addFlags(cmd *cobra.Command, usage string) {
 
 const offlineFiles = "With --offline: files or directories of manifests to work from; - is standard input"
 
-// at reads the value of a flag that is an instant.
+// at parses a flag's value as an instant.
 func (s *session) at(flag, text string) (time.Time, error) {
 	t, err := instant.Parse(text, s.Now(), s.zone)
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *session) at(flag, text string) (time.Time, error) {
 	return t, nil
 }
 
-// between reads the values of --from, to the second, and --for.
+// between parses the values of --from, to the second, and --for.
 func (s *session) between(from, span string) (begin, end time.Time, err error) {
 	if begin, err = s.at("from", from); err != nil {
 		return begin, end, err
@@ -130,24 +131,24 @@ func (s *session) files(paths []string, namespace string) source.Files {
 	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace, Now: s.Now()}
 }
 
-// load reads the world of a query, from files where the session is offline, and says what of it may not be read.
+// load reads the world of a query, from files if offline, and prints a note about missing rights.
 func (s *session) load(ctx context.Context, q source.Query, files []string) (*source.World, error) {
 	w, err := s.read(ctx, q, files)
 	if err == nil {
-		s.tell(w.Unseen)
+		s.noteMissing(w.Unseen)
 	}
 	return w, err
 }
 
-// tell says once what a person has no right to read.
-func (s *session) tell(unseen source.MissingRights) {
-	if text := unseen.Note(); text != "" && text != s.told {
-		s.told = text
+// noteMissing prints a note about missing rights, once.
+func (s *session) noteMissing(unseen source.MissingRights) {
+	if text := unseen.Note(); text != "" && text != s.noted {
+		s.noted = text
 		_, _ = fmt.Fprintln(s.ErrOut, "note:", report.Clean(text))
 	}
 }
 
-// read reads the world of a query, from files where the session is offline.
+// read reads the world of a query, from files if offline.
 func (s *session) read(ctx context.Context, q source.Query, files []string) (*source.World, error) {
 	if s.offline {
 		if len(files) == 0 {
@@ -170,7 +171,7 @@ func (s *session) read(ctx context.Context, q source.Query, files []string) (*so
 	return cluster.Load(ctx, q)
 }
 
-// cluster gives what reads the cluster of the connection flags.
+// cluster returns the cluster of the connection flags.
 func (s *session) cluster() (source.Cluster, error) {
 	if s.namespaceErr != nil {
 		return source.Cluster{}, s.namespaceErr
@@ -193,7 +194,7 @@ func (s *session) cluster() (source.Cluster, error) {
 	return source.Cluster{Client: client, Mapper: mapper, FlyballNamespace: s.flyballNamespace}, nil
 }
 
-// Requests a second of a verb that reads, and how many may come at once.
+// These are the requests per second of a verb, and their burst.
 const requestsPerSecond, requestBurst = 50, 300
 
 func (s *session) restConfig() (*rest.Config, error) {
@@ -205,7 +206,7 @@ func (s *session) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// showNotes tells a person what should be known of how the world was read.
+// showNotes prints the notes about how the world was read.
 func (s *session) showNotes(w *source.World) {
 	for _, note := range w.Notes {
 		_, _ = fmt.Fprintln(s.ErrOut, "note:", report.Clean(note))

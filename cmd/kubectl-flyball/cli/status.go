@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// watchEvery is how often status --watch looks again.
+// watchEvery is the refresh interval of status --watch.
 const watchEvery = 2 * time.Second
 
 type statusVerb struct {
@@ -74,7 +74,7 @@ func (v *statusVerb) run(ctx context.Context) error {
 	}
 }
 
-// look gives the list as it is printed.
+// look returns the list as printed text.
 func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte, error) {
 	at, err := v.at("at", v.when)
 	if err != nil {
@@ -110,5 +110,5 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	return out.Bytes(), err
 }
 
-// last says whether the list is printed once: notes would be repeated otherwise.
+// last reports whether the list is printed only once. Otherwise notes would be repeated.
 func (v *statusVerb) last() bool { return !v.watch }

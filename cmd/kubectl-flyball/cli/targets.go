@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 )
 
-// newTargets gives the verb of package targets what it needs of a session.
+// newTargets returns the verb targets.
 func newTargets(s *session) *cobra.Command {
 	cmd := targets.New(targets.Surroundings{
 		Zone: &s.zone, Namespace: s.namespace, At: s.at, Complete: s.completePolicies,
@@ -29,7 +29,7 @@ func newTargets(s *session) *cobra.Command {
 func newPause(s *session) *cobra.Command  { return pause.New(s.pausing()) }
 func newResume(s *session) *cobra.Command { return pause.NewResume(s.pausing()) }
 
-// pausing is what the verbs of package pause need of a session.
+// pausing returns the input of the verbs of package pause.
 func (s *session) pausing() pause.Surroundings {
 	return pause.Surroundings{
 		Namespace: s.namespace, Offline: &s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,
@@ -40,7 +40,7 @@ func (s *session) pausing() pause.Surroundings {
 	}
 }
 
-// completePolicies suggests policies as KIND/NAME.
+// completePolicies completes policies as KIND/NAME.
 func (s *session) completePolicies(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return s.suggestions().Names(cmd, source.PolicyNames)
 }

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
-// fieldManager is what the API server takes down as the writer.
+// fieldManager is the field manager of the plugin's writes.
 const fieldManager = "kubectl-flyball"
 
 type wakeVerb struct {
@@ -123,7 +123,8 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	return v.await(ctx, cluster, w, places, effect)
 }
 
-// blindly annotates where the rights to read what follows are missing, as kubectl annotate would. Any other fault it returns.
+// blindly sets the annotation without showing its effect if the rights to read the world are missing, as kubectl
+// annotate would. It returns any other error.
 func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string, until time.Time, fault error) error {
 	missing := source.MissingRights(nil)
 	if !errors.As(fault, &missing) || v.dryRun || v.wait || v.selector != "" {
@@ -144,11 +145,11 @@ func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string,
 	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
 		return err
 	}
-	v.tell(missing)
+	v.noteMissing(missing)
 	return v.print(wake.Blind(places, until, v.reason, v.zone))
 }
 
-// await waits until everything is ready. A person sees first what was changed, and then each object once it is ready.
+// await waits until all objects are ready. A person first sees the changes, and then each object when it is ready.
 func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []wake.Place, effect *wake.Effect) error {
 	people := v.format == report.Table || v.format == report.Wide
 	if people {
@@ -169,7 +170,7 @@ func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.
 	return errors.Join(v.print(effect), err)
 }
 
-// end is until when something is kept awake; zero: it no longer is.
+// end returns the end of the time awake. Zero means no longer kept awake.
 func (v *wakeVerb) end() (time.Time, error) {
 	switch {
 	case v.asleep:

@@ -1,5 +1,5 @@
-// Package doctor checks an installation: what is wrong with adapters, policies, ledgers and the webhook, and who else writes what
-// Flyball writes. What cannot be looked at is said, and counts neither as well nor as ill.
+// Package doctor checks an installation: adapters, policies, ledgers, the webhook, and other tools with writes to the
+// same fields. A check without the necessary rights is reported as not checked, and counts neither as good nor as bad.
 package doctor
 
 import (
@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// State is how a check went.
+// State is the result of a check.
 type State string
 
 // States of a check.
@@ -30,25 +30,25 @@ const (
 	NotChecked State = "not checked"
 )
 
-// Check is one thing that was looked at.
+// Check is one check and its result.
 type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Details say what was found; of a problem, also what to do.
+	// Details describe the findings. For a problem they also say how to solve it.
 	Details []string `json:"details,omitempty"`
 }
 
-// Checkup is all that was looked at.
+// Checkup is a list of checks.
 type Checkup struct {
 	Checks []Check `json:"checks"`
 }
 
-// Healthy says whether no check found a problem.
+// Healthy reports whether no check found a problem.
 func (c *Checkup) Healthy() bool {
 	return !slices.ContainsFunc(c.Checks, func(k Check) bool { return k.State == Problem })
 }
 
-// Add takes down a check: a problem where there are findings, else well with a note of what was looked at.
+// Add adds a check. With findings it is a problem, otherwise it is OK with the note well.
 func (c *Checkup) Add(name, well string, findings []string) {
 	if len(findings) > 0 {
 		c.Checks = append(c.Checks, Check{name, Problem, findings})
@@ -57,12 +57,12 @@ func (c *Checkup) Add(name, well string, findings []string) {
 	c.Checks = append(c.Checks, Check{name, OK, []string{well}})
 }
 
-// Skip takes down what could not be looked at.
+// Skip adds a check that was not possible, with the reason.
 func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Of looks at a world. live says that a manager works on it, whole that it has all namespaces.
+// Of checks a world. live means that a manager works on the world, whole that the world has all namespaces.
 func Of(w *source.World, live, whole bool) (*Checkup, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 	findings := slices.Clone(w.Notes)
 	for _, a := range w.Adapters {
 		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
-			continue // it waits for its kind, which is nothing wrong
+			continue // the adapter waits for its kind, which is no problem
 		}
 		why := w.Blocked[a.Name]
 		if live && why == "" && len(a.Status.Conditions) == 0 {
@@ -99,7 +99,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 		}
 	}
 	if !live {
-		findings = nil // files say nothing of what a manager has found
+		findings = nil // files have no status from a manager
 	}
 	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"), len(w.Absent)), findings)
 }
@@ -129,7 +129,8 @@ func (c *Checkup) policies(memory *world.Memory, live bool) {
 	c.Add("policies", workload.Count(n, "policy")+", all readable", findings)
 }
 
-// selections names the policies that select nothing. What cluster policies select is known only of a whole world.
+// selections reports policies that select nothing. For cluster policies the answer is known only if all namespaces were
+// read.
 func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	var findings []string
 	memory.Policies(func(p *world.Policy) bool {
@@ -171,13 +172,14 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 	c.Add("ledgers", fmt.Sprintf("%s with a ledger, all readable", workload.Count(n, "object")), slices.Compact(findings))
 }
 
-// rivalMarks are the annotations by which other tools that put workloads to sleep are known.
+// rivalMarks are prefixes of annotations, each with the tool that sets them. All these tools put workloads to sleep.
 var rivalMarks = map[string]string{
 	"downscaler/": "py-kube-downscaler or GoKubeDownscaler", "lightsout.techsupport.mk/": "LightsOut", "kube-green.com/": "kube-green",
 	"kube-green.dev/": "kube-green", "freeze-operator.io/": "kube-freeze-operator",
 }
 
-// rivals names objects that other tools write. What another object controls carries copies of its annotations, as ReplicaSets do, and is not named.
+// rivals reports objects written by other tools. An object with a controller, such as a ReplicaSet, is skipped, because
+// it has copies of the controller's annotations.
 func (c *Checkup) rivals(w *source.World) {
 	var findings []string
 	for _, raw := range w.Objects {
@@ -194,7 +196,7 @@ func (c *Checkup) rivals(w *source.World) {
 	c.Add("rivals", "no object carries the annotations of another scheduler", findings)
 }
 
-// marksOf are the annotations of an object by which other tools are known, by tool.
+// marksOf returns, per tool, the annotations by which the tool is recognised.
 func marksOf(root gjson.Result) map[string][]string {
 	marks := map[string][]string{}
 	root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {
@@ -217,7 +219,7 @@ func (c *Checkup) Names() []string {
 	return names
 }
 
-// maxDetails is how many details of a check are shown unless all are wanted.
+// maxDetails is the number of details shown per check, unless -o wide is given.
 const maxDetails = 10
 
 // Text implements report.Finding.

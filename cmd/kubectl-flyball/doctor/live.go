@@ -21,10 +21,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// expiresSoon is how long before a certificate of the webhook ends that is a problem: it is renewed long before.
+// expiresSoon is the remaining lifetime of a webhook certificate below which doctor reports a problem. The manager
+// renews certificates much earlier.
 const expiresSoon = 24 * time.Hour
 
-// Live looks at what only a cluster can say: whether the manager runs and the webhook answers. Nothing is written.
+// Live checks the running cluster: the manager and the webhook. It writes nothing.
 func (c *Checkup) Live(ctx context.Context, clients kubernetes.Interface, objects dynamic.Interface, flyballNamespace, namespace string, now time.Time) {
 	c.manager(ctx, clients, flyballNamespace)
 	c.configurations(ctx, clients, now)
@@ -49,7 +50,7 @@ func (c *Checkup) manager(ctx context.Context, clients kubernetes.Interface, nam
 	}
 }
 
-// configurations looks at the webhooks and at the certificates that API servers trust for them.
+// configurations checks the webhook configurations and the CA certificates in them.
 func (c *Checkup) configurations(ctx context.Context, clients kubernetes.Interface, now time.Time) {
 	list, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	if err != nil {
@@ -84,7 +85,8 @@ func certificates(hook *admissionregistrationv1.ValidatingWebhook, now time.Time
 	return nil
 }
 
-// answers asks for what the webhook must refuse, as a dry run: a schedule in a time zone that does not exist.
+// answers checks that the webhook refuses an invalid schedule. The schedule has an unknown time zone and is sent as a
+// dry run.
 func (c *Checkup) answers(ctx context.Context, objects dynamic.Interface, namespace string) {
 	kind, _ := kinds.Find(schedule.Kind)
 	probe := &unstructured.Unstructured{Object: map[string]any{

@@ -15,27 +15,27 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Surroundings are what the verbs get of the command that they belong to. What a pointer leads to stands there once flags are read.
+// Surroundings are the inputs from the command. Values behind pointers are set when the flags have been parsed.
 type Surroundings struct {
 	// Now is the clock.
 	Now func() time.Time
-	// Offline says that there is no cluster to ask, All that all namespaces are looked at.
+	// Offline means that no cluster is used. All means that all namespaces are checked.
 	Offline, All *bool
-	// FlyballNamespace is where Flyball runs, Namespace the one that is looked at.
+	// FlyballNamespace is the namespace that Flyball runs in. Namespace returns the namespace to check.
 	FlyballNamespace *string
 	Namespace        func() string
-	// Config and Cluster lead to the cluster.
+	// Config and Cluster return the connection to the cluster.
 	Config  func() (*rest.Config, error)
 	Cluster func() (source.Cluster, error)
-	// Load reads the world, from files where there is no cluster to ask.
+	// Load reads the world from the cluster, or from files if offline.
 	Load func(ctx context.Context, files []string) (*source.World, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
-	// Ill is the error where a problem was found.
+	// Ill is the error to return when a problem was found.
 	Ill error
 }
 
-// New makes the verb doctor.
+// New returns the verb doctor.
 func New(s Surroundings) *cobra.Command {
 	var paths []string
 	cmd := &cobra.Command{
@@ -94,7 +94,7 @@ func (s Surroundings) live(ctx context.Context, found *Checkup, namespace string
 	return nil
 }
 
-// NewVersion makes the verb version.
+// NewVersion returns the verb version.
 func NewVersion(s Surroundings) *cobra.Command {
 	client := false
 	cmd := &cobra.Command{

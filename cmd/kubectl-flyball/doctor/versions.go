@@ -14,13 +14,13 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Versions are those of this plugin, of the manager, and of the API.
+// Versions are the versions of the plugin, the manager, the API and Kubernetes.
 type Versions struct {
 	Client string `json:"client"`
-	// ClientAPI is the version of the API that this build speaks, ServerAPI those that the cluster serves.
+	// ClientAPI is the API version of this build. ServerAPI are the API versions served by the cluster.
 	ClientAPI string   `json:"clientAPI"`
 	ServerAPI []string `json:"serverAPI,omitempty"`
-	// Manager is absent where it is not known; ManagerUnknown then says why.
+	// Manager is absent if the version is unknown; ManagerUnknown then has the reason.
 	Manager        string   `json:"manager,omitempty"`
 	ManagerUnknown string   `json:"managerUnknown,omitempty"`
 	Kubernetes     string   `json:"kubernetes,omitempty"`
@@ -45,7 +45,7 @@ func (v Versions) Text(w *report.Writer) {
 	}
 }
 
-// Ask fills in what a cluster says, and compares.
+// Ask reads the versions from a cluster and compares them.
 func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespace string) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -72,7 +72,7 @@ func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespac
 	return nil
 }
 
-// managerVersion is the tag of the image that the manager's Deployment runs, or why it is not known.
+// managerVersion returns the image tag of the manager's Deployment, or the reason why the version is unknown.
 func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) (version, unknown string) {
 	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	switch {
@@ -88,7 +88,7 @@ func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace
 	return image, ""
 }
 
-// compare warns of versions that do not fit together.
+// compare adds a warning for each mismatch.
 func (v *Versions) compare() {
 	switch {
 	case len(v.ServerAPI) == 0:

@@ -9,13 +9,14 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
-// Cases are the golden cases of adapters, and what came of each.
+// Cases are the golden cases of adapters with their results.
 type Cases struct {
 	Passed  bool           `json:"passed"`
 	Results []cases.Result `json:"results"`
 }
 
-// RunCases runs the cases of every adapter in some directories. With update it writes the golden files instead of comparing with them.
+// RunCases runs the golden cases of every adapter in some directories. With update it writes the golden files instead
+// of comparing with them.
 func RunCases(dirs []string, update bool) (*Cases, error) {
 	all := &Cases{Passed: true}
 	for _, dir := range dirs {

@@ -14,15 +14,15 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
-// Check is what was found of an adapter.
+// Check is the result of checking an adapter.
 type Check struct {
 	Adapter      string                `json:"adapter"`
 	Capabilities []v1alpha1.Capability `json:"capabilities"`
 	Paths        []string              `json:"paths"`
-	// Served says how the kind is served; absent offline.
+	// Served says how the API server serves the kind. It is absent offline.
 	Served   string   `json:"served,omitempty"`
 	Problems []string `json:"problems,omitempty"`
-	// Unknown are paths that the schema leaves open.
+	// Unknown are paths outside the schema.
 	Unknown []string `json:"unknown,omitempty"`
 	Offline bool     `json:"offline,omitempty"`
 }
@@ -54,7 +54,7 @@ func (c *Check) Text(w *report.Writer) {
 	}
 }
 
-// CheckOf is what can be said of an adapter without a cluster.
+// CheckOf returns the result of the checks without a cluster.
 func CheckOf(compiled *adapter.Adapter, offline bool) *Check {
 	c := &Check{Adapter: compiled.Name(), Capabilities: compiled.Capabilities(), Offline: offline}
 	for _, use := range compiled.Uses() {
@@ -63,7 +63,7 @@ func CheckOf(compiled *adapter.Adapter, offline bool) *Check {
 	return c
 }
 
-// Live asks a cluster, with the manager's own questions.
+// Live adds the checks against a cluster. They are the manager's own checks.
 func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter.Adapter) error {
 	inspector, err := inspect.New(config)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter
 	return nil
 }
 
-// Rights are the rules that the manager needs for an adapter.
+// Rights are the manager's rules for an adapter.
 type Rights struct {
 	Name  string              `json:"name"`
 	Rules []rbacv1.PolicyRule `json:"rules"`
@@ -126,7 +126,7 @@ func (r Rights) Text(w *report.Writer) {
 	w.Block(inspect.RulesYAML(r.Rules))
 }
 
-// RightsOf lists what the manager needs for an adapter.
+// RightsOf returns the manager's rules for an adapter.
 func RightsOf(compiled *adapter.Adapter) Rights {
 	r := Rights{Name: "flyball-adapter-" + compiled.Name()}
 	for _, rule := range inspect.RulesOf(compiled, inspect.Served{GVR: schema.ParseGroupResource(compiled.Name()).WithVersion("")}) {

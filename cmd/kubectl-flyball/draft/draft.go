@@ -1,6 +1,6 @@
-// Package draft helps to write Adapters. It drafts one from a CustomResourceDefinition: where the kind keeps its counts, its switches, its bounds and its
-// pods, by the names that kinds use for them. It says what it guessed and why, and what it did not find. It checks an adapter, tries
-// it on an object in memory, and lists the rights that it takes, so that a person has looked before it is used.
+// Package draft helps to write Adapters. It drafts an Adapter from a CustomResourceDefinition: it finds counts,
+// switches, bounds and pods by their usual field names, explains each guess, and lists the missing parts. It also
+// checks an adapter, tries it on an object in memory, and lists the rights it needs.
 package draft
 
 import (
@@ -21,25 +21,25 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Draft is an Adapter with the reasons for what is in it.
+// Draft is an Adapter with the reasons for its content.
 type Draft struct {
 	Adapter *v1alpha1.Adapter
-	// Guesses say what was guessed and why, and Missing what was not found.
+	// Guesses explain the guesses. Missing lists the parts that were not found.
 	Guesses, Missing []string
-	// Unused are fields of the schema that look like levers, by their types, and that the draft makes no use of.
+	// Unused are fields of the schema with the type of a lever that the draft does not use.
 	Unused []string
 
 	compiled *adapter.Adapter
 }
 
-// drafting is a draft while it is made.
+// drafting is a draft under construction.
 type drafting struct {
 	Draft
 	version gjson.Result
 	schema  gjson.Result
 }
 
-// Of drafts an Adapter from a CustomResourceDefinition as JSON. Where nothing can be governed, the error says so.
+// Of returns a draft from a CustomResourceDefinition in JSON. It returns an error if the kind has nothing to govern.
 func Of(crd []byte) (*Draft, error) {
 	root := gjson.ParseBytes(crd)
 	if root.Get("kind").Str != "CustomResourceDefinition" {
@@ -83,7 +83,7 @@ func (d *drafting) guess(format string, args ...any) {
 	d.Guesses = append(d.Guesses, fmt.Sprintf(format, args...))
 }
 
-// at is the schema of a path such as .spec.replicas; it does not exist where the schema has no such field.
+// at returns the schema of a path such as .spec.replicas. The result does not exist if the schema has no such field.
 func (d *drafting) at(path string) gjson.Result {
 	s := d.schema
 	for _, name := range strings.Split(strings.TrimPrefix(path, "."), ".") {
@@ -94,10 +94,10 @@ func (d *drafting) at(path string) gjson.Result {
 
 func (d *drafting) is(path, kind string) bool { return d.at(path).Get("type").Str == kind }
 
-// countNames are how kinds call a count of what they run.
+// countNames are common names of replica counts.
 var countNames = []string{"replicas", "instances", "numberOfInstances", "nodeCount", "workers", "size", "count"}
 
-// counts finds the count of the kind, or those of its parts.
+// counts finds the count of the kind, or the counts of its parts.
 func (d *drafting) counts() {
 	if path := d.version.Get("subresources.scale.specReplicasPath").Str; path != "" && d.is(path, "integer") {
 		d.guess("scale: %s, which the scale subresource names", path)
@@ -143,7 +143,7 @@ func (d *drafting) addCount(name, path string) {
 	d.Adapter.Spec.Scale = append(d.Adapter.Spec.Scale, c)
 }
 
-// lists finds lists of named parts that have counts.
+// lists finds lists of named parts with counts.
 func (d *drafting) lists() {
 	d.at(".spec").Get("properties").ForEach(func(key, list gjson.Result) bool {
 		element := list.Get("items.properties")
@@ -168,13 +168,14 @@ func (d *drafting) lists() {
 	})
 }
 
-// suspendPaths and holdPaths are where kinds have the switches that stop their objects, and those that stop the owner or its roll-outs.
+// suspendPaths are the usual switches that stop an object. holdPaths are the usual switches that stop the object's
+// controller or its roll-outs.
 var (
 	suspendPaths = []string{".spec.suspend", ".spec.suspended", ".spec.hibernate", ".spec.hibernated", ".spec.stopped", ".spec.running"}
 	holdPaths    = []string{".spec.paused", ".spec.pause", ".spec.updateStrategy.paused", ".spec.updateStrategy.rollingUpdate.paused"}
 )
 
-// switches finds what stops the kind's objects, and what stops their owner.
+// switches finds the fields that suspend an object or hold its controller.
 func (d *drafting) switches() {
 	set := func(path string, value bool) []v1alpha1.Variant {
 		raw, _ := json.Marshal(value) // a boolean always has a JSON form
@@ -197,7 +198,8 @@ func (d *drafting) switches() {
 	}
 }
 
-// bounds finds an autoscaler's limits: two counts whose names differ in min and max alone, such as minReplicas and maxReplicas.
+// bounds finds the bounds of an autoscaler: two counts whose names differ only in min and max, such as minReplicas and
+// maxReplicas.
 func (d *drafting) bounds() {
 	found := ""
 	d.at(".spec").Get("properties").ForEach(func(key, field gjson.Result) bool {
@@ -216,7 +218,7 @@ func (d *drafting) bounds() {
 	d.Adapter.Spec.Bounds = &v1alpha1.Bounds{Min: &v1alpha1.Bound{Path: v1alpha1.Path(low)}, Max: &v1alpha1.Bound{Path: v1alpha1.Path(high)}}
 }
 
-// governs finds what an autoscaler scales.
+// governs finds the reference from an autoscaler to the object it scales.
 func (d *drafting) governs() {
 	for _, path := range []string{".spec.scaleTargetRef", ".spec.targetRef"} {
 		if d.is(path+".name", "string") && d.is(path+".kind", "string") && d.Adapter.Spec.Bounds != nil {
@@ -227,7 +229,7 @@ func (d *drafting) governs() {
 	}
 }
 
-// templatePaths are where kinds have the template of their pods.
+// templatePaths are the usual paths of pod templates.
 var templatePaths = []string{".spec.template", ".spec.podTemplate", ".spec.podTemplateSpec"}
 
 // pods finds the pod template and the selector.
@@ -251,7 +253,7 @@ func (d *drafting) pods() {
 	d.Missing = append(d.Missing, fmt.Sprintf("no pod template at %s: every edit of .spec but of counts and switches counts as a roll-out", strings.Join(templatePaths, ", ")))
 }
 
-// resources finds what objects without a pod template request; the containers of a template need no mention.
+// resources finds the requests of objects without a pod template. Containers of a pod template need no entry.
 func (d *drafting) resources() {
 	const at = ".spec.resources"
 	if d.Adapter.Spec.Pods != nil || !d.at(at+".requests").Exists() {
@@ -272,7 +274,7 @@ func (d *drafting) resources() {
 	d.Adapter.Spec.Resources = append(d.Adapter.Spec.Resources, c)
 }
 
-// ready finds by what an object is known to have settled.
+// ready finds the fields by which an object counts as settled.
 func (d *drafting) ready() {
 	if d.is(".status.observedGeneration", "integer") {
 		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.ReadyPredicate{Predicate: v1alpha1.Predicate{
@@ -291,7 +293,7 @@ func (d *drafting) ready() {
 // Names implements report.Finding.
 func (d *Draft) Names() []string { return []string{"adapter.flyball.dev/" + d.Adapter.Name} }
 
-// MarshalJSON gives the Adapter alone, as somebody would write it.
+// MarshalJSON encodes the Adapter alone.
 func (d *Draft) MarshalJSON() ([]byte, error) {
 	text, err := d.Manifest()
 	if err != nil {
@@ -309,7 +311,7 @@ func (d *Draft) Text(w *report.Writer) {
 	w.Block(string(text))
 }
 
-// Manifest is the draft as YAML, with what was guessed and what is missing as comments.
+// Manifest returns the draft as YAML, with the guesses and the missing parts as comments.
 func (d *Draft) Manifest() ([]byte, error) {
 	spec, err := json.Marshal(d.Adapter.Spec)
 	if err != nil {

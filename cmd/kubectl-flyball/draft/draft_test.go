@@ -10,8 +10,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestRequestsAreFound drafts what a kind requests by its schema, and leaves the containers of a template to the default.
-func TestRequestsAreFound(t *testing.T) {
+// TestDraftFindsRequestsBySchema drafts requests for a kind with .spec.resources, and none for a kind with a pod
+// template.
+func TestDraftFindsRequestsBySchema(t *testing.T) {
 	const (
 		resources = `"resources":{"type":"object","properties":{"requests":{"type":"object"},"limits":{"type":"object"}}}`
 		template  = `"template":{"type":"object","properties":{"spec":{"type":"object","properties":{"containers":{"type":"array"}}}}}`
@@ -55,7 +56,7 @@ func TestRequestsAreFound(t *testing.T) {
 	}
 }
 
-// ferries have levers with names of their own.
+// ferries is a CustomResourceDefinition whose levers have unusual names.
 const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.harbour.example.com"},"spec":{"group":"harbour.example.com","names":{"kind":"Ferry"},
 	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"scale":{"specReplicasPath":".spec.boats"}},"schema":{"openAPIV3Schema":{"properties":{"spec":{"properties":{
 	"boats":{"type":"integer"},"hibernate":{"type":"boolean"},"paused":{"type":"boolean"},"minBoats":{"type":"integer"},"maxBoats":{"type":"integer"},
@@ -63,8 +64,9 @@ const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.
 	"lanterns":{"type":"object","properties":{"lit":{"type":"boolean"}}},
 	"template":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`
 
-// TestLeversAreFoundOrNamed has a draft use what it recognizes, and name the other numbers and switches.
-func TestLeversAreFoundOrNamed(t *testing.T) {
+// TestDraftListsUnrecognizedLevers uses the levers that the draft recognizes, and lists the remaining numbers and
+// switches as unused.
+func TestDraftListsUnrecognizedLevers(t *testing.T) {
 	d, err := Of([]byte(ferries))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +90,7 @@ func TestLeversAreFoundOrNamed(t *testing.T) {
 	}
 }
 
-// TestFirstCasesPass runs the cases that a draft comes with: all pass, and every capability has one.
+// TestFirstCasesPass runs the cases that a draft writes. All pass, and every capability has a case.
 func TestFirstCasesPass(t *testing.T) {
 	d, err := Of([]byte(ferries))
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// firstCount is how much of everything the object of the first cases runs.
+// firstCount is the value of every count in the object of the first cases.
 const firstCount = 3
 
-// WriteTo writes the draft as adapter.yaml into a directory, with an object and a case for each capability beside it, and gives the files. A
-// file that is there already is an error: nobody's work is written over.
+// WriteTo writes the draft as adapter.yaml into a directory, with an object and one case per capability, and returns
+// the names of the files. It returns an error if a file exists, so that no work is overwritten.
 func (d *Draft) WriteTo(dir string) ([]string, error) {
 	manifest, err := d.Manifest()
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Draft) WriteTo(dir string) ([]string, error) {
 	return names, nil
 }
 
-// cases are the texts of case.yaml, by the names of their folders: one for each capability that can be asked for.
+// cases returns the texts of case.yaml by folder name, one per capability.
 func (d *Draft) cases() map[string]string {
 	all := map[string]string{}
 	for _, c := range d.compiled.Capabilities() {
@@ -74,7 +74,7 @@ func (d *Draft) cases() map[string]string {
 	return all
 }
 
-// object is an object of the kind that has what the draft speaks of.
+// object returns an object of the kind with the fields used by the draft.
 func (d *Draft) object() map[string]any {
 	s := &d.Adapter.Spec
 	obj := map[string]any{
@@ -132,7 +132,7 @@ func put(obj map[string]any, path string, value any) {
 	obj[names[len(names)-1]] = value
 }
 
-// Written are the files of a draft.
+// Written lists the files of a draft.
 type Written struct {
 	Dir   string   `json:"dir"`
 	Files []string `json:"files"`

@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// PickDefinition picks the CustomResourceDefinition of a kind by one of its names. An error names the nearest.
+// PickDefinition returns the CustomResourceDefinition with a given name, kind, plural or singular. Its error names the
+// nearest name.
 func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	var names []string
 	for _, raw := range crds {
@@ -31,7 +32,7 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s%s", name, hint)
 }
 
-// Object reads one object of the kind of an adapter, which need not be applied.
+// Object reads one object of an adapter's kind. The adapter need not be applied.
 func Object(ctx context.Context, cluster source.Cluster, a *v1alpha1.Adapter, namespace, name string) ([]byte, error) {
 	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, a.Spec.Target.Versions...)
 	if err != nil {

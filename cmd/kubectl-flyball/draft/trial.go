@@ -14,23 +14,23 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Trial is one object put to sleep and woken in memory.
+// Trial is the result of putting one object to sleep and waking it in memory.
 type Trial struct {
 	Target string `json:"target"`
 	State  string `json:"state"`
-	// Message says what sleeping changes, or why nothing does.
+	// Message says what sleep changes, or why it changes nothing.
 	Message string `json:"message,omitempty"`
-	// Sleep and Wake are the patches; absent where there is nothing to write.
+	// Sleep and Wake are the patches. They are absent if nothing is written.
 	Sleep json.RawMessage `json:"sleep,omitempty"`
 	Wake  json.RawMessage `json:"wake,omitempty"`
-	// Restored is true where waking gives back exactly what was there.
+	// Restored is true if waking restores the object exactly.
 	Restored bool `json:"restored"`
-	// Ready says whether the object as it is has settled, and Why not.
+	// Ready reports whether the object has settled, and Why has the reason if it has not.
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
 }
 
-// Try puts an object (as JSON) to sleep by an adapter, and wakes it again.
+// Try puts an object (as JSON) to sleep by an adapter, and wakes it.
 func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 	if len(errs) > 0 {
@@ -68,10 +68,10 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	return t, nil
 }
 
-// maxPatches is how many writes one way may take: two where a count is behind /scale.
+// maxPatches limits the writes in one direction. A count behind /scale takes two.
 const maxPatches = 4
 
-// settle applies what a plan asks for until nothing is left to write, and gives the patches: one, or a list of several.
+// settle applies a plan until nothing is left to write. It returns the patch, or a list of patches.
 func settle(memory *world.Memory, a *adapter.Adapter, ref workload.Ref, plan workload.Plan) (json.RawMessage, error) {
 	var all []json.RawMessage
 	for range maxPatches {
@@ -98,7 +98,7 @@ func settle(memory *world.Memory, a *adapter.Adapter, ref workload.Ref, plan wor
 	return json.Marshal(all)
 }
 
-// same compares two objects, their resourceVersions and empty annotations aside.
+// same reports whether two objects are equal, resourceVersions and empty annotations aside.
 func same(a, b []byte) bool {
 	read := func(raw []byte) map[string]any {
 		var obj map[string]any

@@ -8,10 +8,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// How deep fields are looked for in .spec, and how many are named.
+// unusedDepth is how deep .spec is searched. maxUnused is how many fields are listed.
 const unusedDepth, maxUnused = 3, 20
 
-// unused names the numbers and switches of .spec that nothing was made of: a lever that was not recognized is among them.
+// unused lists the numbers and switches of .spec without a use in the draft. A lever with an unusual name is among
+// them.
 func (d *drafting) unused() {
 	used := map[string]bool{}
 	for _, use := range d.compiled.Uses() {
@@ -33,7 +34,7 @@ func (d *drafting) unused() {
 	}
 }
 
-// levers yields the integers and booleans below a path, those of elements of lists included. Pod templates have none.
+// levers yields the integers and booleans below a path, including fields of list elements. It skips pod templates.
 func (d *drafting) levers(path string, schema gjson.Result, depth int, yield func(path, kind string)) {
 	if depth == 0 || d.Adapter.Spec.Pods != nil && path == string(d.Adapter.Spec.Pods.Template) {
 		return

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// Create makes the exception in a cluster.
+// Create creates the exception in a cluster.
 func (p *Preview) Create(ctx context.Context, client dynamic.Interface, manager string) error {
 	text, err := p.Manifest()
 	if err != nil {

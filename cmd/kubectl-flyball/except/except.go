@@ -1,4 +1,4 @@
-// Package except makes a FreezeException and shows in advance which changes it lets through.
+// Package except creates a FreezeException and previews its effect.
 package except
 
 import (
@@ -24,23 +24,24 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// ExceptionSpec says which exception is wanted.
+// ExceptionSpec is the input for an exception.
 type ExceptionSpec struct {
-	// Name is that of the exception; Namespace is where its targets are, and where it is itself unless it is a Cluster exception.
+	// Name is the name of the exception. Namespace is the namespace of its targets, and of the exception itself unless
+	// Cluster is set.
 	Name, Namespace string
-	// Cluster makes a ClusterFreezeException.
+	// Cluster asks for a ClusterFreezeException.
 	Cluster        bool
 	Targets        []source.Target
 	Actions        []workload.Change
 	From, To       time.Time
 	Reason, Ticket string
 	ApprovedBy     string
-	// Policies names the freezes to lift; empty: all that the exception can lift.
+	// Policies are the freezes to lift. Empty means every freeze within its reach.
 	Policies      []string
 	Users, Groups []string
 }
 
-// Object makes the exception, and gives its rules.
+// Object returns the exception and its rules.
 func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 	namespace, reaches := s.Namespace, []string(nil)
 	if s.Cluster {
@@ -70,7 +71,8 @@ func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 	return e, rules
 }
 
-// beneficiary is the user for whom the effect is worked out: the user who asks, or one for whom the exception is meant.
+// beneficiary returns the user for the preview: the asking user if the exception applies to that user, else a user or
+// group named in the exception.
 func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
 	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
 	switch {
@@ -82,16 +84,18 @@ func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
 	return freezecheck.User{Name: "a member of " + s.Groups[0], Groups: s.Groups[:1]}
 }
 
-// Preview is what an exception lifts and what it does not.
+// Preview lists the changes allowed by an exception, and the changes still refused.
 type Preview struct {
-	// DryRun says that nothing was written.
+	// DryRun means that nothing was written.
 	DryRun    bool          `json:"dryRun,omitempty"`
 	Exception policy.Object `json:"exception"`
-	// Lifted are the changes that it lets through, Refused those that are refused all the same, and Idle those that nothing denies.
+	// Lifted are the allowed changes, Refused the changes refused in spite of the exception, and Idle the changes that
+	// no freeze denies.
 	Lifted  []freezecheck.Answer `json:"lifted,omitempty"`
 	Refused []freezecheck.Answer `json:"refused,omitempty"`
 	Idle    []freezecheck.Answer `json:"idle,omitempty"`
-	// Also are targets that the exception selects besides those named, because it selects by kinds and names together.
+	// Also are targets selected in addition to the requested targets, because an exception selects by kinds and names
+	// together.
 	Also []string `json:"also,omitempty"`
 
 	zone  *time.Location
@@ -99,7 +103,7 @@ type Preview struct {
 	user  freezecheck.User
 }
 
-// Foresee works out what an exception lifts, for a user or, where it is not for them, for a user whom it names, at the instant at which it begins.
+// Foresee returns the preview of an exception at its beginning, with the changes judged for the beneficiary.
 func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
 	p := &Preview{zone: zone, user: s.beneficiary(user)}
 	p.Exception, p.rules = s.Object()
@@ -143,7 +147,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezec
 	return p, nil
 }
 
-// also lists what the exception selects besides.
+// also lists the additional targets of the exception.
 func (p *Preview) also(memory *world.Memory, s ExceptionSpec) {
 	e := memory.World().Set().Exception(source.IDOf(p.Exception))
 	if e == nil {
@@ -159,7 +163,7 @@ func (p *Preview) also(memory *world.Memory, s ExceptionSpec) {
 	slices.Sort(p.Also)
 }
 
-// Useless says why an exception that lifts nothing does not; empty: it lifts something.
+// Useless returns the reason why an exception allows nothing, or "".
 func (p *Preview) Useless() string {
 	if len(p.Lifted) > 0 {
 		return ""
@@ -187,7 +191,7 @@ func (p *Preview) Useless() string {
 	return why
 }
 
-// Manifest is the exception as YAML, without its empty status.
+// Manifest returns the exception as YAML, without its empty status.
 func (p *Preview) Manifest() ([]byte, error) {
 	manifest, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.Exception)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package freezes says which freezes and maintenance windows are in force when: for a namespace or an object, over a span of time,
-// with the gaps in which changes are allowed and the times at which several deny them. It can be written as a calendar.
+// Package freezes shows when freezes and maintenance windows are in force: for a namespace or an object, over a span of
+// time, with the gaps in which changes are allowed and the overlaps in which several policies deny them. It can also
+// write a calendar file.
 package freezes
 
 import (
@@ -18,49 +19,49 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Agenda is a span of time with what is in force in it.
+// Agenda lists everything in force in a span of time.
 type Agenda struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// About is the namespace or the object; empty: everything.
+	// About is the namespace or the object. Empty means everything.
 	About   string  `json:"about,omitempty"`
 	Entries []Entry `json:"entries"`
-	// Gaps are the times at which no policy denies anything, Overlaps those at which several do.
+	// Gaps are the times at which no policy denies changes. Overlaps are the times at which several policies do.
 	Gaps     []Span `json:"gaps"`
 	Overlaps []Span `json:"overlaps"`
 
 	zone *time.Location
 }
 
-// Entry is one time at which a policy denies changes, or an exception lets them through.
+// Entry is one time at which a policy denies changes, or an exception allows them.
 type Entry struct {
 	Policy string `json:"policy"`
 	// Effect is denies, warns, records or allows.
 	Effect  string   `json:"effect"`
 	Actions []string `json:"actions"`
-	// Start and End are absent where there is none.
+	// Start and End are absent if the entry has none.
 	Start  time.Time `json:"start,omitzero"`
 	End    time.Time `json:"end,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Span is a time, with the policies that deny in it.
+// Span is a span of time, with the policies that deny changes in it.
 type Span struct {
 	Start    time.Time `json:"start"`
 	End      time.Time `json:"end"`
 	Policies []string  `json:"policies,omitempty"`
 }
 
-// Options say what is looked at.
+// Options select the content of an agenda.
 type Options struct {
 	From, To time.Time
 	Zone     *time.Location
-	// Target is the object to look at, Namespace the namespace; neither: everything.
+	// Target is the object and Namespace the namespace to look at. If both are empty, everything is included.
 	Target    workload.Ref
 	Namespace string
 }
 
-// Of makes the agenda of a world.
+// Of returns the agenda of a world.
 func Of(w *world.Memory, o Options) Agenda {
 	a := Agenda{From: o.From, To: o.To, About: o.about(), Entries: []Entry{}, Gaps: []Span{}, Overlaps: []Span{}, zone: o.Zone}
 	set := w.World().Set()
@@ -89,7 +90,7 @@ func (o Options) about() string {
 	return o.Namespace
 }
 
-// concerned is what rules and exceptions have in common.
+// concerned is the common interface of rules and exceptions.
 type concerned interface {
 	Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool
 	SelectsIn(namespace string, nsLabels workload.Pairs) bool
@@ -106,7 +107,7 @@ func (o Options) concerns(w *world.Memory, p concerned) bool {
 	return true
 }
 
-// addRule adds every time at which a rule denies.
+// addRule adds every time at which a rule is active.
 func (a *Agenda) addRule(r *freeze.Rule) {
 	effect := map[v1alpha1.Enforcement]string{
 		v1alpha1.EnforcementDeny: "denies", v1alpha1.EnforcementWarn: "warns", v1alpha1.EnforcementAudit: "records",
@@ -123,7 +124,7 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 	}
 }
 
-// sweep finds the gaps and the overlaps of what denies.
+// sweep finds the gaps and the overlaps of entries that deny changes.
 func (a *Agenda) sweep() {
 	edges := []time.Time{a.From, a.To}
 	for _, e := range a.Entries {

@@ -10,14 +10,14 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
-// icsInstant is how RFC 5545 writes an instant in UTC.
+// icsInstant is the format of an instant in UTC in RFC 5545.
 const icsInstant = "20060102T150405Z"
 
-// icsLine is the longest line of RFC 5545, section 3.1, in bytes.
+// icsLine is the maximum length of a line in bytes, from RFC 5545, section 3.1.
 const icsLine = 75
 
-// WriteICS writes the agenda as a calendar of RFC 5545, an event an entry. An entry without an end ends with the agenda. now is when
-// the calendar is made.
+// WriteICS writes the agenda as a calendar of RFC 5545, with one event per entry. An entry without an end ends with the
+// agenda. now is the creation time of the calendar.
 func (a Agenda) WriteICS(out io.Writer, now time.Time) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fold(&b, fmt.Sprintf(format, args...)) }
@@ -50,12 +50,12 @@ func (a Agenda) WriteICS(out io.Writer, now time.Time) error {
 	return err
 }
 
-// escape writes a text as RFC 5545, section 3.3.11, has it: without control characters.
+// escape returns a text in the form of RFC 5545, section 3.3.11, without control characters.
 func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(report.CleanLines(strings.ReplaceAll(text, "\r", "")))
 }
 
-// fold writes a line, broken where it is too long: what follows begins with a space. No rune is broken.
+// fold writes a line. It breaks a long line between runes and begins each continuation with a space.
 func fold(b *strings.Builder, line string) {
 	room := icsLine
 	for len(line) > room {

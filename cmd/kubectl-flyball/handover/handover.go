@@ -1,4 +1,5 @@
-// Package handover writes to a cluster what migrate has worked out: originals that other tools keep go into Flyball's ledger.
+// Package handover writes the result of migrate --take-over to a cluster: originals kept by other tools move into
+// Flyball's ledger.
 package handover
 
 import (
@@ -22,7 +23,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Unapplied names the policies that are printed and that a world does not have.
+// Unapplied returns the names of printed policies missing from a world.
 func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	var names []string
 	for _, id := range Policies(out) {
@@ -33,7 +34,7 @@ func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	return names
 }
 
-// Policies are those that are printed.
+// Policies returns the printed policies.
 func Policies(out *migrate.Output) []workload.Policy {
 	var ids []workload.Policy
 	for _, e := range out.Emitted {
@@ -44,7 +45,8 @@ func Policies(out *migrate.Output) []workload.Policy {
 	return ids
 }
 
-// Write sends the patches, and says before each what it writes. Rights that are missing are named together; everything else that fails is said of the object it concerns.
+// Write sends the patches and calls doing before each. Missing rights are collected into one error. Any other failure
+// is recorded for its object.
 func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*migrate.Handover, doing func(target string)) error {
 	var missing source.MissingRights
 	for _, h := range items {
@@ -81,7 +83,7 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 	return nil
 }
 
-// versionsOf are the versions in which an adapter speaks of a kind: the one that the manager has found best, or those that it may.
+// versionsOf returns the usable versions of a kind: the version in the adapter's status, or all versions of its spec.
 func versionsOf(lists world.Lists, gk schema.GroupKind) []string {
 	for _, a := range lists.Adapters {
 		if a.Spec.Target.GroupKind() != gk {
@@ -95,7 +97,7 @@ func versionsOf(lists world.Lists, gk schema.GroupKind) []string {
 	return nil
 }
 
-// unready says why nothing may be taken over for a policy yet; empty: it may.
+// unready returns the reason why a policy may not take over an object yet, or "".
 func unready(lists world.Lists, id workload.Policy) string {
 	if id == (workload.Policy{}) {
 		return ""
@@ -103,7 +105,7 @@ func unready(lists world.Lists, id workload.Policy) string {
 	for _, p := range lists.Policies {
 		row, ok := kinds.Find(id.Kind)
 		if source.IDOf(p) != id || !ok || !row.Acts() {
-			continue // what does not act on targets claims nothing
+			continue // a policy without targets claims nothing
 		}
 		if c := apimeta.FindStatusCondition(row.Status(p).Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {
 			return fmt.Sprintf("%s is not Ready yet: wait until it is, or see kubectl flyball status", id)

@@ -1,5 +1,5 @@
-// Package instant reads the instants and spans that people give on a command line, and writes instants for people. An instant
-// that could mean two things is refused with both of them; nothing is guessed.
+// Package instant parses instants and spans from the command line, and formats instants for people. An instant with two
+// possible meanings is refused with both of them.
 package instant
 
 import (
@@ -11,16 +11,17 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Layout is how instants are written for people, in the zone asked for.
+// Layout is the format of instants in output, in the requested zone.
 const Layout = "Mon 2006-01-02 15:04 MST"
 
-// local are the layouts of local times. Fractions of seconds are read too.
+// local are the layouts of local times. Fractions of seconds are accepted.
 var local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
 
 // clocks are the layouts of times of day.
 var clocks = []string{"15:04:05", "15:04"}
 
-// Next is Parse for an instant to come: a time of day alone, such as 22:00, is the next one at which the clock of the zone shows it.
+// Next parses a future instant. It accepts the formats of Parse. A time of day alone, such as 22:00, means its next
+// occurrence in the zone.
 func Next(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	clock := strings.TrimSpace(text)
 	if !isTimeOfDay(clock) {
@@ -42,7 +43,7 @@ func isTimeOfDay(text string) bool {
 	return false
 }
 
-// dated puts a date in place of today or tomorrow before a time of day.
+// dated replaces today or tomorrow before a time of day by the date.
 func dated(text string, now time.Time, zone *time.Location) string {
 	day, clock, _ := strings.Cut(text, " ")
 	after, named := map[string]int{"today": 0, "tomorrow": 1}[strings.ToLower(day)]
@@ -52,8 +53,9 @@ func dated(text string, now time.Time, zone *time.Location) string {
 	return now.In(zone).AddDate(0, 0, after).Format(time.DateOnly) + "T" + strings.TrimSpace(clock)
 }
 
-// Parse reads an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time in a zone such as
-// 2037-05-11T18:00, where today and tomorrow stand for dates. A local time that the zone's clock shows twice, or never, is refused.
+// Parse parses an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time such as
+// 2037-05-11T18:00, with today and tomorrow as dates. It refuses a local time that the clock of the zone shows twice or
+// never.
 func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	trimmed := dated(strings.TrimSpace(text), now, zone)
 	switch {
@@ -71,7 +73,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 		}
 		return now.Add(span), nil
 	}
-	var wrong string // why what has the form of a time is none
+	var wrong string // why a text in the format of a time is invalid
 	reads := func(layout string) (time.Time, bool) {
 		t, err := time.Parse(layout, trimmed)
 		if at := (*time.ParseError)(nil); errors.As(err, &at) && strings.HasSuffix(at.Message, "out of range") {
@@ -104,8 +106,8 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00, tomorrow 18:00), or a distance from now (+2h)", text)
 }
 
-// onlyReading is the instant at which the clock of a zone shows a date and time, which is given in UTC. One that it shows twice or
-// never is refused.
+// onlyReading returns the only instant at which the clock of a zone shows a date and time. shown has the date and time
+// in UTC. An instant that the clock shows twice or never is an error.
 func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, error) {
 	all := readings(shown, zone)
 	switch len(all) {
@@ -119,7 +121,8 @@ func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, 
 		text, zone, all[0].Format(time.RFC3339), all[1].Format(time.RFC3339))
 }
 
-// readings are the instants, in their order, at which the clock of a zone shows a date and time, which is given in UTC.
+// readings returns, in order, the instants at which the clock of a zone shows a date and time. shown has the date and
+// time in UTC.
 func readings(shown time.Time, zone *time.Location) (all []time.Time) {
 	const day = 24 * time.Hour // no offset from UTC is larger
 	for at := shown.Add(-day).In(zone); ; {
@@ -135,7 +138,7 @@ func readings(shown time.Time, zone *time.Location) (all []time.Time) {
 	}
 }
 
-// Span reads a positive span such as 90m, 2h30m or 7d.
+// Span parses a positive span such as 90m, 2h30m or 7d.
 func Span(text string) (time.Duration, error) {
 	d, err := timeline.ParseDuration(text)
 	if err != nil {
@@ -144,7 +147,7 @@ func Span(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Zone finds a time zone by its IANA name; empty and Local are the machine's own.
+// Zone returns a time zone by its IANA name. Empty and Local mean the machine's zone.
 func Zone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" {
 		return time.Local, nil
@@ -156,7 +159,7 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Text writes an instant for people; the zero instant is never.
+// Text formats an instant for people. The zero time is "never".
 func Text(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return "never"

@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNext has a time of day stand for the next one of the zone, today or tomorrow.
+// TestNext resolves a time of day to its next occurrence in the zone, today or tomorrow.
 func TestNext(t *testing.T) {
 	berlin, err := instant.Zone("Europe/Berlin")
 	if err != nil {

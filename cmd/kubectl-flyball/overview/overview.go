@@ -1,6 +1,6 @@
-// Package overview lists every policy of a world with what it is in, since when and until when, its targets, and what is wrong. The
-// state is computed by the policy's own code; what has become of targets is read from the status that the manager writes, or
-// decided here where there is no manager.
+// Package overview lists every policy of a world with its state, the start and end of the state, its targets, and its
+// problems. The policy's own code computes the state. The states of targets come from the status that the manager
+// writes, or are decided here if no manager runs.
 package overview
 
 import (
@@ -23,57 +23,57 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Overview is every policy at an instant.
+// Overview lists every policy at an instant.
 type Overview struct {
 	At       time.Time `json:"at"`
 	Policies []Policy  `json:"policies"`
-	// KeptAwake are the namespaces that are kept awake, whatever schedules say.
+	// KeptAwake are the namespaces that are kept awake regardless of schedules.
 	KeptAwake []KeptAwake `json:"keptAwake,omitempty"`
 
 	zone *time.Location
 }
 
-// KeptAwake is a namespace that is kept awake by its annotation.
+// KeptAwake is a namespace kept awake by its annotation.
 type KeptAwake struct {
 	Namespace string `json:"namespace"`
 	Until     string `json:"until"`
 }
 
-// Policy is one line.
+// Policy is one line of the list.
 type Policy struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	State     string `json:"state"`
-	// Since and Next are when the state began and when it ends; absent: always, and never.
+	// Since is the start of the state, absent if none. Next is the end of the state, absent if never.
 	Since time.Time `json:"since,omitzero"`
 	Next  time.Time `json:"next,omitzero"`
-	// Targets is absent for exceptions, which have none, for freezes that only judge changes, and where nobody has counted yet.
+	// Targets is absent for exceptions, for freezes that only judge changes, and until the first count.
 	Targets *v1alpha1.TargetCounts `json:"targets,omitempty"`
-	// Problem says what is wrong; empty: nothing is.
+	// Problem describes the problem. Empty means none.
 	Problem  string                   `json:"problem,omitempty"`
 	Failures []v1alpha1.TargetFailure `json:"failures,omitempty"`
-	// Message says why the policy is in its state.
+	// Message explains the state.
 	Message string `json:"message,omitempty"`
 }
 
-// Options say how a world is looked at.
+// Options configure an overview.
 type Options struct {
 	At   time.Time
 	Zone *time.Location
-	// Live says that a manager works on the policies, so that their status says what has become of targets.
+	// Live means that a manager works on the policies and writes the states of targets into their statuses.
 	Live bool
-	// Keep picks policies by their labels.
+	// Keep selects policies by their labels.
 	Keep func(labels map[string]string) bool
-	// Namespace leaves out the Cluster policies that do not reach a namespace; empty: none is left out.
+	// Namespace excludes Cluster policies without effect on the namespace. Empty excludes none.
 	Namespace string
-	// Namespaces are those whose annotations are looked at.
+	// Namespaces are the namespaces whose annotations are read.
 	Namespaces []string
-	// Unread says why a policy could not be read that may be valid; nil or empty: it is not valid.
+	// Unread returns why a possibly valid policy could not be read. If nil or "", the policy is invalid.
 	Unread func(*world.Policy) string
 }
 
-// Of makes the overview of a world.
+// Of returns the overview of a world.
 func Of(w *world.Memory, o Options) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
 	decided := verdicts{}
@@ -92,7 +92,7 @@ func Of(w *world.Memory, o Options) Overview {
 	return v
 }
 
-// reaches reports whether a policy may have to do with a namespace; one that cannot be read may.
+// reaches reports whether a policy may concern a namespace. A policy that cannot be read may concern every namespace.
 func reaches(w *world.Memory, p *world.Policy, namespace string) bool {
 	if namespace == "" || !p.Kind.ClusterScoped || p.IsBroken() {
 		return true
@@ -106,7 +106,7 @@ func reaches(w *world.Memory, p *world.Policy, namespace string) bool {
 
 func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" + p.Name }
 
-// of is one line. Exceptions are not named by ID where they cannot be read, so names come from the object.
+// of returns the line of one policy. Names come from the object, because an exception that cannot be read has no ID.
 func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	row := Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
 	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
@@ -129,7 +129,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	if o.Live && p.Kind.Acts() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
 		if judges && row.Targets != nil && row.Targets.Total == 0 {
-			row.Targets = nil // it puts nothing to sleep; nobody counts the objects whose changes it judges
+			row.Targets = nil // a freeze without targets only judges changes, and judged objects are not counted
 		}
 		return row
 	}
@@ -151,7 +151,7 @@ func (o Options) unread(p *world.Policy) string {
 	return o.Unread(p)
 }
 
-// read takes over what the manager says.
+// read takes the state from the status that the manager writes.
 func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -174,10 +174,10 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 	}
 }
 
-// verdicts are those about targets, each decided once: many policies may select one.
+// verdicts caches the verdict per target, because several policies may select the same target.
 type verdicts map[workload.Ref]func(*v1alpha1.TargetCounts) *int32
 
-// count decides for every target of a policy.
+// count decides every target of a policy and counts the results.
 func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCounts {
 	counts := &v1alpha1.TargetCounts{}
 	seen := map[workload.Ref]bool{}
@@ -196,7 +196,7 @@ func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha
 	return counts
 }
 
-// counterOf picks the count that a verdict belongs to.
+// counterOf returns the counter of a verdict.
 func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 	switch {
 	case v.Err != nil:
@@ -272,7 +272,7 @@ func (v Overview) row(p Policy, wide bool) []report.Cell {
 	return row
 }
 
-// counts says how many there are, and how many in which state.
+// counts formats the number of targets, in total and per state.
 func counts(n *v1alpha1.TargetCounts) string {
 	if n == nil {
 		return "-"

@@ -1,4 +1,4 @@
-// Package pause suspends policies by their field spec.suspend, and lets them act again.
+// Package pause sets and clears spec.suspend of policies.
 package pause
 
 import (
@@ -25,10 +25,10 @@ import (
 
 // Change is an edit of spec.suspend.
 type Change struct {
-	// Paused is what spec.suspend becomes.
+	// Paused is the new value of spec.suspend.
 	Paused   bool     `json:"paused"`
 	Policies []string `json:"policies"`
-	// DryRun says that nothing was written.
+	// DryRun means that nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 
 	policies []named
@@ -39,7 +39,7 @@ type named struct {
 	id   workload.Policy
 }
 
-// Add reads KIND/NAME as a policy of a namespace or of the cluster.
+// Add parses KIND/NAME as a policy of the namespace or of the cluster and adds it.
 func (c *Change) Add(text, namespace string) error {
 	kindName, name, _ := strings.Cut(text, "/")
 	kind, known := source.PolicyKind(kindName)
@@ -58,7 +58,7 @@ func (c *Change) Add(text, namespace string) error {
 	return nil
 }
 
-// hasSuspend reports whether spec.suspend of a kind switches its policies off.
+// hasSuspend reports whether policies of a kind have spec.suspend.
 func hasSuspend(kind policy.Kind) bool {
 	return among(schedule.Kinds(), kind) || among(deletioncost.Kinds(), kind)
 }
@@ -67,7 +67,7 @@ func among(kinds []policy.Kind, kind policy.Kind) bool {
 	return slices.ContainsFunc(kinds, func(k policy.Kind) bool { return k.Name == kind.Name })
 }
 
-// instead says by what policies of another kind stop.
+// instead returns the hint how to stop policies of another kind.
 func instead(kind policy.Kind) string {
 	switch {
 	case kind.Restricts:
@@ -80,7 +80,7 @@ func instead(kind policy.Kind) string {
 	return ""
 }
 
-// Write makes the edit in a cluster.
+// Write writes the edit to a cluster.
 func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager string) error {
 	body := []byte(`{"spec":{"suspend":null}}`)
 	if c.Paused {

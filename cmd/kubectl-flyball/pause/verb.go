@@ -9,15 +9,15 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Surroundings are what the verbs get of the command that they belong to.
+// Surroundings are the inputs that the verbs get from the command.
 type Surroundings struct {
-	// Namespace is the one that policies are named in.
+	// Namespace returns the namespace of the policies.
 	Namespace func() string
-	// Offline is where it will stand, once flags are read, that there is no cluster to ask.
+	// Offline means that no cluster is used. It is set when the flags have been parsed.
 	Offline *bool
 	// Load reads the world from files.
 	Load func(ctx context.Context, files []string) (*source.World, error)
-	// Cluster gives the cluster to write to, Manager the name of the writer.
+	// Cluster returns the cluster to write to. Manager is the name of the field manager.
 	Cluster func() (source.Cluster, error)
 	Manager string
 	// Print writes the answer.
@@ -26,7 +26,7 @@ type Surroundings struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run.
+// verb is one run of pause or resume.
 type verb struct {
 	Surroundings
 	paths  []string
@@ -34,7 +34,7 @@ type verb struct {
 	paused bool
 }
 
-// New makes the verb that pauses policies.
+// New returns the verb pause.
 func New(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s, paused: true}).command(&cobra.Command{
 		Use:   "pause POLICY...",
@@ -47,7 +47,7 @@ Where a policy comes from Git, pause it there: the next synchronisation would un
 	})
 }
 
-// NewResume makes the verb that takes back what pause has set.
+// NewResume returns the verb resume.
 func NewResume(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s}).command(&cobra.Command{
 		Use:     "resume POLICY...",
@@ -68,7 +68,7 @@ func (v *verb) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run needs no right but the one to patch the policies: nothing is read before.
+// run needs only the right to patch the policies, because it reads nothing before.
 func (v *verb) run(ctx context.Context, args []string) error {
 	change := &Change{Paused: v.paused, DryRun: v.dryRun || *v.Offline}
 	namespace := v.Namespace()
@@ -93,7 +93,7 @@ func (v *verb) run(ctx context.Context, args []string) error {
 	return v.Print(change)
 }
 
-// offline looks in files whether there are such policies.
+// offline reports an error if the files lack one of the policies.
 func (v *verb) offline(ctx context.Context, change *Change, args []string, namespace string) error {
 	w, err := v.Load(ctx, v.paths)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// noteUnsimulated names what happens besides and is not simulated.
+// noteUnsimulated adds notes about effects outside the simulation.
 func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	var notes []string
 	memory.Policies(func(q *world.Policy) bool {
@@ -38,8 +38,8 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	p.Notes = append(p.Notes, notes...)
 }
 
-// templates makes the objects that templates ask for and that are missing, and puts back the fields of those that are there, as the manager
-// does at once. It gives the world with them.
+// templates returns a world in which the objects of all templates exist and have the fields of their templates, as the
+// manager does at once.
 func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
 	var makers []*world.Policy
 	memory.Policies(func(q *world.Policy) bool {

@@ -1,5 +1,5 @@
-// Package plan lists every write of the policies of a world before it happens, by the manager's own simulation, and sums up what
-// the policies save. Two plans can be compared, so that an edit of a policy is seen before it is made.
+// Package plan lists every write of a world's policies before it happens, by the manager's own simulation, and sums up
+// the savings. Two plans can be compared, to see the effect of an edit before it is made.
 package plan
 
 import (
@@ -17,19 +17,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Change is one field that is written, or a write of the ledger alone, at an instant.
+// Change is one written field, or a write of the ledger alone, at an instant.
 type Change struct {
-	// Diff is + for a change that comes with the edit, - for one that goes; empty where nothing is compared.
+	// Diff is + for a change added by the edit and - for a removed change. It is empty if nothing is compared.
 	Diff   string    `json:"diff,omitempty"`
 	At     time.Time `json:"at"`
 	Target string    `json:"target"`
-	// Field is the JSON pointer of what is written; empty where only the ledger is.
+	// Field is the JSON pointer of the written field. It is empty if only the ledger is written.
 	Field string `json:"field,omitempty"`
-	// From and To are JSON texts; absent where the field is.
+	// From and To are JSON texts. Either is absent if the field is absent.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	By   string `json:"by"`
-	// Created is true where the object itself is made, by the template of a policy.
+	// Created is true if the template of a policy creates the object itself.
 	Created bool `json:"created,omitempty"`
 
 	ref workload.Ref
@@ -39,26 +39,27 @@ func (c *Change) compare(o *Change) int {
 	return cmp.Or(c.At.Compare(o.At), c.ref.Compare(o.ref), cmp.Compare(c.Field, o.Field), cmp.Compare(c.Diff, o.Diff))
 }
 
-// same says whether two plans make the same change.
+// same reports whether two plans make the same change.
 func (c *Change) same(o *Change) bool {
 	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By && c.Created == o.Created
 }
 
-// Plan is what happens between two instants.
+// Plan lists the changes between two instants.
 type Plan struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Hypothetical says so where the plan begins before now; absent otherwise.
+	// Hypothetical is a note for a plan that begins in the past, and absent otherwise.
 	Hypothetical string   `json:"hypothetical,omitempty"`
 	Changes      []Change `json:"changes"`
-	// Writes counts the writes; one may change several fields.
+	// Writes is the number of writes. A write may change several fields.
 	Writes int      `json:"writes"`
 	Totals Totals   `json:"totals"`
 	Notes  []string `json:"notes,omitempty"`
-	// Compared is true where the changes are the difference to another plan, whose totals are Before.
+	// Compared is true if the changes are the difference from an earlier plan. Before has the totals of the earlier
+	// plan.
 	Compared bool    `json:"compared,omitempty"`
 	Before   *Totals `json:"before,omitempty"`
-	// Timelines are how much of each target runs, over time.
+	// Timelines show how much of each target runs, over time.
 	Timelines []Timeline `json:"timelines,omitempty"`
 
 	zone *time.Location
@@ -66,21 +67,22 @@ type Plan struct {
 	start time.Time
 }
 
-// Options say what is planned.
+// Options configure a plan.
 type Options struct {
 	From, To time.Time
-	// Now is the instant at which the objects are as they were read; zero: From. What is written between it and From is simulated and
-	// not listed.
+	// Now is the instant at which the objects were read; zero means From. Writes between Now and From are simulated,
+	// but not listed.
 	Now time.Time
-	// Zone is that in which instants are shown.
+	// Zone is the time zone of the printed times.
 	Zone *time.Location
-	// Keep picks the targets whose changes are listed; nil: all. What is not listed is simulated all the same.
+	// Keep selects the targets whose changes are listed; nil selects all. Targets outside the selection are simulated
+	// too.
 	Keep func(workload.Ref, *workload.Object) bool
-	// Progress is told how far the simulation has come; it may be nil.
+	// Progress is called with the instant the simulation has reached. It may be nil.
 	Progress func(at time.Time)
 }
 
-// Make plans a world. It ends with the context.
+// Make returns the plan of a world. It stops when the context ends.
 func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -134,7 +136,7 @@ func (p *Plan) take(write *decide.Write) {
 	}
 }
 
-// Compare gives the difference that an edit makes: the changes that come and go.
+// Compare returns the difference between two plans: the added and the removed changes.
 func Compare(before, after *Plan) *Plan {
 	d := *after
 	d.Compared, d.Before, d.Changes = true, &before.Totals, []Change{}

@@ -13,10 +13,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// barCells is how many cells the bar of a timeline has at most.
+// barCells is the maximum number of cells in the bar of a timeline.
 const barCells = 56
 
-// cellSizes are how long a cell may be: spans that people count in.
+// cellSizes are the possible lengths of a cell, all of them round spans.
 var cellSizes = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
 	2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, day}
 
@@ -33,7 +33,7 @@ func cells(span time.Duration) (size time.Duration, n int) {
 	return size, int((span + size - 1) / size)
 }
 
-// spanText writes the length of a cell.
+// spanText formats the length of a cell.
 func spanText(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
@@ -41,10 +41,11 @@ func spanText(d time.Duration) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
-// apart is how many changes have a line each; of more, those that are alike share one. maxRows is how many lines are shown.
+// apart is the number of changes up to which each has a line; beyond, equal changes share a line. maxRows is the
+// maximum number of lines.
 const apart, maxRows = 24, 60
 
-// maxBars is how many timelines are drawn unless everything is wanted.
+// maxBars is the maximum number of timelines, unless -o wide is given.
 const maxBars = 20
 
 // Text implements report.Finding.
@@ -96,12 +97,12 @@ func (p *Plan) textChanges(w *report.Writer) {
 type line struct {
 	*Change
 	objects []workload.Ref
-	// several is true where the values before, or those after, differ.
+	// from and to are true if the objects differ in the value before, or after, the change.
 	from, to bool
 }
 
-// lines are those of the table. Where there are many changes, those of one instant that differ in nothing but the object and its own number
-// share a line.
+// lines returns the lines of the table. If there are many changes, changes at the same instant share a line when they
+// differ only in the object and its values.
 func (p *Plan) lines(wide bool) []line {
 	var all []line
 	together := len(p.Changes) > apart && !wide
@@ -125,7 +126,7 @@ func (p *Plan) lines(wide bool) []line {
 	return all
 }
 
-// row is one line as cells.
+// row returns the cells of one line.
 func (p *Plan) row(l *line) []report.Cell {
 	field := Readable(l.Field)
 	switch {
@@ -155,7 +156,7 @@ func (p *Plan) row(l *line) []report.Cell {
 	return row
 }
 
-// named lists the first names of some objects.
+// named returns the first names of some objects and the number of the rest.
 func named(refs []workload.Ref) string {
 	const most = 3
 	var names []string
@@ -170,7 +171,8 @@ func named(refs []workload.Ref) string {
 
 var plainToken = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// Readable is a JSON pointer in the form in which adapters and kubectl write paths: .spec.replicas. Of a long one the end is left.
+// Readable formats a JSON pointer as a path in the style of adapters and kubectl, such as .spec.replicas. Of a long
+// path only the end is kept.
 func Readable(pointer string) string {
 	const limit = 40
 	if pointer == "" {
@@ -200,7 +202,7 @@ func Readable(pointer string) string {
 	return text
 }
 
-// Brief is a JSON text for a table.
+// Brief shortens a JSON text for a table.
 func Brief(raw string) string {
 	const limit = 40
 	switch {
@@ -237,7 +239,7 @@ func (p *Plan) textBars(w *report.Writer) {
 	}
 }
 
-// bar shows what runs for the longest part of each cell.
+// bar returns a cell for each span of time, showing the level at the middle of the span.
 func (t *Timeline) bar(from time.Time, cell time.Duration, n int) string {
 	var b strings.Builder
 	at := 0
@@ -271,7 +273,7 @@ func (p *Plan) textTotals(w *report.Writer) {
 	}
 }
 
-// changes is the verb for so many of something.
+// changes returns the verb for n subjects.
 func changes(n int) string {
 	if n == 1 {
 		return "changes"
@@ -279,11 +281,11 @@ func changes(n int) string {
 	return "change"
 }
 
-// than compares a sum with the one before.
+// than formats the difference from the total before the edit.
 func (p *Plan) than(of func(*Totals) float64) string {
 	if p.Before == nil {
 		return ""
 	}
 	change := math.Round(10*(of(&p.Totals)-of(p.Before))) / 10
-	return fmt.Sprintf(" (%+.1f)", change+0) // plus nothing, so that there is no -0.0
+	return fmt.Sprintf(" (%+.1f)", change+0) // adding 0 turns -0.0 into 0.0
 }

@@ -11,23 +11,23 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Totals are what the policies save against no policies at all: every target as its owner has it, all the time. Autoscalers are
-// taken to leave counts as they are.
+// Totals are the savings of the policies. The baseline has no policies: every target runs all the time as its owner
+// asks for. Autoscalers are assumed to leave replicas unchanged.
 type Totals struct {
-	// Targets is how many targets were looked at, Changed how many of them change.
+	// Targets is the number of targets, and Changed the number of targets with changes.
 	Targets int `json:"targets"`
 	Changed int `json:"changed"`
-	// Uncounted is how many of those that change have no count of replicas, such as CronJobs: they are in no sum.
+	// Uncounted is the number of changed targets without replicas, such as CronJobs. The sums do not include them.
 	Uncounted int `json:"uncounted"`
-	// ReplicaHours are those with the policies, and those that are saved.
+	// ReplicaHours are the replica hours with the policies. ReplicaHoursSaved are the saved replica hours.
 	ReplicaHours      float64 `json:"replicaHours"`
 	ReplicaHoursSaved float64 `json:"replicaHoursSaved"`
-	// CPUHoursSaved are core hours of requests, MemoryGiBHoursSaved GiB hours of requests.
+	// CPUHoursSaved are core hours of requests, and MemoryGiBHoursSaved GiB hours of requests.
 	CPUHoursSaved       float64 `json:"cpuHoursSaved"`
 	MemoryGiBHoursSaved float64 `json:"memoryGiBHoursSaved"`
 }
 
-// Timeline is how much of a target runs over time.
+// Timeline shows how much of a target runs over time.
 type Timeline struct {
 	Target string `json:"target"`
 	Steps  []Step `json:"steps"`
@@ -35,32 +35,32 @@ type Timeline struct {
 	ref workload.Ref
 }
 
-// Step is what runs from an instant on.
+// Step is the level from an instant on.
 type Step struct {
 	At time.Time `json:"at"`
-	// Running is what runs, as a part of what the owner wants: 0 is asleep, 1 is everything.
+	// Running is the running fraction of the owner's size: 0 is asleep, 1 is everything.
 	Running float64 `json:"running"`
-	// Replicas is the count; absent where the kind has none.
+	// Replicas is the number of replicas. It is absent if the kind has none.
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
-// ledger keeps account of what runs.
+// ledger keeps the accounts of all listed targets.
 type ledger struct {
 	memory   *world.Memory
 	options  Options
 	accounts map[workload.Ref]*account
 }
 
-// account is that of one target.
+// account is the account of one target.
 type account struct {
 	timeline Timeline
 	counted  bool
-	// owner is the count that the owner wants; cpu (in cores) and memory (in GiB) are the requests of one replica.
+	// owner is the owner's number of replicas. cpu (in cores) and memory (in GiB) are the requests of one replica.
 	owner       int64
 	cpu, memory float64
 }
 
-// newLedger opens an account for every target that is listed.
+// newLedger opens an account for every listed target.
 func newLedger(memory *world.Memory, o Options) *ledger {
 	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
 	memory.EachObject(func(ref workload.Ref) {
@@ -89,17 +89,17 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 
 func (l *ledger) keeps(ref workload.Ref) bool { return l.accounts[ref] != nil }
 
-// begin takes down what runs of a target as the plan begins.
+// begin records the level of a target at the beginning of the plan.
 func (l *ledger) begin(ref workload.Ref) {
 	l.accounts[ref].timeline.Steps = nil
 	l.note(ref, l.options.From)
 }
 
-// note takes down what runs of a target from an instant on.
+// note records the level of a target from an instant on.
 func (l *ledger) note(ref workload.Ref, at time.Time) {
 	a := l.accounts[ref]
 	obj := *l.memory.Object(ref)
-	obj.Ledger = nil // so that what Flyball has set counts as what is there
+	obj.Ledger = nil // without a ledger, Flyball's own values count as the current state
 	now := l.memory.Kind(ref.GroupKind).Adapter.Observe(&obj)
 	step := Step{At: at, Running: 1}
 	var count int64
@@ -124,7 +124,7 @@ func (l *ledger) note(ref workload.Ref, at time.Time) {
 	a.timeline.Steps = append(a.timeline.Steps, step)
 }
 
-// close sums up. Timelines of targets that do not change are left out.
+// close returns the sums, and the timelines of changed targets.
 func (l *ledger) close() (Totals, []Timeline) {
 	t := Totals{Targets: len(l.accounts)}
 	var lines []Timeline
@@ -157,7 +157,7 @@ func (l *ledger) close() (Totals, []Timeline) {
 	return t, lines
 }
 
-// requests are those of one pod of a template: cores and GiB.
+// requests returns the requests of one pod of a template, in cores and GiB.
 func requests(raw []byte, template string) (cpu, memory float64) {
 	at := strings.TrimPrefix(template, ".")
 	if at == "" || strings.ContainsAny(at, "['") {

@@ -1,4 +1,5 @@
-// Package progress tells a person what goes on, on one line that goes again, once that has taken more than a second.
+// Package progress shows the current activity on one line of a terminal, once the work has taken longer than a second.
+// The line disappears at the end.
 package progress
 
 import (
@@ -7,10 +8,10 @@ import (
 	"time"
 )
 
-// after is how long a person waits before being told what goes on.
+// after is the time before the first output.
 const after = time.Second
 
-// Progress tells a person what is going on once that has taken a while.
+// Progress shows the current activity after a while.
 type Progress struct {
 	out   io.Writer
 	mu    sync.Mutex
@@ -19,7 +20,7 @@ type Progress struct {
 	timer *time.Timer
 }
 
-// Start begins to wait. Nobody is told anything where nobody reads what is written.
+// Start starts the timer. Progress shows nothing unless read is true, which means that a person reads out.
 func Start(out io.Writer, read bool) *Progress {
 	p := &Progress{out: out}
 	if read {
@@ -41,7 +42,7 @@ func (p *Progress) print() {
 	}
 }
 
-// Doing says what goes on now.
+// Doing sets the current activity.
 func (p *Progress) Doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +50,7 @@ func (p *Progress) Doing(what string) {
 	p.print()
 }
 
-// Line writes a line that stays, above what goes on.
+// Line writes a permanent line above the activity.
 func (p *Progress) Line(out io.Writer, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +61,7 @@ func (p *Progress) Line(out io.Writer, text string) {
 	p.print()
 }
 
-// Done takes away what was shown.
+// Done removes the activity from the screen.
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// screen is a writer that several may use at once.
+// screen is a writer for concurrent use.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -24,7 +24,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// TestProgress shows what goes on only once it has taken a while, only to a person, and takes it away at the end.
+// TestProgress shows the activity only after a while and only to a person, and removes it at the end.
 func TestProgress(t *testing.T) {
 	var out screen
 	p := Start(&out, true)

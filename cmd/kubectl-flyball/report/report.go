@@ -1,5 +1,5 @@
-// Package report prints what a verb has found: as text for people, or as JSON, YAML or names for programs. What is printed is
-// computed before; colours appear only where they were asked for, and never move a column.
+// Package report prints the finding of a verb: as text for people, or as JSON, YAML or names for programs. Colours
+// appear only on request and never move a column.
 package report
 
 import (
@@ -16,10 +16,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Format is how a finding is printed.
+// Format is the output format of a finding.
 type Format string
 
-// Formats of -o.
+// These are the formats of -o.
 const (
 	Table Format = "table"
 	Wide  Format = "wide"
@@ -28,12 +28,12 @@ const (
 	Name  Format = "name"
 )
 
-// Formats lists every format.
+// Formats returns the names of all formats.
 func Formats() []string {
 	return []string{string(Table), string(Wide), string(JSON), string(YAML), string(Name)}
 }
 
-// ParseFormat reads the value of -o.
+// ParseFormat parses the value of -o.
 func ParseFormat(text string) (Format, error) {
 	for _, f := range Formats() {
 		if text == f {
@@ -43,11 +43,11 @@ func ParseFormat(text string) (Format, error) {
 	return "", fmt.Errorf("--output: %q is not one of %s", text, strings.Join(Formats(), ", "))
 }
 
-// Finding is what a verb has found. It encodes to JSON.
+// Finding is the result of a verb. It encodes to JSON.
 type Finding interface {
-	// Text writes it for people.
+	// Text writes the finding for people.
 	Text(*Writer)
-	// Names lists what it is about, as kind/name.
+	// Names returns the objects of the finding, as kind/name.
 	Names() []string
 }
 
@@ -87,10 +87,10 @@ func printJSON(out io.Writer, finding Finding) error {
 	return nil
 }
 
-// Style is how a cell looks on a terminal.
+// Style is the appearance of a cell on a terminal.
 type Style string
 
-// Styles.
+// These are the styles of cells.
 const (
 	Plain Style = ""
 	Good  Style = "\x1b[32m"
@@ -107,28 +107,29 @@ type Cell struct {
 
 // Writer collects text for people.
 type Writer struct {
-	// Wide says that everything is wanted.
+	// Wide asks for every detail.
 	Wide  bool
 	color bool
 	text  strings.Builder
 }
 
-// Line writes one line. What would move the cursor, break the line or turn its direction is escaped.
+// Line writes one line. It escapes characters that move the cursor, break the line or change its direction.
 func (w *Writer) Line(format string, args ...any) {
 	w.text.WriteString(w.clean(fmt.Sprintf(format, args...)))
 	w.text.WriteByte('\n')
 }
 
-// Block writes YAML, whose encoder escapes what it has to.
+// Block writes YAML, whose encoder escapes special characters.
 func (w *Writer) Block(text string) {
 	w.text.WriteString(strings.TrimSuffix(text, "\n"))
 	w.text.WriteByte('\n')
 }
 
-// Clean makes one line of printable text of what files or a cluster supply: nobody draws on the terminal of a reader.
+// Clean makes one line of printable text from untrusted input, so that files and objects cannot draw on the reader's
+// terminal.
 func Clean(text string) string { return workload.OneLine(text, math.MaxInt) }
 
-// CleanLines is Clean of each line of a text, with tabs as spaces.
+// CleanLines applies Clean to each line of a text, and replaces tabs by spaces.
 func CleanLines(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "  "), "\n")
 	for i := range lines {
@@ -137,10 +138,10 @@ func CleanLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// codes are what Styled writes around a text.
+// codes matches the codes that Styled writes around a text.
 var codes = regexp.MustCompile("\x1b\\[[0-9]{1,2}m")
 
-// clean is Clean of all but the codes of styles, where colours are wanted.
+// clean applies Clean to a text, but keeps the codes of styles if colours are on.
 func (w *Writer) clean(text string) string {
 	if !w.color {
 		return Clean(text)
@@ -154,7 +155,7 @@ func (w *Writer) clean(text string) string {
 	return out.String() + Clean(text[end:])
 }
 
-// Heading writes a line that begins a part, after an empty line unless it is the first.
+// Heading writes the heading of a section, after an empty line unless it is the first line.
 func (w *Writer) Heading(format string, args ...any) {
 	if w.text.Len() > 0 {
 		w.text.WriteByte('\n')
@@ -162,7 +163,7 @@ func (w *Writer) Heading(format string, args ...any) {
 	w.Line("%s", w.Styled(fmt.Sprintf(format, args...), Bold))
 }
 
-// Styled gives a text in a style, where colours are wanted.
+// Styled returns a text in a style, if colours are on.
 func (w *Writer) Styled(text string, style Style) string {
 	if !w.color || style == Plain || text == "" {
 		return text
@@ -170,7 +171,7 @@ func (w *Writer) Styled(text string, style Style) string {
 	return string(style) + text + "\x1b[0m"
 }
 
-// Grid writes rows in columns three spaces apart, the first row as heads. Rows may be shorter than the heads.
+// Grid writes rows in columns three spaces apart, with heads as the first row. Rows may be shorter than heads.
 func (w *Writer) Grid(indent string, heads []string, rows [][]Cell) {
 	all := make([][]Cell, 0, len(rows)+1)
 	if len(heads) > 0 {
@@ -208,7 +209,7 @@ func (w *Writer) Grid(indent string, heads []string, rows [][]Cell) {
 	}
 }
 
-// Row makes plain cells of texts.
+// Row returns plain cells with the given texts.
 func Row(texts ...string) []Cell {
 	cells := make([]Cell, len(texts))
 	for i, t := range texts {

@@ -46,8 +46,8 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestPrintsOnlyText has nobody who is quoted draw on the terminal, forge a line, or move a column.
-func TestPrintsOnlyText(t *testing.T) {
+// TestTextIsEscaped proves that quoted text cannot draw on the terminal, forge a line or move a column.
+func TestTextIsEscaped(t *testing.T) {
 	c := crew{Members: []string{"a\x1b[2Jb", "c\nd", "e\u202ef\u009b"}}
 	for _, color := range []bool{false, true} {
 		for _, format := range []report.Format{report.Table, report.Wide, report.Name} {
@@ -70,7 +70,7 @@ func TestPrintsOnlyText(t *testing.T) {
 	}
 }
 
-// quoted is a crew in every place of a text.
+// quoted prints a crew in every kind of output.
 type quoted struct{ crew }
 
 func (q quoted) Text(w *report.Writer) {

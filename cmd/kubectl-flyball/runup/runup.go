@@ -1,15 +1,15 @@
-// Package runup bridges the time between now and another instant that somebody asks about. The objects that a verb has read are those of
-// now: by a later instant the policies have written to them, and at an earlier one they were not as they are.
+// Package runup bridges the time between now and another instant. A verb reads the objects as they are now. By a later
+// instant the policies will have changed them, and at an earlier instant they were different.
 package runup
 
 import "time"
 
-// Longest is how long before an instant a simulation begins at most. After five weeks each weekly and monthly edge has come once, and no
-// batch is open any more: an earlier beginning would only take longer.
+// Longest is the maximum length of a run-up. After five weeks each weekly and monthly transition has come once and no
+// batch is open any more, so a longer run-up would only take more time.
 const Longest = 35 * 24 * time.Hour
 
-// Start returns the instant at which a simulation begins that is to reach an instant: now, or the instant itself where that is not later.
-// A zero now stands for the instant itself.
+// Start returns the instant at which the simulation of an instant begins: now, or the instant itself if it is not later
+// than now. With a zero now Start returns the instant itself.
 func Start(now, at time.Time) time.Time {
 	now = now.Truncate(time.Second)
 	switch {
@@ -21,7 +21,7 @@ func Start(now, at time.Time) time.Time {
 	return now
 }
 
-// Note returns a sentence about an instant before now; it is empty for all others.
+// Note returns a sentence about an instant before now. For any later instant it returns "".
 func Note(now, at time.Time) string {
 	if now.IsZero() || !at.Before(now.Truncate(time.Second)) {
 		return ""

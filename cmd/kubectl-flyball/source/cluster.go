@@ -27,15 +27,15 @@ import (
 type Cluster struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// FlyballNamespace is where Flyball runs.
+	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
-	// Progress is told what is being read; it may be nil.
+	// Progress is called with the name of each resource before its objects are read. It may be nil.
 	Progress func(what string)
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// reading is one Load while it runs.
+// reading is the state of one Load.
 type reading struct {
 	Cluster
 	query   Query
@@ -43,8 +43,8 @@ type reading struct {
 	missing MissingRights
 }
 
-// Load reads what a query asks for. Without the rights to read the policies and the namespace asked for, the error is a MissingRights with all rights
-// that are missing; what else may not be read is in World.Unseen.
+// Load reads the objects of a query. If the policies and the namespace of the query may not be read, it returns all
+// missing rights as a MissingRights. Other missing rights are in World.Unseen.
 func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	r := &reading{Cluster: c, query: q, world: &World{}}
 	for _, step := range []func(context.Context) error{r.adapters, r.policies, r.namespaces, r.objects} {
@@ -61,8 +61,8 @@ func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	return r.world, nil
 }
 
-// Objects reads all objects of kinds, with or without an adapter; in a namespace, or in all of them where it is empty. A kind that the
-// API server does not serve has none. Where rights are missing, the error is a MissingRights.
+// Objects returns all objects of some kinds, with or without an adapter, in one namespace or, if namespace is empty, in
+// all. A kind unknown to the API server has no objects. Missing rights are returned as a MissingRights.
 func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespace string) ([][]byte, error) {
 	r := &reading{Cluster: c, world: &World{}}
 	var all [][]byte
@@ -79,7 +79,7 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 			where = ""
 		}
 		var list [][]byte
-		if gk == namespaceKind && namespace != "" { // who works in one namespace may read that one
+		if gk == namespaceKind && namespace != "" { // a user of one namespace may read only this Namespace
 			list, err = r.namespace(ctx, namespace)
 		} else {
 			list, err = r.list(ctx, mapping.Resource, where)
@@ -95,7 +95,8 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 	return all, nil
 }
 
-// list reads all objects of a resource, as JSON. A right that is missing is noted and gives none.
+// list returns all objects of a resource as JSON, or none if the right to list is missing. The missing right is
+// recorded.
 func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([][]byte, error) {
 	if r.Progress != nil {
 		r.Progress(resource.GroupResource().String())
@@ -125,7 +126,7 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 	return all, nil
 }
 
-// typed reads all objects of a resource of Flyball's own.
+// typed returns all objects of one of Flyball's resources.
 func typed[T any](ctx context.Context, r *reading, resource, namespace string) ([]*T, error) {
 	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace)
 	if err != nil {
@@ -162,7 +163,7 @@ func (r *reading) adapters(ctx context.Context) error {
 	return nil
 }
 
-// serve finds how the kind of an adapter is served.
+// serve adds the kind of an adapter to the world, as the API server serves it.
 func (r *reading) serve(a *v1alpha1.Adapter) error {
 	gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
 	mapping, err := r.Mapper.RESTMapping(gk, a.Spec.Target.Versions...)
@@ -181,13 +182,13 @@ func (r *reading) serve(a *v1alpha1.Adapter) error {
 	return nil
 }
 
-// isTuner says whether a policy tunes its targets.
+// isTuner reports whether a policy tunes targets.
 func isTuner(kind policy.Kind, obj policy.Object) bool {
 	p, _ := kind.Compile(obj, policy.Context{})
 	return p.Tuner() != nil
 }
 
-// policies reads the policies, the calendars, and what was found for the targets of policies that tune them.
+// policies reads the policies, the calendars, and the recommendations if a policy tunes targets.
 func (r *reading) policies(ctx context.Context) (err error) {
 	tunes := false
 	for _, kind := range kinds.All() {
@@ -218,7 +219,7 @@ func (r *reading) policies(ctx context.Context) (err error) {
 	return err
 }
 
-// namespaces reads the namespaces that the objects live in: their labels and annotations decide too.
+// namespaces reads the namespaces of the objects, because their labels and annotations matter for decisions.
 func (r *reading) namespaces(ctx context.Context) error {
 	var list [][]byte
 	var err error
@@ -240,7 +241,7 @@ func (r *reading) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// namespace reads one namespace; none where it comes with what is asked about, or where the right to read it is missing.
+// namespace returns one namespace, or none if the query supplies the namespace itself or the right to read is missing.
 func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) {
 	ns, err := r.Client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -262,7 +263,7 @@ func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) 
 	return [][]byte{raw}, nil
 }
 
-// projectNamespace reads what deciding looks at of a namespace.
+// projectNamespace returns the parts of a namespace relevant for decisions.
 func projectNamespace(raw []byte) (*workload.Object, error) {
 	ns, err := workload.NewMetadata(workload.NewInterner(), v1alpha1.AnnotationAwakeUntil).Project(raw)
 	if err != nil {
@@ -279,7 +280,7 @@ func (r *reading) objects(ctx context.Context) error {
 		namespace := r.query.Namespace
 		if !k.Namespaced {
 			if namespace != "" && r.query.Kinds == nil {
-				continue // objects outside namespaces were not asked for
+				continue // cluster-scoped objects were not requested
 			}
 			namespace = ""
 		}

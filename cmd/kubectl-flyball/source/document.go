@@ -16,19 +16,19 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-// document is one object of a file, with where it stands.
+// document is one object of a file, with its position.
 type document struct {
 	file string
 	// line is the first line of the document in the file.
 	line int
 	json []byte
-	// item is the place in a List that the object came in; -1: it came by itself.
+	// item is the index in the surrounding List, or -1 without a List.
 	item int
-	// root is the text taken apart, once that was asked for; documents of one List share it.
+	// root returns the parsed text. It parses on the first call, and documents of one List share the result.
 	root func() *yamlnode.Node
 }
 
-// newDocument makes a document of a text of its own.
+// newDocument returns a document for a text.
 func newDocument(file string, line int, text string, raw []byte) *document {
 	return &document{file: file, line: line, json: raw, item: -1, root: sync.OnceValue(func() *yamlnode.Node {
 		var root yamlnode.Node
@@ -39,15 +39,15 @@ func newDocument(file string, line int, text string, raw []byte) *document {
 	})}
 }
 
-// FileError is something wrong at one place of a file.
+// FileError is an error at one place of a file.
 type FileError struct {
 	File string
-	// Line counts from 1; 0: the file as a whole.
+	// Line counts from 1. 0 means the whole file.
 	Line    int
 	Message string
 }
 
-// Error is file:line: message.
+// Error returns "file:line: message".
 func (e *FileError) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Message
@@ -55,10 +55,10 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// maxFaults is how many places are named at most: who mends these sees the others then.
+// maxFaults is the maximum number of reported places. The rest appears in the next run.
 const maxFaults = 20
 
-// joined are faults as one error, nil where there are none.
+// joined returns the faults as one error, or nil if there are none.
 func joined(faults []error) error {
 	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 	if more := len(faults) - maxFaults; more > 0 {
@@ -67,12 +67,12 @@ func joined(faults []error) error {
 	return errors.Join(faults...)
 }
 
-// readDocuments reads files, directories with all below them, and - for standard input. It goes on after an error, so that every
-// place is named at once.
+// readDocuments reads files, directories with everything below, and - for standard input. After an error it continues,
+// so that all faults are reported at once.
 func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []error) {
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
-			continue // given twice, as completion of shells does
+			continue // shells with completion repeat arguments
 		}
 		files, err := filesOf(path)
 		if err != nil {
@@ -92,7 +92,7 @@ func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []e
 	return all, faults
 }
 
-// maxFile is how many bytes a file may have: a hundred times what an API server would take of one object.
+// maxFile is the maximum size of a file in bytes: a hundred times the API server's limit for one object.
 const maxFile = 64 << 20
 
 func readFile(file string, stdin io.Reader) (string, error) {
@@ -111,7 +111,7 @@ func readFile(file string, stdin io.Reader) (string, error) {
 	return string(text), reason(err)
 }
 
-// reason is an error about a file without the file's name.
+// reason returns an error about a file without the file's name.
 func reason(err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return at.Err
@@ -119,7 +119,7 @@ func reason(err error) error {
 	return err
 }
 
-// filesOf lists the manifests of a path, in order of their names.
+// filesOf returns the manifests of a path, sorted by name.
 func filesOf(path string) ([]string, error) {
 	if path == "-" {
 		return []string{path}, nil
@@ -160,7 +160,7 @@ func filesOf(path string) ([]string, error) {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// syntaxFault moves the line of a YAML error to where the document is in its file.
+// syntaxFault returns a YAML error with its line number relative to the file instead of the document.
 func syntaxFault(file string, line int, err error) error {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	message = strings.TrimPrefix(message, "yaml: ")
@@ -174,17 +174,18 @@ func syntaxFault(file string, line int, err error) error {
 	return &FileError{File: file, Line: at, Message: "this is no YAML that can be read: " + strings.TrimSpace(message)}
 }
 
-// fault is an error at a field of the document, such as spec.asleep[0].from; of one that is not there, at what should hold it.
+// fault returns an error at a field of the document, such as spec.asleep[0].from. A missing field has the line of its
+// parent.
 func (d *document) fault(field, format string, args ...any) *FileError {
 	return &FileError{File: d.file, Line: d.lineOf(field), Message: fmt.Sprintf(format, args...)}
 }
 
 var fieldTokens = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
 
-// place says where the document stands, as file:line.
+// place returns the position of the document as file:line.
 func (d *document) place() string { return fmt.Sprintf("%s:%d", d.file, d.lineOf("apiVersion")) }
 
-// lineOf is the line of a field.
+// lineOf returns the line of a field.
 func (d *document) lineOf(field string) int {
 	at := d.root()
 	if at == nil {
@@ -204,7 +205,7 @@ func (d *document) lineOf(field string) int {
 	return d.line + line - 1
 }
 
-// step goes from a node to one of its members; nil: there is none.
+// step returns the member of a node with the given token, or nil.
 func step(at *yamlnode.Node, token string) (key, value *yamlnode.Node) {
 	switch at.Kind {
 	case yamlnode.MappingNode:

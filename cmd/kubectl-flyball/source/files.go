@@ -24,20 +24,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Files reads a world, or what is to be laid over one, from manifests.
+// Files reads a world, or an overlay of a world, from manifests.
 type Files struct {
 	// Paths are files, directories, and - for standard input.
 	Paths []string
 	Stdin io.Reader
-	// Namespace is that of objects that name none.
+	// Namespace is the namespace of objects without a namespace of their own.
 	Namespace string
-	// FlyballNamespace is where Flyball runs.
+	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
-	// Also are adapters that are not in the world: objects of their kinds are read too.
+	// Also are adapters outside the world. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
-	// Namespaces are used where no file has one of that name.
+	// Namespaces are used for namespaces without a file.
 	Namespaces []*workload.Object
-	// Now is the instant from which on policies are warned of; zero: they are not.
+	// Now is the instant from which on warnings about policies are given. Zero means no warnings.
 	Now time.Time
 }
 
@@ -45,17 +45,17 @@ type Files struct {
 type Manifests struct {
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
-	// Recommendations tell what was found for targets.
+	// Recommendations are the recommendations for targets.
 	Recommendations []*v1alpha1.Recommendation
 	Policies        []policy.Object
-	// Others are all other objects, as JSON, with their namespace as it stands.
+	// Others are all remaining objects as JSON, with their namespace unchanged.
 	Others [][]byte
 
 	docs   map[any]*document
 	others []*document
 }
 
-// Read reads the manifests. The error names every place at which something is wrong, as file:line.
+// Read reads the manifests. The error lists every fault with its file:line.
 func (f Files) Read() (*Manifests, error) {
 	docs, faults := readDocuments(f.Paths, f.Stdin)
 	m := &Manifests{docs: map[any]*document{}}
@@ -68,10 +68,10 @@ func (f Files) Read() (*Manifests, error) {
 	return m, nil
 }
 
-// Place says where one of Others stands, as file:line.
+// Place returns the position of an object of Others as file:line.
 func (m *Manifests) Place(i int) string { return m.others[i].place() }
 
-// expand makes one document of each item of a List.
+// expand returns one document for each item of a List.
 func expand(d *document) (docs []*document, faults []error) {
 	root := gjson.ParseBytes(d.json)
 	kind := root.Get("kind").Str
@@ -92,7 +92,7 @@ func expand(d *document) (docs []*document, faults []error) {
 	return docs, nil
 }
 
-// take files one document.
+// take adds one document to the manifests.
 func (m *Manifests) take(d *document, namespace string) []error {
 	root := gjson.ParseBytes(d.json)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
@@ -115,10 +115,10 @@ func (m *Manifests) take(d *document, namespace string) []error {
 	return m.takeOwn(d, root.Get("kind").Str, namespace)
 }
 
-// notPolicies are the kinds of Flyball that are no policies.
+// notPolicies are Flyball's kinds apart from policies.
 var notPolicies = []string{"Adapter", "Calendar", "Recommendation"}
 
-// takeOwn files an object of Flyball's own.
+// takeOwn adds an object of one of Flyball's kinds.
 func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	row, isPolicy := kinds.Find(kind)
 	if !isPolicy && !slices.Contains(notPolicies, kind) {
@@ -167,7 +167,8 @@ func decode[T any](m *Manifests, d *document, raw []byte, obj T, list *[]T) erro
 	return nil
 }
 
-// Load makes a world of files alone: the adapters of the library, unless a file has one of the same name, and what the files have.
+// Load returns a world of files alone: the objects of the files, and the library's adapters unless a file has an
+// adapter of the same name.
 func (f Files) Load() (*World, error) {
 	m, err := f.Read()
 	if err != nil {
@@ -180,7 +181,7 @@ func (f Files) Load() (*World, error) {
 	return w, err
 }
 
-// World makes a world of manifests that have been read.
+// World returns the world of manifests.
 func (f Files) World(m *Manifests) (*World, error) {
 	w := &World{}
 	if err := w.libraryWith(m.Adapters); err != nil {
@@ -211,7 +212,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 	return w, w.Check(m)
 }
 
-// libraryWith takes over the adapters of the library, with others in place of those of their names.
+// libraryWith adds the adapters of the library, except adapters replaced by the given adapters of the same name.
 func (w *World) libraryWith(others []*v1alpha1.Adapter) error {
 	library, err := adapters.All()
 	if err != nil {
@@ -239,7 +240,7 @@ func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]gjson.Result) Kind
 	return k
 }
 
-// takeObjects takes over namespaces and the objects of adapted kinds.
+// takeObjects adds namespaces and the objects of adapted kinds.
 func (w *World) takeObjects(m *Manifests, namespace string) error {
 	var err error
 	if w.Namespaces, err = m.Namespaces(); err != nil {
@@ -278,7 +279,7 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// Namespaces are those among the manifests.
+// Namespaces returns the namespaces among the manifests.
 func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 	for i, raw := range m.Others {
 		u := &unstructured.Unstructured{}
@@ -288,7 +289,7 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 		if u.GroupVersionKind().GroupKind() != namespaceKind {
 			continue
 		}
-		// API servers give it this label. It can be encoded, since it was read from JSON.
+		// API servers set this label. The object can be encoded, since it was read from JSON.
 		u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
 		named, _ := u.MarshalJSON()
 		ns, err := projectNamespace(named)
@@ -300,7 +301,7 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 	return all, nil
 }
 
-// inventNamespaces adds the namespaces that objects live in and no file has, without labels of their own.
+// inventNamespaces adds namespaces without a file, without labels of their own.
 func (w *World) inventNamespaces() {
 	for _, raw := range w.Objects {
 		name := gjson.GetBytes(raw, "metadata.namespace").Str
@@ -312,7 +313,7 @@ func (w *World) inventNamespaces() {
 	}
 }
 
-// CheckAdapters compiles adapters that came from files, and names the line of each field that is wrong.
+// CheckAdapters compiles adapters from files and returns each fault with its line.
 func (m *Manifests) CheckAdapters() error {
 	var faults []error
 	for _, a := range m.Adapters {
@@ -324,7 +325,7 @@ func (m *Manifests) CheckAdapters() error {
 	return joined(faults)
 }
 
-// Check compiles what came from files, and names the line of each field that is wrong.
+// Check compiles everything from files and returns each fault with its line.
 func (w *World) Check(m *Manifests) error {
 	var faults []error
 	report := func(d *document, errs field.ErrorList) {

@@ -10,15 +10,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// RefOf names an object that is given as JSON.
+// RefOf returns the reference of an object given as JSON.
 func RefOf(raw []byte) workload.Ref {
 	root := gjson.ParseBytes(raw)
-	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // the API server and the reader have checked it
+	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // checked by the API server or the reader
 	return workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
 		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}
 }
 
-// Missing is the error about an object that is not there, with which one was probably meant; a MissingRights where objects of its kind may not be read.
+// Missing returns the error about an object that does not exist, with the nearest name as a hint. It returns a
+// MissingRights if objects of the kind may not be read.
 func (w *World) Missing(ref workload.Ref) error {
 	if hidden := w.hidden(ref.GroupKind); len(hidden) > 0 {
 		return hidden
@@ -26,7 +27,7 @@ func (w *World) Missing(ref workload.Ref) error {
 	return fmt.Errorf("there is no %s%s", ref, w.Near(ref))
 }
 
-// hidden are the rights without which objects of a kind are not seen.
+// hidden returns the missing rights to read objects of a kind.
 func (w *World) hidden(gk schema.GroupKind) (hidden MissingRights) {
 	for _, k := range w.Kinds {
 		for _, r := range w.Unseen {
@@ -38,7 +39,7 @@ func (w *World) hidden(gk schema.GroupKind) (hidden MissingRights) {
 	return hidden
 }
 
-// Near says which object was probably meant by one that is not there; empty: none comes near.
+// Near returns a hint with the name nearest to a missing object, or "" if no name is near.
 func (w *World) Near(ref workload.Ref) string {
 	var names []string
 	for _, raw := range w.Objects {

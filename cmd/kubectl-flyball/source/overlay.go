@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Overlay gives the world with manifests laid over it: policies, calendars and adapters are added, or put in place of those of
-// their names.
+// Overlay returns the world with some manifests applied: policies, calendars and adapters are added, or replace the
+// objects of the same name.
 func (w *World) Overlay(m *Manifests) (*World, error) {
 	next := *w
 	next.Notes = slices.Clone(w.Notes)
@@ -38,11 +38,11 @@ func (w *World) Overlay(m *Manifests) (*World, error) {
 	return &next, next.Check(m)
 }
 
-// Edits says whether there is anything that a world can be edited with.
+// Edits reports whether the manifests have anything to edit a world with.
 func (m *Manifests) Edits() bool { return len(m.Policies)+len(m.Calendars)+len(m.Adapters) > 0 }
 
-// applied gives a policy what it keeps when it is applied over the one that is there: its identity and age, its status, and the labels and
-// annotations that it says nothing of. It edits the policy given.
+// applied copies from the existing policy to the new one its identity, age and status, and the labels and annotations
+// missing in the new one.
 func applied(p, over policy.Object) {
 	p.SetUID(over.GetUID())
 	p.SetResourceVersion(over.GetResourceVersion())
@@ -54,8 +54,8 @@ func applied(p, over policy.Object) {
 	}
 }
 
-// Deleted gives the world as it is once policies and adapters of manifests are being deleted, as an API server would have it: what they have
-// set is given back.
+// Deleted returns the world in which the policies and adapters of some manifests are being deleted, marked as an API
+// server would. Their changes are then restored.
 func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
 	next := *w
 	next.Policies, next.Adapters = slices.Clone(w.Policies), slices.Clone(w.Adapters)

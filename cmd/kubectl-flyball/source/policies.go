@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// PolicyKind finds the kind of policy that a person calls by a name: Schedule, schedules, schedules.flyball.dev.
+// PolicyKind returns the policy kind with a given name: Schedule, schedules or schedules.flyball.dev.
 func PolicyKind(name string) (policy.Kind, bool) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".flyball.dev")
 	for _, k := range kinds.All() {
@@ -22,7 +22,7 @@ func PolicyKind(name string) (policy.Kind, bool) {
 	return policy.Kind{}, false
 }
 
-// FindPolicy reads KIND/NAME as a policy of a namespace or of the cluster, which must be there.
+// FindPolicy parses KIND/NAME and returns the policy of the namespace or the cluster. An unknown policy is an error.
 func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	name, policyName, ok := strings.Cut(text, "/")
 	kind, known := PolicyKind(name)
@@ -44,7 +44,7 @@ func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	return workload.Policy{}, fmt.Errorf("there is no %s%s", id, spelling.Meant(text, PolicyNames(w, namespace)))
 }
 
-// PolicyNames are the policies of a namespace and of the cluster, as FindPolicy reads them.
+// PolicyNames returns the policies of a namespace and of the cluster, as KIND/NAME.
 func PolicyNames(w *World, namespace string) (names []string) {
 	for _, p := range w.Policies {
 		if id := IDOf(p); id.Namespace == "" || id.Namespace == namespace {

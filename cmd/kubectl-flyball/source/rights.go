@@ -17,18 +17,18 @@ var (
 	calendarsResource = v1alpha1.GroupVersion.WithResource("calendars").GroupResource()
 )
 
-// ClusterReader is the ClusterRole of the chart that gives the rights to read Flyball's kinds outside namespaces.
+// ClusterReader is the chart's ClusterRole with the rights to read Flyball's cluster-scoped kinds.
 const ClusterReader = "flyball-cluster-view"
 
-// Right is a right that is missing.
+// Right is a missing right.
 type Right struct {
 	Verb     string
 	Resource schema.GroupResource
-	// Namespace is where it is missing; empty: in the whole cluster.
+	// Namespace is the namespace in which the right is missing. Empty means the whole cluster.
 	Namespace string
 }
 
-// String says so in words.
+// String returns the right in words.
 func (r Right) String() string { return r.Verb + " " + r.Resource.String() + " " + r.where() }
 
 func (r Right) where() string {
@@ -38,8 +38,9 @@ func (r Right) where() string {
 	return "in all namespaces"
 }
 
-// needs reports whether nothing can be answered without a right: what is asked about could not be read. Adapters, calendars and Cluster policies are
-// read by fewer people than the namespaces that they govern, and objects of some kinds may be too.
+// needs reports whether a missing right makes any answer impossible, because the queried objects could not be read.
+// Adapters, calendars and Cluster policies are not needed: fewer people may read them than the namespaces they govern.
+// Some kinds of objects may be unreadable too.
 func (q Query) needs(r Right) bool {
 	if r.Resource.Group != v1alpha1.GroupVersion.Group {
 		return r.Resource == namespaces.GroupResource() || q.Namespace == ""
@@ -47,16 +48,16 @@ func (q Query) needs(r Right) bool {
 	return !isClusterScoped(r.Resource)
 }
 
-// isClusterScoped reports whether a resource of Flyball's own lives outside namespaces.
+// isClusterScoped reports whether one of Flyball's resources is cluster-scoped.
 func isClusterScoped(resource schema.GroupResource) bool {
 	return resource == adaptersResource || resource == calendarsResource ||
 		slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool { return k.ClusterScoped && k.Resource == resource.Resource })
 }
 
-// MissingRights are rights that are missing; as an error, what could be read without them would be no answer.
+// MissingRights are missing rights. As an error, they mean that no correct answer is possible.
 type MissingRights []Right
 
-// lists reports whether the right to list a resource is among them.
+// lists reports whether the right to list a resource is missing.
 func (m MissingRights) lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(m, func(r Right) bool { return r.Verb == "list" && r.Resource == resource })
 }
@@ -69,7 +70,7 @@ func (m MissingRights) HidesPolicy(kind policy.Kind) bool {
 	return m.lists(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource())
 }
 
-// Note says in one line what the answer is without; empty: nothing is missing.
+// Note returns one line about the effect of the missing rights, or "" if none is missing.
 func (m MissingRights) Note() string {
 	if len(m) == 0 {
 		return ""
@@ -96,14 +97,14 @@ func (m MissingRights) Note() string {
 	return "left out, because you may not read: " + strings.Join(parts, "; ") + role
 }
 
-// Add adds a right, once.
+// Add adds a right, unless it is present already.
 func (m *MissingRights) Add(r Right) {
 	if !slices.Contains(*m, r) {
 		*m = append(*m, r)
 	}
 }
 
-// Error lists the rights, and the rules that would give them.
+// Error lists the rights, with rules to grant them.
 func (m MissingRights) Error() string {
 	var b strings.Builder
 	b.WriteString("rights are missing, and without them the answer could be wrong:")

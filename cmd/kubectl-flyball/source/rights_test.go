@@ -12,7 +12,7 @@ func own(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: resource}
 }
 
-// TestNeeds has a namespace be looked at without rights on the cluster, and not without rights on what is in it.
+// TestNeeds answers for a namespace without cluster-wide rights, but not without rights in the namespace.
 func TestNeeds(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestNoteIsOneLine names everything that may not be read in one line, with the role that gives the rights.
+// TestNoteIsOneLine lists every missing right in one line, with the role that grants them.
 func TestNoteIsOneLine(t *testing.T) {
 	if text := MissingRights(nil).Note(); text != "" {
 		t.Errorf("a note although nothing is missing: %s", text)

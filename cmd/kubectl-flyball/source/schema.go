@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/schemas"
 )
 
-// admitted checks an object of Flyball's own against its schema, as an API server does, and fills in the defaults. What CRDs say in
-// CEL is left to compiling the object.
+// admitted validates an object of Flyball's own kinds against its schema and sets the defaults, as an API server does.
+// The CEL rules of CRDs are left to the compilation of the object.
 func admitted(d *document, kind string) (raw []byte, faults []error) {
 	s, err := schemaOf(kind)
 	if err != nil {
@@ -32,7 +32,7 @@ func admitted(d *document, kind string) (raw []byte, faults []error) {
 		if v, ok := err.(*openapierrors.Validation); ok { //nolint:errorlint // the library gives it so
 			at = strings.TrimPrefix(v.Name, ".")
 			if word, _, _ := strings.Cut(strings.TrimPrefix(message, "."), " "); strings.HasPrefix(word, at) {
-				at = word // the field itself, where the library names what holds it
+				at = word // the field itself, if the library names its parent
 			}
 			message = strings.TrimSuffix(strings.Replace(message, " in body", "", 1), ".")
 		}
@@ -50,7 +50,7 @@ func admitted(d *document, kind string) (raw []byte, faults []error) {
 	return raw, nil
 }
 
-// compiled is the schema of a kind. To compile it takes longer than to hold an object against it.
+// compiled is a compiled schema. It is cached, because compiling takes longer than validating.
 type compiled struct {
 	schema    spec.Schema
 	validator *validate.SchemaValidator
@@ -75,7 +75,7 @@ func schemaOf(kind string) (*compiled, error) {
 	return c, nil
 }
 
-// fillIn puts the defaults of a schema into a value, in place.
+// fillIn sets the defaults of a schema in a value, in place.
 func fillIn(value any, s *spec.Schema) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -12,16 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// edge is a line at which one document ends: dashes, after which the next may begin on the same line, or dots.
+// edge matches the line at which a document ends: dashes, after which the next document may begin on the same line, or
+// dots.
 var edge = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r].*)?$`)
 
-// split takes the text of a file apart into its objects; the items of Lists become objects of their own. Whatever the file has is an
-// object or a fault: a reader of YAML alone would stop after the first document.
+// split returns the objects of a file and the items of its Lists. Every part of the file becomes an object or a fault,
+// whereas a plain YAML reader would stop after the first document.
 func split(file, text string) (docs []*document, faults []error) {
 	if !utf8.ValidString(text) {
 		return nil, []error{&FileError{File: file, Message: "this is no text in UTF-8"}}
 	}
-	text = strings.TrimPrefix(text, "\ufeff") // the mark that some editors begin a file with
+	text = strings.TrimPrefix(text, "\ufeff") // a byte order mark from some editors
 	line := 1
 	take := func(part string) {
 		more, errs := read(file, line, part)
@@ -40,13 +41,13 @@ func split(file, text string) (docs []*document, faults []error) {
 	return docs, faults
 }
 
-// read reads the objects of a part of a file that begins at a line: one, or several of JSON one after the other.
+// read returns the objects of the part of a file that begins at a line: one object, or several JSON objects in a row.
 func read(file string, line int, part string) (docs []*document, faults []error) {
 	if isBlank(part) {
 		return nil, nil
 	}
 	for _, one := range values(part) {
-		// The document keeps the lines of the file: line 1 of it is the line of its first byte.
+		// The document keeps the line numbers of the file: its line 1 is the line of its first byte.
 		raw, err := yaml.YAMLToJSONStrict([]byte(one))
 		switch {
 		case err != nil:
@@ -62,7 +63,8 @@ func read(file string, line int, part string) (docs []*document, faults []error)
 	return docs, faults
 }
 
-// values are the values of a text that is nothing but JSON, each with the space before it; any other text is one value.
+// values returns the JSON values of a text, each with the preceding space. A text that is not JSON is returned as a
+// single value.
 func values(text string) (all []string) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return []string{text}
@@ -82,7 +84,7 @@ func values(text string) (all []string) {
 	}
 }
 
-// isOne says whether a text that can be read as YAML has nothing after the first document.
+// isOne reports whether a YAML text has only one document.
 func isOne(text string) bool {
 	decoder := yamlnode.NewDecoder(strings.NewReader(text))
 	var node yamlnode.Node
@@ -92,7 +94,7 @@ func isOne(text string) bool {
 	return errors.Is(decoder.Decode(&node), io.EOF)
 }
 
-// isBlank says whether a document has nothing but comments and directives.
+// isBlank reports whether a document has nothing but comments and directives.
 func isBlank(part string) bool {
 	for line := range strings.Lines(strings.TrimPrefix(part, "---")) {
 		if t := strings.TrimSpace(line); t != "" && t[0] != '#' && line[0] != '%' {

@@ -7,7 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A document that is passed over is judged by nobody: whatever parts documents, each is read, or the file is refused.
+// A skipped document would not be judged at all. So every document is read, regardless of the separator, or the file is
+// refused.
 func TestEveryDocumentIsRead(t *testing.T) {
 	const (
 		a = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"

@@ -1,6 +1,6 @@
-// Package source reads the world that a verb works on: from a cluster, with no more rights than what is shown needs, or from files,
-// without any cluster. It promises that a world is whole or says what is missing: what the reader may not read of the cluster is in
-// World.Unseen, and a namespace, a kind or a file that cannot be read is an error that names it.
+// Package source reads the world for a verb: from a cluster, with the least rights for the answer, or from files
+// without a cluster. A world is either complete or lists the missing parts: rights that the user lacks are in
+// World.Unseen, and a namespace, kind or file that cannot be read is an error with its name.
 package source
 
 import (
@@ -24,24 +24,25 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// DefaultNamespace is where Flyball runs unless somebody says otherwise.
+// DefaultNamespace is the default namespace of Flyball.
 const DefaultNamespace = "flyball-system"
 
-// Query says what to read.
+// Query selects the objects to read.
 type Query struct {
-	// Namespace is the namespace to read; empty: all of them.
+	// Namespace is the namespace to read. Empty means all namespaces.
 	Namespace string
-	// Kinds are the kinds whose objects are read; nil: every adapted kind.
+	// Kinds are the kinds whose objects are read. nil means every adapted kind.
 	Kinds []schema.GroupKind
-	// PoliciesOnly leaves all objects out.
+	// PoliciesOnly excludes all objects other than policies.
 	PoliciesOnly bool
-	// Also are adapters that the cluster does not have: objects of their kinds are read too.
+	// Also are adapters missing in the cluster. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
-	// Namespaces come with what is asked about: one that the cluster does not have yet is as it is here.
+	// Namespaces are used for namespaces missing in the cluster.
 	Namespaces []*workload.Object
 }
 
-// bring adds namespaces that are not there yet, and gives whether the one of a name is among them.
+// bring adds namespaces that the world lacks, or only the named one if name is not empty, and reports whether the named
+// one was added.
 func (w *World) bring(namespaces []*workload.Object, name string) bool {
 	brought := false
 	for _, ns := range namespaces {
@@ -58,21 +59,21 @@ func (q Query) wants(gk schema.GroupKind) bool {
 	return !q.PoliciesOnly && (q.Kinds == nil || slices.Contains(q.Kinds, gk))
 }
 
-// World is what was read.
+// World is the result of reading.
 type World struct {
 	world.Lists
-	// Kinds are the adapted kinds that are there, in order of their names.
+	// Kinds are the existing adapted kinds, sorted by name.
 	Kinds []Kind
-	// Notes say what a reader should know of how the world was read.
+	// Notes are remarks about how the world was read, for the user.
 	Notes []string
-	// Absent are kinds that adapters speak of and the API server does not serve.
+	// Absent are kinds with an adapter but not served by the API server.
 	Absent []schema.GroupKind
-	// Unseen are rights that are missing: what they would show is left out.
+	// Unseen are missing rights. The objects behind them are left out.
 	Unseen MissingRights
 }
 
-// Memory compiles the world. Each call makes a world of its own, which a simulation may change. It notes the policies that cannot be
-// read: a cluster may have some, from before it was asked to refuse them.
+// Memory compiles the world. Each call returns a new Memory, which a simulation may change. Policies that cannot be
+// read are noted: a cluster may have some from before the webhook refused them.
 func (w *World) Memory() (*world.Memory, error) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *World) HidesCalendarsOf(p *world.Policy) bool {
 	return len(p.Calendars) > 0 && w.Unseen.lists(calendarsResource)
 }
 
-// NoteUnselected notes that no policy selects an object, and claims nothing of those that cannot be read.
+// NoteUnselected notes that no policy selects an object. It makes no claim about broken policies.
 func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	readable := ""
 	if memory.HasBroken(ref.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() }) {
@@ -103,8 +104,8 @@ func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	w.Note("no policy%s selects %s", readable, ref)
 }
 
-// Warn notes what of the policies is surely not meant as it will be understood from an instant on. Of a world that cannot be compiled it notes nothing: that
-// is an error of the verb.
+// Warn adds notes about likely mistakes in policies, from an instant on. It ignores a world with errors, because the
+// verb reports the errors itself.
 func (w *World) Warn(now time.Time) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
@@ -125,14 +126,14 @@ func (w *World) Warn(now time.Time) {
 	}
 }
 
-// Note adds a note, once.
+// Note adds a note, unless it is present already.
 func (w *World) Note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(w.Notes, text) {
 		w.Notes = append(w.Notes, text)
 	}
 }
 
-// Kind is an adapted kind with the names by which people call it.
+// Kind is an adapted kind with its names.
 type Kind struct {
 	schema.GroupKind
 	Resource   schema.GroupVersionResource
@@ -145,7 +146,7 @@ func (w *World) hasKind(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
 }
 
-// setScope says which kinds live outside namespaces.
+// setScope sets which kinds are cluster-scoped.
 func (w *World) setScope(flyballNamespace string) {
 	outside := sets.New[schema.GroupKind]()
 	for _, k := range w.Kinds {
@@ -156,7 +157,8 @@ func (w *World) setScope(flyballNamespace string) {
 	w.Scope = world.Scope(flyballNamespace, outside.Has)
 }
 
-// findOwn says which of the objects Flyball itself runs in. The manager knows these by its Pod; here they are known by the label that its chart gives them.
+// findOwn sets the objects that Flyball itself runs in. The manager finds them through its Pod; here the label from the
+// chart identifies them.
 func (w *World) findOwn(flyballNamespace string) {
 	for _, raw := range w.Objects {
 		ref := RefOf(raw)
@@ -166,7 +168,7 @@ func (w *World) findOwn(flyballNamespace string) {
 	}
 }
 
-// kindOf makes a Kind of an adapter.
+// kindOf returns the Kind of an adapter.
 func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) Kind {
 	resource := schema.ParseGroupResource(a.Name)
 	gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
@@ -177,15 +179,15 @@ func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) Kind {
 	return Kind{GroupKind: gk, Resource: resource.WithVersion(version), Namespaced: namespaced, Names: append(names, shortNames[gk]...)}
 }
 
-// shortNames are those of kinds that Kubernetes itself has, which are known without asking a server.
+// shortNames are the short names of built-in kinds, known without asking a server.
 var shortNames = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "Deployment"}: {"deploy"}, {Group: "apps", Kind: "StatefulSet"}: {"sts"}, {Group: "apps", Kind: "DaemonSet"}: {"ds"},
 	{Group: "apps", Kind: "ReplicaSet"}: {"rs"}, {Group: "batch", Kind: "CronJob"}: {"cj"}, {Kind: "Pod"}: {"po"},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"hpa"},
 }
 
-// FindKind finds the adapted kind that a person calls by a name: Deployment, deployments, deploy, deployments.apps or
-// Deployment.apps. An error names the nearest.
+// FindKind returns the adapted kind with a given name: Deployment, deployments, deploy, deployments.apps or
+// Deployment.apps. Its error names the nearest kind.
 func (w *World) FindKind(name string) (Kind, error) {
 	wanted := strings.ToLower(name)
 	var found []Kind
@@ -225,7 +227,8 @@ func (w *World) unknownKind(name string) error {
 	return fmt.Errorf("no adapter speaks of a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
 }
 
-// Served is an error where a kind has an adapter and the API server does not serve it: nothing is known of its objects.
+// Served returns an error if a kind has an adapter but the API server does not serve the kind, because its objects are
+// unknown then.
 func (w *World) Served(gk schema.GroupKind) error {
 	if slices.Contains(w.Absent, gk) {
 		return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
@@ -233,13 +236,13 @@ func (w *World) Served(gk schema.GroupKind) error {
 	return nil
 }
 
-// Target is an object that somebody names as KIND/NAME.
+// Target is an object named as KIND/NAME.
 type Target struct {
 	Kind Kind
 	workload.Ref
 }
 
-// FindTarget reads KIND/NAME in a namespace. Whether there is such an object is not looked at.
+// FindTarget parses KIND/NAME in a namespace. It does not check whether the object exists.
 func (w *World) FindTarget(text, namespace string) (Target, error) {
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -256,17 +259,17 @@ func (w *World) FindTarget(text, namespace string) (Target, error) {
 	return t, nil
 }
 
-// SetPolicy adds a policy, or puts it in place of the one of its kind and name.
+// SetPolicy adds a policy, or replaces the policy of the same kind and name.
 func (w *World) SetPolicy(obj policy.Object) {
 	w.Policies = append(slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return IDOf(p) == IDOf(obj) }), obj)
 }
 
-// IDOf names a policy object.
+// IDOf returns the ID of a policy object.
 func IDOf(obj policy.Object) workload.Policy {
 	return workload.Policy{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// blockedBy says why nothing may be written for the kind of an adapter; empty: it may.
+// blockedBy returns the reason why an adapter's kind may not be written, or "" if it may.
 func blockedBy(a *v1alpha1.Adapter) string {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
 		if c := meta.FindStatusCondition(a.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {
@@ -276,7 +279,7 @@ func blockedBy(a *v1alpha1.Adapter) string {
 	return ""
 }
 
-// usable takes over the adapters that can be compiled, and notes the others.
+// usable adds the adapters that compile, and a note about each other adapter.
 func (w *World) usable(all []*v1alpha1.Adapter) {
 	w.Blocked = map[string]string{}
 	for _, a := range all {

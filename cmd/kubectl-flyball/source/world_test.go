@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A freeze that cannot be read refuses nothing, in the cluster and here: who asks is told of it, or would think that there is none.
+// A freeze that cannot be read refuses nothing, in the cluster and here. A note says so; otherwise users would believe
+// that there is no freeze.
 func TestPoliciesThatCannotBeReadAreNoted(t *testing.T) {
 	freeze := &v1alpha1.ChangeFreeze{}
 	freeze.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ChangeFreeze"))

@@ -1,4 +1,5 @@
-// Package syntax says in plain words how a verb is written, where the flag library would only count arguments or repeat what was typed.
+// Package syntax explains the usage of a verb in plain words, where the flag library would only count arguments or
+// repeat the input.
 package syntax
 
 import (
@@ -12,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Explain has a command and all below it say what to write where the flag library would only count arguments.
+// Explain replaces the argument errors of a command and its subcommands by the usage.
 func Explain(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -27,10 +28,10 @@ func Explain(cmd *cobra.Command) {
 	}
 }
 
-// Reference is the annotation of a command whose help has a text below the flags.
+// Reference is the annotation with the text to print below the flags in a command's help.
 const Reference = "reference"
 
-// Below has the help of a command, and of all below it, show its text below the flags.
+// Below makes the help of a command and its subcommands print the text below their flags.
 func Below(cmd *cobra.Command) {
 	if text := cmd.Annotations[Reference]; text != "" {
 		help := cmd.HelpFunc()
@@ -44,7 +45,7 @@ func Below(cmd *cobra.Command) {
 	}
 }
 
-// usageError says how a verb is written, after arguments that it does not take.
+// usageError returns the error for arguments that a verb does not take, with the verb's usage.
 func usageError(cmd *cobra.Command, args []string) error {
 	name, usage := cmd.CommandPath(), strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	_, takes, _ := strings.Cut(cmd.Use, " ")
@@ -60,7 +61,7 @@ func usageError(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s does not take %q: write %s; see %s --help", name, strings.Join(args, " "), usage, name)
 }
 
-// FlagError says in plain words why the flags of a command line cannot be read.
+// FlagError returns the reason in plain words why the flags cannot be parsed.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError

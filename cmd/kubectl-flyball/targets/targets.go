@@ -1,4 +1,5 @@
-// Package targets lists the objects that policies act on or judge, and what each object is in under each policy, as the manager counts it.
+// Package targets lists the objects that policies act on or judge, and the state of each object under each policy, as
+// the manager counts it.
 package targets
 
 import (
@@ -21,17 +22,17 @@ import (
 type Target struct {
 	Object string `json:"object"`
 	Policy string `json:"policy"`
-	// State is one word, as in the counts of a policy's status; judged where the policy acts on no target of its own.
+	// State is one of the states counted in a policy's status, or judged if the policy only judges changes.
 	State string `json:"state"`
-	// Since is when the transition was that put the object to sleep; absent: it is not asleep by the policy.
+	// Since is the transition that put the object to sleep, or absent if the policy did not do so.
 	Since time.Time `json:"since,omitzero"`
-	// Message says why, where that is not plain from the state.
+	// Message explains the state, unless the state is obvious.
 	Message string `json:"message,omitempty"`
 
 	ref workload.Ref
 }
 
-// List is the answer.
+// List is a list of targets.
 type List struct {
 	At      time.Time `json:"at"`
 	Targets []Target  `json:"targets"`
@@ -39,23 +40,23 @@ type List struct {
 	zone *time.Location
 }
 
-// Options say what is listed.
+// Options select the targets to list.
 type Options struct {
 	At   time.Time
 	Zone *time.Location
-	// Policy is the only one that is looked at; the zero one: all that act on targets.
+	// Policy limits the list to one policy. Zero means every policy with targets.
 	Policy workload.Policy
-	// Asleep leaves out what does not sleep.
+	// Asleep limits the list to sleeping targets.
 	Asleep bool
 }
 
-// stateWords are the words for the states that a policy counts.
+// stateWords are the names of the states counted by a policy.
 var stateWords = map[status.State]string{
 	status.Awake: "awake", status.Asleep: "asleep", status.AlreadyAsleep: "already asleep", status.Pending: "pending",
 	status.Overridden: "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
 }
 
-// Of lists the targets of a world.
+// Of returns the targets of a world.
 func Of(memory *world.Memory, o Options) *List {
 	l := &List{At: o.At, Targets: []Target{}, zone: o.Zone}
 	memory.EachObject(func(ref workload.Ref) { l.add(memory, ref, o) })
@@ -83,7 +84,7 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 	})
 }
 
-// add adds an object under each policy that acts on it.
+// add adds an object under each policy that acts on the object.
 func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
 	v := decide.Target(memory, ref, o.At, nil)
 	out := status.Outcome{}
@@ -108,7 +109,7 @@ func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
 	}
 }
 
-// keptAwake says by what an object is awake under a policy that is asleep; empty: the policy is awake.
+// keptAwake returns the reason why an object is awake although its policy is asleep, or "" if the policy is awake.
 func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload.Object) string {
 	if p := memory.Find(id); p == nil || !p.State(l.At).Asleep {
 		return ""
@@ -119,7 +120,7 @@ func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload
 	return "kept awake"
 }
 
-// KeptUntil says until when a namespace is kept awake; empty: it is not, or the instant is over.
+// KeptUntil returns the end of the time for which a namespace is kept awake, or "".
 func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.Location) string {
 	text := memory.Namespace(namespace).AwakeUntil
 	until, err := timeline.ParseUntil(text, zone)
@@ -132,7 +133,7 @@ func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.
 	return text + ", in the zone of each schedule"
 }
 
-// since is when the transition was by which a policy changed an object.
+// since returns the first transition for which a policy changed an object.
 func since(ledger workload.Ledger, id workload.Policy) (first time.Time) {
 	for i := range ledger {
 		if e := &ledger[i]; e.By == id.String() && (first.IsZero() || e.Since.Before(first)) {
@@ -180,7 +181,7 @@ func style(state string) report.Style {
 	return report.Plain
 }
 
-// asleep counts the objects that sleep by a policy.
+// asleep returns the number of objects put to sleep by a policy.
 func (l *List) asleep() int {
 	var refs []workload.Ref
 	for _, t := range l.Targets {

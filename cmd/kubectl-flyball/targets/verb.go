@@ -10,15 +10,15 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Surroundings are what the verb gets of the command that it belongs to.
+// Surroundings are the inputs that the verb gets from the command.
 type Surroundings struct {
-	// Zone is where the zone will stand in which instants are shown, once flags are read.
+	// Zone is the time zone of the printed times. It is set when the flags have been parsed.
 	Zone **time.Location
-	// Namespace is the one that policies are named in.
+	// Namespace returns the namespace of the policies.
 	Namespace func() string
-	// At reads the value of a flag that is an instant.
+	// At parses a flag's value as an instant.
 	At func(flag, text string) (time.Time, error)
-	// Load reads the world, from files where there is no cluster to ask.
+	// Load reads the world from the cluster, or from files if offline.
 	Load func(ctx context.Context, files []string) (*source.World, error)
 	// Print writes the answer.
 	Print func(*source.World, *List) error
@@ -26,7 +26,7 @@ type Surroundings struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run.
+// verb is one run of targets.
 type verb struct {
 	Surroundings
 	paths  []string
@@ -34,7 +34,7 @@ type verb struct {
 	asleep bool
 }
 
-// New makes the verb.
+// New returns the verb targets.
 func New(s Surroundings) *cobra.Command {
 	v := &verb{Surroundings: s}
 	cmd := &cobra.Command{

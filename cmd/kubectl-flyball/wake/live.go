@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// resource gives what reads and writes a place.
+// resource returns the client for a place.
 func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	if p.Namespace == "" {
 		return client.Resource(p.Resource)
@@ -22,7 +22,7 @@ func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	return client.Resource(p.Resource).Namespace(p.Namespace)
 }
 
-// Write sets or takes away the annotation on places; until is zero where it goes.
+// Write sets the annotation on places, or removes it if until is zero.
 func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason, manager string) error {
 	for _, p := range places {
 		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), metav1.PatchOptions{FieldManager: manager})
@@ -36,11 +36,11 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 	return nil
 }
 
-// lookAgain is how often Await looks whether objects are ready.
+// lookAgain is the interval at which Await reads objects.
 const lookAgain = time.Second
 
-// Await waits until the objects among the places, and those that the places wake at once or keep awake already, are awake and ready. It says
-// what it waits for, and which objects are ready as soon as they are.
+// Await waits until objects are awake and ready: the objects among the places, and the objects woken at once or kept
+// awake by the places. It calls doing with the current wait, and ready with each object that becomes ready.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing, ready func(string)) error {
 	memory, err := w.Memory()
 	if err != nil {
@@ -68,7 +68,7 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 	return nil
 }
 
-// isReady reports whether an object is awake and ready, and if not, why.
+// isReady reports whether an object is awake and ready, and the reason if it is not.
 func (e *Effect) isReady(ctx context.Context, client dynamic.Interface, memory *world.Memory, p Place) (bool, string) {
 	obj, err := resource(client, p).Get(ctx, p.Name, metav1.GetOptions{})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Resolve reads KIND/NAME by the kinds that an API server serves. Whether there is such an object is not looked at.
+// Resolve parses KIND/NAME by the kinds that an API server serves. It does not check whether the object exists.
 func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || name == "" {
@@ -40,8 +40,8 @@ func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
 	return Place{Resource: mapping.Resource, Kind: gvk.Kind, Namespace: namespace, Name: name}, nil
 }
 
-// Where is the namespace that targets of a command line are in: what wakes in a namespace is seen from there alone. Namespace is the one
-// of the connection.
+// Where returns the namespace of the targets on a command line, because one namespace is read at a time. namespace is
+// the default from the connection.
 func Where(args []string, namespace string) (string, error) {
 	if len(args) > 0 {
 		if first := NamespaceOf(args[0]); first != "" && !slices.ContainsFunc(args, func(a string) bool { return NamespaceOf(a) != first }) {
@@ -56,7 +56,7 @@ func Where(args []string, namespace string) (string, error) {
 	return namespace, nil
 }
 
-// Places are what arguments name or, without any, what labels select.
+// Places returns the places named by arguments or, without arguments, selected by labels.
 func Places(w *source.World, args []string, selector, namespace string) (places []Place, err error) {
 	if len(args) == 0 {
 		chosen, err := labels.Parse(selector)
@@ -75,7 +75,7 @@ func Places(w *source.World, args []string, selector, namespace string) (places 
 	return places, nil
 }
 
-// selected are the objects of a namespace that schedules select and that have some labels.
+// selected returns the scheduled objects of a namespace that match a label selector.
 func selected(w *source.World, selector labels.Selector, namespace string) ([]Place, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -97,7 +97,7 @@ func selected(w *source.World, selector labels.Selector, namespace string) ([]Pl
 	return places, nil
 }
 
-// scheduledObjects are the objects that schedules select or have changed.
+// scheduledObjects returns the objects that schedules select or have changed.
 func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
 	all := map[workload.Ref]bool{}
 	memory.Policies(func(p *world.Policy) bool {
@@ -109,7 +109,7 @@ func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
 	return all
 }
 
-// look takes down which places nothing keeps awake, and how many objects they reach that schedules select.
+// look records the places that are not kept awake yet, and counts the scheduled objects within reach of the places.
 func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	memory, err := w.Memory()
 	if err != nil {
@@ -133,7 +133,7 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	return nil
 }
 
-// isKept reports whether a place is annotated to keep awake what it reaches, and the instant is not over.
+// isKept reports whether a place has the annotation that keeps its objects awake, with an end in the future.
 func (p Place) isKept(w *source.World, now time.Time) bool {
 	text := ""
 	for _, raw := range w.Objects {

@@ -40,7 +40,7 @@ func (e *Effect) Text(w *report.Writer) {
 	}
 }
 
-// becomes says what becomes of a place.
+// becomes returns the effect on a place.
 func (e *Effect) becomes(place string) string {
 	switch {
 	case !e.Until.IsZero():
@@ -51,7 +51,7 @@ func (e *Effect) becomes(place string) string {
 	return "no longer kept awake"
 }
 
-// noChange says why an edit changes nothing.
+// noChange returns the reason why an edit changes nothing.
 func (e *Effect) noChange() string {
 	switch {
 	case e.scheduled == 0:

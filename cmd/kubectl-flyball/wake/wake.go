@@ -1,5 +1,5 @@
-// Package wake works out what keeping something awake changes before it is done: on an object, a namespace or a schedule. The edit
-// is made in a copy of the world, and the difference of two plans says what follows.
+// Package wake computes the effect of keeping an object, a namespace or a schedule awake, before the edit is made. It
+// edits a copy of the world and compares the plans.
 package wake
 
 import (
@@ -23,21 +23,21 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Place is what carries the annotation.
+// Place is an object that carries the annotation.
 type Place struct {
 	Resource        schema.GroupVersionResource
 	Kind            string
 	Namespace, Name string
 
-	// ref is the object where the place is one; the zero one where it is a namespace or a policy.
+	// ref is the object's reference, or zero for a namespace or a policy.
 	ref    workload.Ref
 	policy workload.Policy
 }
 
-// String names it as KIND/NAME.
+// String returns KIND/NAME.
 func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
 
-// Find reads KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
+// Find parses KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
 func Find(w *source.World, text, namespace string) (Place, error) {
 	kind, name, _ := strings.Cut(text, "/")
 	if NamespaceOf(text) != "" {
@@ -64,7 +64,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	return Place{}, w.Missing(target.Ref)
 }
 
-// NamespaceOf is the namespace that somebody names as namespace/NAME; empty: the text names something else.
+// NamespaceOf returns NAME if the text is namespace/NAME, and "" otherwise.
 func NamespaceOf(text string) string {
 	kind, name, _ := strings.Cut(text, "/")
 	if slices.Contains([]string{"namespace", "namespaces", "ns"}, strings.ToLower(kind)) {
@@ -73,7 +73,7 @@ func NamespaceOf(text string) string {
 	return ""
 }
 
-// ReachesAll says whether what somebody names as KIND/NAME is of a kind of schedules that reach all namespaces.
+// ReachesAll reports whether KIND/NAME is a schedule for all namespaces.
 func ReachesAll(text string) bool {
 	kind, _, _ := strings.Cut(text, "/")
 	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool {
@@ -81,7 +81,7 @@ func ReachesAll(text string) bool {
 	})
 }
 
-// Names are the namespace and the schedules that can be kept awake beside objects, as Find reads them.
+// Names returns the namespace and the schedules that can be kept awake, in the form that Find parses.
 func Names(w *source.World, namespace string) []string {
 	names := []string{"namespace/" + namespace}
 	for _, k := range schedule.Kinds() {
@@ -110,7 +110,7 @@ func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
 	return Place{}, false
 }
 
-// Patch is the merge patch that keeps something awake until an instant; a zero instant takes that away again.
+// Patch returns the merge patch that sets awake-until, or removes it if until is zero.
 func Patch(until time.Time, reason string) []byte {
 	annotations := map[string]any{v1alpha1.AnnotationAwakeUntil: nil, v1alpha1.AnnotationAwakeReason: nil}
 	if !until.IsZero() {
@@ -123,29 +123,29 @@ func Patch(until time.Time, reason string) []byte {
 	return body
 }
 
-// Effect is what an edit of awake-until changes.
+// Effect is the effect of an edit of awake-until.
 type Effect struct {
-	// Until is absent where awake-until is taken away.
+	// Until is absent if awake-until is removed.
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	Places []string  `json:"places"`
-	// DryRun says that nothing was written.
+	// DryRun means that nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
-	// NotKept are the places that nothing kept awake before.
+	// NotKept are the places that were not kept awake before.
 	NotKept []string `json:"notKept,omitempty"`
-	// Plan is the difference that the edit makes; absent where it could not be read.
+	// Plan is the difference that the edit makes. It is absent if the world could not be read.
 	Plan *plan.Plan `json:"plan,omitempty"`
-	// Ready lists what has been waited for.
+	// Ready lists the objects that have become ready.
 	Ready []string `json:"ready,omitempty"`
 
-	// kept are the objects that would go to sleep at once if nothing kept them awake.
+	// kept are the objects that would otherwise go to sleep at once.
 	kept []string
-	// scheduled is how many objects are reached that schedules select.
+	// scheduled is the number of reached objects with a schedule.
 	scheduled int
 	zone      *time.Location
 }
 
-// Blind is the effect of an edit of places of which nothing could be read.
+// Blind returns the effect of an edit without reading the world.
 func Blind(places []Place, until time.Time, reason string, zone *time.Location) *Effect {
 	e := &Effect{Until: until, Reason: reason, zone: zone}
 	for _, p := range places {
@@ -154,7 +154,7 @@ func Blind(places []Place, until time.Time, reason string, zone *time.Location) 
 	return e
 }
 
-// Of works out what an edit changes between now and some time after until.
+// Of returns the effect of an edit, from now until some time after until.
 func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect, error) {
 	e := Blind(places, until, reason, zone)
 	if err := e.look(w, places, now); err != nil {
@@ -187,7 +187,7 @@ func Of(ctx context.Context, w *source.World, places []Place, until time.Time, r
 	return e, nil
 }
 
-// edit gives a world with places kept awake until an instant; with a zero one, with nothing that keeps them awake.
+// edit returns the world with places kept awake until an instant, or no longer kept awake if until is zero.
 func edit(w *source.World, places []Place, until time.Time, reason string) (*source.World, error) {
 	edited := *w
 	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
@@ -199,7 +199,7 @@ func edit(w *source.World, places []Place, until time.Time, reason string) (*sou
 	return &edited, nil
 }
 
-// difference is how the plan of a world differs from that of another one.
+// difference returns the difference between the plans of two worlds.
 func difference(ctx context.Context, before, after *source.World, o plan.Options) (*plan.Plan, error) {
 	was, err := plan.Make(ctx, before, o)
 	if err != nil {
@@ -212,7 +212,8 @@ func difference(ctx context.Context, before, after *source.World, o plan.Options
 	return plan.Compare(was, is), nil
 }
 
-// atOnce are the objects with changes at once that only one of two compared plans has: + is the later one, - the earlier one.
+// atOnce returns the objects with an immediate change in only one of two compared plans: "+" for the later plan, "-"
+// for the earlier.
 func atOnce(p *plan.Plan, diff string) (refs []string) {
 	for i := range p.Changes {
 		c := &p.Changes[i]
@@ -223,7 +224,7 @@ func atOnce(p *plan.Plan, diff string) (refs []string) {
 	return refs
 }
 
-// toAwait are the objects among some places, and those that the other places wake at once or keep awake already.
+// toAwait returns the objects among some places, and the objects that the remaining places wake at once or keep awake.
 func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	woken := append(atOnce(e.Plan, "+"), e.kept...)
 	for _, raw := range w.Objects {
@@ -236,7 +237,7 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	return all
 }
 
-// Unwritten says what the manager has still to write to an object for it to wake; empty: nothing.
+// Unwritten returns a message about a field that the manager must still write to wake an object, or "" if none is left.
 func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
 	for i := range e.Plan.Changes {
 		c := &e.Plan.Changes[i]
