@@ -1,4 +1,4 @@
-// Package version says which build of Flyball a program is.
+// Package version identifies the build of a program.
 package version
 
 import (
@@ -10,13 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Version is set by the linker: the release, or what git calls the commit. Empty: it is what Go itself has noted, if anything.
+// Version is the release or the output of git describe. The linker sets it. If empty, Get falls back to the module
+// version in Go's build information.
 var Version string
 
-// Revision is set by the linker: the commit. Empty: it is what Go itself has noted, if anything.
+// Revision is the commit. The linker sets it. If empty, Get falls back to Go's build information.
 var Revision string
 
-// Get gives the release and the commit; "dev" and "unknown" where nothing is known.
+// Get returns the release and the commit, or "dev" and "unknown".
 func Get() (version, revision string) {
 	version, revision = Version, Revision
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -32,13 +33,13 @@ func Get() (version, revision string) {
 	return cmp.Or(version, "dev"), cmp.Or(revision, "unknown")
 }
 
-// String is one line for people.
+// String returns the build as one line.
 func String() string {
 	version, revision := Get()
 	return fmt.Sprintf("%s (commit %s, %s %s/%s)", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Collector gives the metric flyball_build_info.
+// Collector returns the metric flyball_build_info.
 func Collector() prometheus.Collector {
 	version, revision := Get()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
