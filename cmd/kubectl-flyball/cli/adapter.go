@@ -156,8 +156,7 @@ func newAdapterTry(s *session) *cobra.Command {
 	return cmd
 }
 
-// calls reports whether a name means the kind of an adapter: the kind, the plural, or a short name known to the
-// cluster.
+// calls reports whether a name means the kind of an adapter: the kind, the plural, or a short name known to the cluster.
 func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 	resource := schema.ParseGroupResource(a.Name)
 	if strings.EqualFold(name, a.Spec.Target.Kind) || strings.EqualFold(name, resource.Resource) || strings.EqualFold(name, a.Name) {

@@ -100,7 +100,6 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
-// judgeActions judges each action on each object.
 func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
 	changes := make([]workload.Change, len(actions))
 	for i, action := range actions {
@@ -189,8 +188,8 @@ func kindsOf(manifests [][]byte) []schema.GroupKind {
 	return all
 }
 
-// worldOf loads the world for judging manifests in a namespace: objects of their kinds, or of every kind if a kind
-// governs another. The namespace itself may be among the manifests.
+// worldOf loads the world for judging manifests in a namespace: objects of their kinds, or of every kind if a kind governs another. The
+// namespace itself may be among the manifests.
 func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
 	brought, err := m.Namespaces()
 	if err != nil {

@@ -18,7 +18,6 @@ func (s *session) completeTargets(cmd *cobra.Command, args []string, typed strin
 	return s.suggestions().Objects(cmd, typed, nil)
 }
 
-// completeObjects completes any number of objects.
 func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.suggestions().Objects(cmd, typed, nil)
 }

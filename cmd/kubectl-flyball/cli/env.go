@@ -19,8 +19,7 @@ type Env struct {
 	Color, Interactive bool
 }
 
-// Terminal returns the environment of the process. Colours are on if standard output is a terminal and NO_COLOR is not
-// set.
+// Terminal returns the environment of the process. Colours are on if standard output is a terminal and NO_COLOR is not set.
 func Terminal() Env {
 	_, plain := os.LookupEnv("NO_COLOR")
 	return Env{

@@ -111,7 +111,6 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	return v.print(preview)
 }
 
-// readSpec checks the flags.
 func (v *exceptVerb) readSpec() error {
 	switch {
 	case len(v.allow) == 0:

@@ -42,7 +42,6 @@ hypothetical: the policies and objects of now, applied to that time.`,
 	return cmd
 }
 
-// completeArg completes objects and policies.
 func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -93,8 +92,8 @@ func (s *session) aroundAll(ctx context.Context, args []string, files []string) 
 	return w, targets, err
 }
 
-// readAround reads the world in which targets are decided: their kinds, the kinds that govern other objects, and the
-// kinds that the targets govern.
+// readAround reads the world in which targets are decided: their kinds, the kinds that govern other objects, and the kinds that the
+// targets govern.
 func (s *session) readAround(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
@@ -133,8 +132,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 	return w, targets, err
 }
 
-// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so that the argument
-// means an object.
+// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so that the argument means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
 	if err != nil {

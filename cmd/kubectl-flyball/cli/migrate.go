@@ -25,8 +25,7 @@ type migrateVerb struct {
 	manifests
 	takeOver, apply, dryRun bool
 	tools                   []migrate.Tool
-	// sleeping is the input for finding sleepers. It equals in, except that objects of the cluster take precedence over
-	// files.
+	// sleeping is the input for finding sleepers. It equals in, except that objects of the cluster take precedence over files.
 	sleeping *migrate.Input
 }
 
@@ -93,8 +92,8 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
-// read returns the input of the tools, and the world that receives their objects. Without a take-over only the adapters
-// of the world matter.
+// read returns the input of the tools, and the world that receives their objects. Without a take-over only the adapters of the world
+// matter.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
 	namespace := v.namespace()
 	in := &migrate.Input{Files: len(v.paths) > 0}
@@ -138,8 +137,7 @@ func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate
 	return all
 }
 
-// readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the
-// world.
+// readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the world.
 func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namespace string) (*migrate.Input, world.Lists, error) {
 	cluster, err := v.cluster()
 	if err != nil {

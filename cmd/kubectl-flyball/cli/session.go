@@ -84,8 +84,8 @@ func (s *session) within() string {
 	return s.namespace()
 }
 
-// namespace returns the namespace from -n or the kubeconfig's context. Offline it needs no kubeconfig; otherwise its
-// error is returned by cluster.
+// namespace returns the namespace from -n or the kubeconfig's context. Offline it needs no kubeconfig; otherwise its error is returned by
+// cluster.
 func (s *session) namespace() string {
 	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 )
 
-// newTargets returns the verb targets.
 func newTargets(s *session) *cobra.Command {
 	cmd := targets.New(targets.Surroundings{
 		Zone: &s.zone, Namespace: s.namespace, At: s.at, Complete: s.completePolicies,
@@ -40,7 +39,6 @@ func (s *session) pausing() pause.Surroundings {
 	}
 }
 
-// completePolicies completes policies as KIND/NAME.
 func (s *session) completePolicies(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return s.suggestions().Names(cmd, source.PolicyNames)
 }

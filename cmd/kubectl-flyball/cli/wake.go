@@ -123,8 +123,8 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	return v.await(ctx, cluster, w, places, effect)
 }
 
-// blindly sets the annotation without showing its effect if the rights to read the world are missing, as kubectl
-// annotate would. It returns any other error.
+// blindly sets the annotation without showing its effect if the rights to read the world are missing, as kubectl annotate would. It
+// returns any other error.
 func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string, until time.Time, fault error) error {
 	missing := source.MissingRights(nil)
 	if !errors.As(fault, &missing) || v.dryRun || v.wait || v.selector != "" {
