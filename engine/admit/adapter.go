@@ -19,20 +19,21 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Resources knows the kinds that the API server serves.
+// Resources maps kinds to the resources that the API server serves.
 type Resources interface {
-	// Resource is the plural name of a kind, in whatever version it is served; empty if it is not served.
+	// Resource returns the plural name of a kind in any served version, or "" if the kind is not served.
 	Resource(ctx context.Context, kind schema.GroupKind) (plural string, err error)
 }
 
-// AccessReviewer answers what a user may do. The SubjectAccessReviewInterface of client-go is one.
+// AccessReviewer checks the rights of a user. The SubjectAccessReviewInterface of client-go implements it.
 type AccessReviewer interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Adapters is the Validator of Adapters. An adapter makes Flyball write objects of a kind, with Flyball's rights. So that
-// nobody borrows these, whoever creates one or edits its spec must hold patch on the kind in all namespaces, and on its
-// /scale where the adapter writes through that. Edits of metadata only, such as Flyball's own finalizer, are exempt.
+// Adapters is the Validator of Adapters. An adapter makes Flyball write objects of a kind with Flyball's rights. To
+// prevent privilege escalation, the author of a new adapter or a changed spec must hold patch on the kind in all
+// namespaces, and on its /scale if the adapter writes through /scale. Edits of metadata only, such as Flyball's own
+// finalizer, are exempt.
 type Adapters struct {
 	Resources Resources
 	Reviews   AccessReviewer
@@ -70,7 +71,7 @@ func (v Adapters) Validate(ctx context.Context, req Request) (warnings []string,
 	return warnings, errs, nil
 }
 
-// usesScale also answers for a spec that does not compile.
+// usesScale reports whether an adapter writes through /scale, also for a spec that does not compile.
 func usesScale(compiled *adapter.Adapter, object *v1alpha1.Adapter) bool {
 	if compiled != nil {
 		return compiled.UsesScale()
@@ -78,8 +79,8 @@ func usesScale(compiled *adapter.Adapter, object *v1alpha1.Adapter) bool {
 	return slices.ContainsFunc(object.Spec.Scale, func(c v1alpha1.ScaleComponent) bool { return c.Via == v1alpha1.ViaScale })
 }
 
-// resourceOf is the resource whose rights are asked for: that of the kind where it is served, else the one that the
-// adapter's name says.
+// resourceOf returns the resource whose rights are checked: the served resource of the kind, or the resource in the
+// adapter's name if the kind is not served.
 func resourceOf(name string, target schema.GroupKind, plural string) (resource string, fault *field.Error) {
 	at := field.NewPath("metadata", "name")
 	suffix := ""
@@ -99,7 +100,7 @@ func resourceOf(name string, target schema.GroupKind, plural string) (resource s
 	return prefix, nil
 }
 
-// authorize refuses who lacks a right that the adapter would use.
+// authorize returns an error if the user lacks a right that the adapter would use.
 func (v Adapters) authorize(ctx context.Context, req Request, group, resource string, scale bool) error {
 	subresources := []string{""}
 	if scale {
@@ -124,7 +125,7 @@ func (v Adapters) authorize(ctx context.Context, req Request, group, resource st
 		req.User.Username, strings.Join(lacking, " and ")))
 }
 
-// Holds asks whether a user may do something.
+// Holds reports whether a user has a right.
 func Holds(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, values := range user.Extra {

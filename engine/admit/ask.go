@@ -14,12 +14,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Exempt lists the namespaces in which nothing is ever judged, so that the cluster and Flyball, which runs in the namespace given,
-// can be repaired.
+// Exempt returns the namespaces in which changes are never judged, so that the cluster and Flyball itself can be
+// repaired. namespace is the namespace of Flyball.
 func Exempt(namespace string) []string { return []string{metav1.NamespaceSystem, namespace} }
 
-// Ask judges an AdmissionReview of an adapted kind at an instant exactly as the server does, for callers that have no HTTP. Nothing
-// is noted. The judgement's verdict has the warnings too.
+// Ask judges an AdmissionReview of an adapted kind at an instant, exactly as the server does, for callers without HTTP.
+// It records nothing. The verdict in the judgement includes the warnings.
 func (j *Judge) Ask(ctx context.Context, body []byte, now time.Time) (Judgement, error) {
 	r, err := readReview(body)
 	if err != nil {
@@ -33,10 +33,10 @@ func (j *Judge) Ask(ctx context.Context, body []byte, now time.Time) (Judgement,
 	return done, done.Err
 }
 
-// Question asks about actions on an object that exists, without an edit at hand.
+// Question asks about actions on an existing object, without a concrete edit.
 type Question struct {
 	Resource schema.GroupVersionResource
-	// Object is the object as JSON, as it is now.
+	// Object is the current object as JSON.
 	Object  []byte
 	Actions workload.Change
 	User    string
@@ -44,8 +44,8 @@ type Question struct {
 	Now     time.Time
 }
 
-// AskActions judges actions as the server judges an edit that is these actions. Actions on an autoscaler count as scaling what it
-// governs as well.
+// AskActions judges actions as the server would judge an edit with these actions. An action on an autoscaler also
+// counts as a scale of its target.
 func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
 	object := gjson.ParseBytes(q.Object)
 	r := review{

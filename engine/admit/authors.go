@@ -19,40 +19,42 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// VerbUse is the virtual RBAC verb on an adapter that lets its holder make policies act on the adapter's kind without the right to
-// patch it.
+// VerbUse is the virtual RBAC verb on an adapter. Its holder may write policies for the adapter's kind without the
+// right to patch the kind.
 const VerbUse = "use"
 
 const (
-	// reviewTime is how long the questions about one request may take together. It is less than API servers wait for the webhook, so
-	// that a refusal reaches them.
+	// reviewTime limits all checks for one request together. It is shorter than the API server's timeout for the
+	// webhook, so that a refusal arrives in time.
 	reviewTime = 3 * time.Second
-	// maxAsking is about how many kinds is asked side by side for one request.
+	// maxAsking is the number of kinds checked in parallel for one request.
 	maxAsking = 8
 )
 
-// Adapted knows the adapters.
+// Adapted lists the adapters.
 type Adapted interface {
-	// EachAdapter yields the adapters, with the resources that they speak of.
+	// EachAdapter yields the adapters with their resources.
 	EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool)
 }
 
-// Authors asks who writes a policy for the rights that Flyball uses because of it: a policy does nothing that its author may not.
-// They are asked for on creation and on every edit of what the policy selects or does. Edits of metadata and status ask for nothing.
+// Authors checks that the author of a policy holds the rights that Flyball uses for the policy, so that a policy cannot
+// do more than its author. The rights are checked on creation and on every edit that changes selection or effect. Edits
+// of metadata and status need no rights.
 type Authors struct {
 	Adapted   Adapted
 	Resources Resources
 	Reviews   AccessReviewer
-	// Context is that by which policies are compiled.
+	// Context is the context in which policies are compiled.
 	Context policy.Context
 	Clock   clock.PassiveClock
-	// Note is told of what was let through because of the verb override, but of no dry run. It must be quick. It may be nil.
+	// Note is called for each change admitted because of the verb override, except dry runs. It must return quickly,
+	// and may be nil.
 	Note func(Guarded)
-	// Loaded is closed once the adapters are known. A request that ends before is refused.
+	// Loaded is closed when the adapters have been loaded. A request whose context ends earlier is refused.
 	Loaded <-chan struct{}
 }
 
-// Ask has authors asked before the validator of a policy kind.
+// Ask returns a kind whose validator checks the author's rights before the original validator runs.
 func (a *Authors) Ask(kind Kind, row policy.Kind) Kind {
 	inner := kind.Validator
 	kind.Validator = ValidatorFunc(func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
@@ -97,8 +99,8 @@ func (a *Authors) ask(ctx context.Context, req Request, row policy.Kind) (warnin
 	return a.askForAnnotations(ctx, req, row, compiled.ID, rights, claims)
 }
 
-// newRights lists the rights that a request makes a policy take. Those that it took before, for the same part of the spec, are not
-// asked for again.
+// newRights returns the rights that a request adds to a policy. Rights that the policy already used for the same part
+// of its spec are not checked again.
 func newRights(req Request, row policy.Kind) []policy.Right {
 	if req.New == nil || req.Operation == admissionv1.Update && !req.SpecChanged {
 		return nil
@@ -113,7 +115,7 @@ func newRights(req Request, row policy.Kind) []policy.Right {
 	})
 }
 
-// lacking asks for every claim, side by side, and gives those that the user does not hold, in order.
+// lacking checks all claims in parallel and returns, in order, the claims that the user does not hold.
 func (a *Authors) lacking(ctx context.Context, user authenticationv1.UserInfo, claims []claim) ([]claim, error) {
 	missing := make([]*claim, len(claims))
 	group, ctx := errgroup.WithContext(ctx)
@@ -140,8 +142,8 @@ func (a *Authors) lacking(ctx context.Context, user authenticationv1.UserInfo, c
 	return all, nil
 }
 
-// holdsClaim asks whether a user holds a claim, in whatever way. It gives the claim with the resource that was asked for. One on a kind
-// that the policy does not name and that is not served is held by everybody.
+// holdsClaim reports whether a user holds a claim in one of the accepted ways, and returns the claim with the checked
+// resource. Every user holds a claim on a kind that is neither named in the policy nor served.
 func (a *Authors) holdsClaim(ctx context.Context, user authenticationv1.UserInfo, c claim) (claim, bool, error) {
 	if c.resource.Resource == "" {
 		plural, err := a.Resources.Resource(ctx, c.kind)

@@ -16,25 +16,25 @@ type claim struct {
 	verb  string
 	kind  schema.GroupKind
 	field string
-	// resource is what the kind is served as; empty: there is no adapter to say so.
+	// resource is the served resource. It is empty if no adapter names it.
 	resource schema.GroupResource
 	adapter  *adapter.Adapter
-	// selected is true where the objects are those that the policy selects, named where it names the kind. Of kinds that are not named
-	// only those count that are served.
+	// selected is true if the objects are those that the policy selects, and named if the policy names the kind. Kinds
+	// that are not named count only if they are served.
 	selected, named bool
-	// namespace is where the right is used; empty: in all of them.
+	// namespace is the namespace in which the right is used. Empty means all namespaces.
 	namespace string
-	// scale and use say that the right on /scale, and that to use the adapter, do as well.
+	// scale means that the right on /scale is sufficient too, and use that the right to use the adapter is.
 	scale, use bool
 }
 
-// onPast are those of the rights that are rights on what was selected before, too.
+// onPast returns the rights that also apply to the previous selection.
 func onPast(rights []policy.Right) []policy.Right {
 	return slices.DeleteFunc(slices.Clone(rights), func(r policy.Right) bool { return !r.Past })
 }
 
-// addClaims adds the rights on each kind concerned to a list. Where the policy names no kinds, those are the kinds of all adapters that
-// can do what the policy needs; of a policy that cannot be read, the kinds of all adapters.
+// addClaims adds the rights on each affected kind to a list. If the policy names no kinds, all kinds whose adapters
+// have a needed capability are affected; if the policy cannot be compiled, all adapted kinds are.
 func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right) []claim {
 	adapters, resources := map[schema.GroupKind]*adapter.Adapter{}, map[schema.GroupKind]schema.GroupResource{}
 	a.Adapted.EachAdapter(func(resource schema.GroupResource, by *adapter.Adapter) bool {
@@ -46,8 +46,8 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 			verb: r.Verb, kind: kind, field: r.Field, resource: resources[kind], adapter: adapters[kind],
 			selected: r.OnSelected(), named: named, namespace: p.ID.Namespace,
 		}
-		// What a template or an annotation says is the author's own and not the adapter's. Nor is how much a pod requests: who may put a kind
-		// to sleep need not be allowed to restart it with less.
+		// The right to use an adapter does not cover templates and annotations, because the author writes them, nor
+		// requests: permission to put a kind to sleep is not permission to restart it with less.
 		if c.adapter != nil && c.selected && len(r.Annotations) == 0 && !setsAmounts(p.Needs) {
 			c.use, c.scale = true, c.adapter.OnlyScales(p.Needs)
 		}
@@ -80,7 +80,8 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 	return all
 }
 
-// addClaim adds a claim to a list. Of two for the same, what makes one good must make the other good as well.
+// addClaim adds a claim to a list. Of two claims on the same kind and verb, the stricter one is kept, so that every
+// accepted right satisfies both.
 func addClaim(all []claim, c claim) []claim {
 	same := slices.IndexFunc(all, func(o claim) bool { return o.verb == c.verb && o.kind == c.kind })
 	if same < 0 {
@@ -88,13 +89,13 @@ func addClaim(all []claim, c claim) []claim {
 	}
 	scale, use, named := all[same].scale && c.scale, all[same].use && c.use, all[same].named || c.named
 	if all[same].use && !c.use {
-		all[same] = c // its field is where the stricter one comes from
+		all[same] = c // its field belongs to the stricter claim
 	}
 	all[same].scale, all[same].use, all[same].named = scale, use, named
 	return all
 }
 
-// setsAmounts says whether a policy sets requests or target utilisations.
+// setsAmounts reports whether a policy sets requests or target utilisations.
 func setsAmounts(needs []v1alpha1.Capability) bool {
 	return slices.Contains(needs, v1alpha1.CapabilityResources) || slices.Contains(needs, v1alpha1.CapabilityUtilisation)
 }
@@ -103,8 +104,8 @@ func canAny(by *adapter.Adapter, needs []v1alpha1.Capability) bool {
 	return len(needs) == 0 || slices.ContainsFunc(needs, by.Can)
 }
 
-// attributes are the rights any of which makes the claim good. Of a kind of which nothing is known only who may do it to all kinds of the
-// group is known to hold it.
+// attributes returns the rights, any of which satisfies the claim. If the resource of the kind is unknown, only a right
+// on all resources of the group does.
 func (c *claim) attributes() []authorizationv1.ResourceAttributes {
 	whole := authorizationv1.ResourceAttributes{Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource, Namespace: c.namespace}
 	if whole.Resource == "" {
@@ -124,7 +125,7 @@ func (c *claim) attributes() []authorizationv1.ResourceAttributes {
 	return all
 }
 
-// text names the kind of a claim.
+// text returns the kind of a claim for messages.
 func (c *claim) text() string {
 	if c.resource.Resource == "" {
 		return c.kind.String() + " (neither served nor adapted yet)"

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// refuseLacking is the answer to who lacks rights that a policy takes: which on which kinds, and the ways out.
+// refuseLacking returns the refusal for missing rights: the rights per kind, and the ways to get the policy admitted.
 func refuseLacking(req Request, row policy.Kind, id workload.Policy, lacking []claim) error {
 	where := "in all namespaces"
 	if id.Namespace != "" {
@@ -47,7 +47,7 @@ func refuseLacking(req Request, row policy.Kind, id workload.Policy, lacking []c
 	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: row.Resource}, id.Name, errors.New(workload.OneLine(message, gate.MaxRefusal)))
 }
 
-// waysOut says what to do about claims that are alike.
+// waysOut returns advice for similar claims.
 func waysOut(c claim, adapters []string) string {
 	out := "list the kinds you mean in " + c.field
 	switch {
@@ -62,7 +62,7 @@ func waysOut(c claim, adapters []string) string {
 	return fmt.Sprintf("%s, or be granted the verb %q on adapters.%s %s", out, VerbUse, v1alpha1.GroupVersion.Group, few(adapters))
 }
 
-// few lists the first names and counts the rest.
+// few returns the first names and the number of the rest.
 func few(names []string) string {
 	names = slices.Compact(names)
 	if more := len(names) - maxListed; more > 0 {
@@ -71,8 +71,8 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// askForAnnotations refuses annotations that make Kubernetes or the controller of a kind act, unless the user holds the verb override on
-// the policy.
+// askForAnnotations refuses annotations that make Kubernetes or a controller act, unless the user holds the verb
+// override on the policy.
 func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy.Kind, id workload.Policy, rights []policy.Right, claims []claim) ([]string, field.ErrorList, error) {
 	var errs field.ErrorList
 	var keys []string
@@ -104,7 +104,7 @@ func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy
 	return []string{fmt.Sprintf("%s %s", id, what)}, nil, nil
 }
 
-// actingBecause says why an annotation makes a controller act; empty: it does not, as far as is known.
+// actingBecause returns the reason why an annotation makes a controller act, or "" if no controller is known to use it.
 func actingBecause(key string, claims []claim) string {
 	if domain := policy.KubernetesDomain(key); domain != "" {
 		return "keys under " + domain + " make Kubernetes act"
@@ -125,7 +125,7 @@ func actingBecause(key string, claims []claim) string {
 	return "it is a change by the adapters " + few(by)
 }
 
-// pathOfField is the path of a field that is given as text.
+// pathOfField returns the path of a field given as text.
 func pathOfField(text string) *field.Path {
 	first, rest, more := strings.Cut(text, ".")
 	if !more {

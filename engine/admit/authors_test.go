@@ -47,7 +47,8 @@ func (f resources) Resource(_ context.Context, kind schema.GroupKind) (string, e
 
 func everything(schema.GroupKind) (string, error) { return "things", nil }
 
-// askAuthors has the validator of schedules asked by authors, for a user who is making one that lists no kinds.
+// askAuthors validates a schedule without kinds for a user who creates it, with the authors' checks in front of the
+// validator.
 func askAuthors(authors *admit.Authors, change ...func(*admit.Request)) error {
 	row, _ := kinds.Find("Schedule")
 	loaded := make(chan struct{})
@@ -78,7 +79,7 @@ func answering(allowed bool) reviewer {
 	}
 }
 
-// What cannot be asked is refused: with an error, which says that it can be tried again, and not as a lack of rights.
+// A check that fails is an error that suggests a retry, and not a lack of rights. The request is refused.
 func TestAuthorsFailClosed(t *testing.T) {
 	away := errors.New("the API server is away")
 	failing := reviewer(func(context.Context, *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
@@ -116,8 +117,8 @@ func TestAuthorsFailClosed(t *testing.T) {
 	}
 }
 
-// A policy that cannot be compiled is refused before anybody is asked: what it would take is not known.
-func TestAuthorsOfWhatCannotBeRead(t *testing.T) {
+// A policy that does not compile is refused before any right is checked, because its rights are unknown.
+func TestInvalidPolicyIsRefusedBeforeRightsAreChecked(t *testing.T) {
 	asked := false
 	authors := &admit.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
@@ -130,7 +131,7 @@ func TestAuthorsOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A refusal names ten kinds and counts the rest, in order, whatever the user calls themselves.
+// A refusal lists ten kinds in order and counts the rest. Its size does not depend on the user's name.
 func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
 	var many adapted
 	for c := 'a'; c <= 'z'; c++ {
@@ -148,8 +149,8 @@ func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
 	}
 }
 
-// What the user may do is asked for them, as the API server has named them.
-func TestAuthorsAreNamedInFull(t *testing.T) {
+// A right is checked for the user exactly as the API server described the user.
+func TestRightsAreCheckedForFullUserInfo(t *testing.T) {
 	var got authorizationv1.SubjectAccessReviewSpec
 	authors := &admit.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
@@ -166,8 +167,8 @@ func TestAuthorsAreNamedInFull(t *testing.T) {
 	}
 }
 
-// An edit that leaves the spec as it is asks nobody, and neither does a deletion; the validator behind is asked all the same.
-func TestAuthorsAreNotAskedForMetadata(t *testing.T) {
+// Neither an edit that leaves the spec unchanged nor a deletion needs rights. The validator behind runs in both cases.
+func TestMetadataEditsNeedNoRights(t *testing.T) {
 	none := &admit.Authors{Reviews: answering(false), Resources: resources(everything), Adapted: adapted{"foos"}}
 	if err := askAuthors(none, func(r *admit.Request) {
 		r.Operation, r.Old, r.SpecChanged = admissionv1.Update, r.New.DeepCopyObject(), false

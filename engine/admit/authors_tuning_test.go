@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// library has the adapters of the library by name.
+// library returns adapters of the library by name.
 type library []string
 
 func (l library) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
@@ -42,17 +42,17 @@ func (l library) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) 
 	}
 }
 
-// TestAuthorsOfWhatIsTuned: who has requests changed needs the right to patch what is selected, whatever else they may do to it, and what
-// governs it. Who only has it looked at needs none.
-func TestAuthorsOfWhatIsTuned(t *testing.T) {
+// TestTortoiseNeedsRightToPatchTargets proves that changing requests needs the right to patch the targets, whatever
+// other rights the author has, and the right to patch their autoscalers. A Tortoise that only observes needs none.
+func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
 		mode   v1alpha1.TortoiseMode
 		kinds  []v1alpha1.KindRef
 		may    []string
-		// lacks are named in the refusal; none: it is let through.
+		// lacks are the rights named in the refusal. Empty means that the policy is admitted.
 		lacks []string
-		// makes asks for an autoscaler, which is left in the end or goes as it says; empty: for none.
+		// makes asks for an autoscaler with this removal policy. Empty means no autoscaler.
 		makes v1alpha1.AutoscalerRemoval
 	}{
 		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil, ""},

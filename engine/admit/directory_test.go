@@ -26,7 +26,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// issuer is a new authority.
+// issuer returns a new authority.
 func issuer(t *testing.T) *harness.Issuer {
 	t.Helper()
 	i, err := harness.NewIssuer()
@@ -36,7 +36,7 @@ func issuer(t *testing.T) *harness.Issuer {
 	return i
 }
 
-// files are those of a new certificate for this machine and for the Service of the tests.
+// files returns a new certificate for this machine and for the Service of the tests.
 func files(t *testing.T, i *harness.Issuer) map[string][]byte {
 	t.Helper()
 	files, err := i.Files("webhook.flyball-system.svc", "127.0.0.1")
@@ -53,7 +53,7 @@ func project(t *testing.T, dir string, i *harness.Issuer) {
 	}
 }
 
-// Certificates from a directory are served, and others as soon as they are there.
+// Certificates from a directory are served, and new ones as soon as they are written.
 func TestCertificatesFromDirectory(t *testing.T) {
 	first, second := issuer(t), issuer(t)
 	opts := options(t, adapters(t))
@@ -61,7 +61,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	if _, err := server.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
 		t.Errorf("an empty directory: %v, want an error that names it", err)
 	}
-	// Files that are written one by one, by something else than a kubelet, do for a directory too.
+	// Files that are written one by one, not by a kubelet, work too.
 	put := func(i *harness.Issuer) {
 		for name, text := range files(t, i) {
 			if err := os.WriteFile(filepath.Join(opts.CertDir, name), text, 0o600); err != nil {
@@ -91,12 +91,12 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(opts.CertDir, "tls.key"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second) // longer than between two looks
-	active(t)                   // files that cannot be read leave what was read before
+	time.Sleep(3 * time.Second) // longer than the interval of reading the files
+	active(t)                   // unreadable files leave the previous certificate in place
 }
 
-// Two replicas get the files of a renewed certificate one after the other, as from two kubelets, while 200 changes a second are
-// asked for: every one gets its verdict, and the configuration is not written again.
+// Two replicas get the files of a renewed certificate one after the other, as from two kubelets, during 200 changes a
+// second. Every change gets its verdict, and the configuration is not written again.
 func TestJudgeThroughRenewedFiles(t *testing.T) {
 	authority := issuer(t)
 	service, err := harness.NewService()
@@ -105,7 +105,7 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = service.Close() })
 	port := int32(service.Port())
-	// API servers dial the name of such a Service themselves, and speak HTTP/1.1 with it, as in a cluster.
+	// API servers resolve the name of such a Service themselves and use HTTP/1.1, as in a cluster.
 	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "webhook"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	if _, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Services("flyball-system").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 	}
 }
 
-// serial is that of the certificate that is served at an address.
+// serial returns the serial number of the certificate served at an address.
 func serial(t *testing.T, address string, i *harness.Issuer) string {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -165,8 +165,8 @@ func serial(t *testing.T, address string, i *harness.Issuer) string {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// replica runs a server of the Service that judges, and keeps the configuration of freezes as a manager does. It gives its
-// address.
+// replica runs a judging server of the Service, keeps the configuration of freezes as a manager does, and returns the
+// server's address.
 func replica(t *testing.T, service *harness.Service, given server.Options) (address string) {
 	t.Helper()
 	opts := options(t)
@@ -200,7 +200,7 @@ func replica(t *testing.T, service *harness.Service, given server.Options) (addr
 			case <-done:
 				return
 			case <-time.After(250 * time.Millisecond):
-				_ = keep() // what is lost to another replica's write is done next time
+				_ = keep() // a conflict with another replica is resolved next time
 			}
 		}
 	}()

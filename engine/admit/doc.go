@@ -1,5 +1,5 @@
-// Package admit judges admission reviews. It promises that Flyball's own kinds are refused at apply with the field named when a
-// validator says so; that whoever creates or edits an Adapter or a policy holds themselves the rights that it makes Flyball use;
-// that finalizers can always be removed; and that a change of an adapted kind is refused while a freeze denies it.
-// Package server answers the API server's webhooks by these handlers.
+// Package admit judges admission reviews. It refuses invalid objects of Flyball's own kinds with the name of the field;
+// checks that the author of an Adapter or a policy holds the rights that the object makes Flyball use; always allows
+// the removal of finalizers; and refuses a change of an adapted kind while a freeze denies it. Package server serves
+// these handlers as webhooks.
 package admit

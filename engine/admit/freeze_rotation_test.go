@@ -29,7 +29,7 @@ var admissionClient = admissionregistrationv1.WebhookClientConfig{URL: new("http
 
 const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}}`
 
-// judging starts a server that judges Deployments of the namespace default, and makes its configuration.
+// judging starts a server that judges Deployments in the namespace default, and creates its configuration.
 func judging(t *testing.T, lifetimes func(*server.Options)) {
 	t.Helper()
 	opts := options(t)
@@ -50,7 +50,7 @@ func judging(t *testing.T, lifetimes func(*server.Options)) {
 	}
 }
 
-// frozenDeployment makes a Deployment and a function that tries to scale it.
+// frozenDeployment creates a Deployment and returns a function that tries to scale it.
 func frozenDeployment(t *testing.T) (try func(context.Context) error) {
 	t.Helper()
 	deployments := kubernetes.NewForConfigOrDie(api.Config()).AppsV1().Deployments("default")
@@ -72,7 +72,7 @@ func frozenDeployment(t *testing.T) (try func(context.Context) error) {
 	}
 }
 
-// Certificates rotate every few seconds while 200 changes a second are asked for: every one gets its verdict.
+// Certificates rotate every few seconds during 200 changes a second. Every change gets its verdict.
 func TestJudgeThroughRotation(t *testing.T) {
 	judging(t, rotateFast)
 	try := frozenDeployment(t)
@@ -104,7 +104,7 @@ func TestJudgeThroughRotation(t *testing.T) {
 	}
 }
 
-// Keep makes, corrects and removes the configuration, and writes nothing when nothing is to be changed.
+// Keep creates, corrects and removes the configuration, and writes nothing without a difference.
 func TestFreezeHookKeeps(t *testing.T) {
 	judging(t, func(*server.Options) {})
 	hook := registration.FreezeHook{Client: configurations()}
@@ -139,7 +139,7 @@ func TestFreezeHookKeeps(t *testing.T) {
 	}
 }
 
-// Whoever deletes or edits the configuration is noticed at once, so that who keeps it can put it back without asking again and again.
+// A deletion or edit of the configuration is noticed at once, so that it can be restored without polling.
 func TestFreezeHookNoticesChanges(t *testing.T) {
 	judging(t, func(*server.Options) {})
 	hook := registration.FreezeHook{Client: configurations()}

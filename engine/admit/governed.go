@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// addGoverned adds to a verdict what a change of an autoscaler does to what it governs: who makes, edits or deletes one scales
-// its target, where that exists. The first target that must not be scaled decides.
+// addGoverned adds to a verdict the effect of an autoscaler's change on its target: creation, edit and deletion of an
+// autoscaler count as a scale of its target, if the target exists. The first target that must not be scaled decides.
 func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	found := j.Freezes.Adapter(r.resource.GroupResource())
 	if found == nil || !found.CanGovern() || r.subresource != "" && !slices.Contains(found.Subresources(), r.subresource) {
@@ -30,7 +30,7 @@ func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, ver
 	return j.addScaling(ctx, targets, set, verdict, req)
 }
 
-// addScaling adds to a verdict that each of some targets is scaled.
+// addScaling adds to a verdict that some targets are scaled.
 func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
 	for _, target := range targets {
 		target, adapted := j.referent(target)
@@ -42,7 +42,7 @@ func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *fre
 			return err
 		}
 		if facts == nil {
-			continue // there is nothing to be scaled
+			continue // nothing is scaled
 		}
 		scaled := set.Decide(req.OfGoverned(target, facts))
 		if !scaled.Allowed {
@@ -56,7 +56,7 @@ func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *fre
 	return nil
 }
 
-// referent is the object of an adapted kind that a reference names; false: the kind has no adapter.
+// referent returns the object of an adapted kind for a reference. It returns false if the kind has no adapter.
 func (j *Judge) referent(ref workload.Ref) (workload.Ref, bool) {
 	resource, adapted := j.Freezes.Resource(ref.GroupKind)
 	if !adapted {
@@ -68,7 +68,8 @@ func (j *Judge) referent(ref workload.Ref) (workload.Ref, bool) {
 	return ref, true
 }
 
-// factsOf is what selection looks at in an object that the review does not carry; nil: there is no such object.
+// factsOf reads the facts for selection of an object that is not part of the review. It returns nil if the object does
+// not exist.
 func (j *Judge) factsOf(ctx context.Context, ref workload.Ref) (*freeze.Facts, error) {
 	resource, adapted := j.Freezes.Resource(ref.GroupKind)
 	if !adapted {

@@ -26,18 +26,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The virtual RBAC verbs that guard freezes.
+// These virtual RBAC verbs guard freezes.
 const (
-	// VerbOverride on a change freeze or maintenance window lets its holder weaken it while it is active, or about to be; on a policy
-	// that sets annotations, set those that controllers act on.
+	// VerbOverride on a freeze or maintenance window lets its holder weaken it while it is active or about to be. On a
+	// policy that sets annotations, it allows annotations that make controllers act.
 	VerbOverride = "override"
-	// VerbExcept on a freeze exception, or on every policy that it can stand for, lets its holder make it.
+	// VerbExcept on a freeze exception, or on every policy that the exception can lift, lets its holder create the
+	// exception.
 	VerbExcept = "except"
 )
 
 var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// FreezeResources are the resources of the freeze kinds, by kind.
+// FreezeResources returns the resources of the freeze kinds, by kind.
 func FreezeResources() map[string]string {
 	all := map[string]string{}
 	for _, k := range freeze.Kinds() {
@@ -46,37 +47,38 @@ func FreezeResources() map[string]string {
 	return all
 }
 
-// Guarded is an edit that needed a right of the guard, and was let through because its author holds it.
+// Guarded is an edit that was admitted because its author holds a right of the guard.
 type Guarded struct {
 	// Verb is VerbOverride or VerbExcept.
 	Verb string
-	// Policy is the policy overridden, or the exception made.
+	// Policy is the overridden policy or the new exception.
 	Policy workload.Policy
-	// UID of the exception made; empty for an override.
+	// UID is the UID of a new exception, and empty for an override.
 	UID  string
 	User string
-	// What was done, in words.
+	// What describes the edit.
 	What string
 	At   time.Time
 }
 
-// Guard checks Flyball's own freeze kinds and guards them: while a freeze is active, whoever deletes or weakens it, or edits
-// the adapter by which it judges, needs the verb override on it; whoever makes or edits an exception needs the verb except. Who made
-// one is Flyball's to say.
+// Guard validates and guards Flyball's freeze kinds. While a freeze is active, its deletion or weakening, and any edit
+// of an adapter it depends on, needs the verb override on the freeze. Creating or editing an exception needs the verb
+// except. Only Flyball may write the creator of an exception.
 type Guard struct {
 	Freezes Freezes
 	Rights  AccessReviewer
 	Context freeze.Context
 	Clock   clock.PassiveClock
-	// Exempt are the namespaces that are never judged.
+	// Exempt are the namespaces in which changes are never judged.
 	Exempt []string
-	// Account is the user that Flyball writes as.
+	// Account is the user name of Flyball itself.
 	Account string
-	// Note is told of what was let through because of a right, but of no dry run. It must be quick. It may be nil.
+	// Note is called for each change admitted because of a right, except dry runs. It must return quickly, and may be
+	// nil.
 	Note func(Guarded)
 }
 
-// Kinds are the six freeze kinds with their validators.
+// Kinds returns the six freeze kinds with their validators.
 func (g *Guard) Kinds() []Kind {
 	var kinds []Kind
 	for kind, resource := range FreezeResources() {
@@ -89,7 +91,7 @@ func (g *Guard) Kinds() []Kind {
 	return kinds
 }
 
-// rule validates a change freeze or maintenance window and guards it.
+// rule validates and guards a change freeze or a maintenance window.
 func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.New != nil {
 		r, _, errs := freeze.CompileObject(req.New, g.Context)
@@ -115,8 +117,8 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 	return append(warnings, more...), errs, err
 }
 
-// goesAnyway says whether a policy is in a namespace that is being deleted. Nobody else is exempt: the garbage collector deletes what has an
-// owner that does not exist, and whoever edits the metadata of a policy can give it one.
+// goesAnyway reports whether a policy is in a namespace that is being deleted. The garbage collector has no exemption:
+// it deletes objects whose owner does not exist, and any editor of a policy's metadata can set such an owner.
 func (g *Guard) goesAnyway(namespace string) bool {
 	if namespace == "" {
 		return false
@@ -139,7 +141,7 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 	stored.Stored = true
 	old, _, oldErrs := freeze.CompileObject(req.Old, stored)
 	if len(oldErrs) > 0 {
-		return nil, nil, nil // what cannot be read freezes nothing
+		return nil, nil, nil // an invalid freeze freezes nothing
 	}
 	guarded, begins := old.Guarded(g.Clock.Now())
 	if !guarded {
@@ -152,7 +154,8 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 	return g.mayOverride(ctx, req, old.ID(), because, what)
 }
 
-// mayOverride refuses who lacks the verb override on a policy, and otherwise notes what they do and warns them.
+// mayOverride returns a refusal if the user lacks the verb override on a policy. Otherwise it records the override and
+// returns a warning.
 func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Policy, because, what string) ([]string, field.ErrorList, error) {
 	held, err := holds(ctx, g.Rights, req.User, VerbOverride, policy)
 	if err != nil {
@@ -173,7 +176,7 @@ func (g *Guard) note(req Request, done Guarded) {
 	}
 }
 
-// exception validates a freeze exception and guards it.
+// exception validates and guards a freeze exception.
 func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.Subresource != "" {
 		return nil, nil, g.creator(req)
@@ -199,7 +202,8 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 	return warnings, nil, nil
 }
 
-// creator refuses to say otherwise who made an exception: only Flyball has seen that.
+// creator refuses changes of an exception's creator by any user but Flyball, because only Flyball has seen the
+// creation.
 func (g *Guard) creator(req Request) error {
 	old, oldOK := req.Old.(policy.Object)
 	edited, editedOK := req.New.(policy.Object)
@@ -214,9 +218,9 @@ func (g *Guard) creator(req Request) error {
 		errors.New("status.createdBy and status.createdAt are what Flyball has seen; nobody else writes them"))
 }
 
-// lacking says what the user may not make an exception from; empty: nothing. They hold the verb except on the exception itself,
-// or on every policy that its spec can stand for, whether that exists or not: so no policy that is made later is lifted by
-// somebody who did not hold the right on its name.
+// lacking returns the reason for a refusal if the user may not make an exception, or "" otherwise. The user needs the
+// verb except on the exception itself, or on every policy that its spec can lift, even if the policy does not exist
+// yet. Otherwise a later policy could be lifted without the right on its name.
 func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (string, error) {
 	held, err := holds(ctx, g.Rights, req.User, VerbExcept, e.ID())
 	if err != nil || held {
@@ -238,8 +242,8 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 	return "", nil
 }
 
-// Adapter guards adapters on top of another validator: who deletes one, or edits what it says, while a freeze is guarded that judges by
-// it, or suspends its kind, needs the verb override on every such freeze.
+// Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
+// every guarded freeze that depends on the adapter or suspends its kind.
 func (g *Guard) Adapter(inner Validator) Kind {
 	return Kind{Kind: "Adapter", Resource: "adapters", Operations: registration.EveryWrite, Validator: ValidatorFunc(
 		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
@@ -263,25 +267,26 @@ func (g *Guard) Adapter(inner Validator) Kind {
 		})}
 }
 
-// holds asks whether a user holds a verb on a policy.
+// holds reports whether a user has a verb on a policy.
 func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.UserInfo, verb string, policy workload.Policy) (bool, error) {
 	return Holds(ctx, rights, user, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: FreezeResources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
 	})
 }
 
-// needed is a right that an edit of a namespace needs.
+// needed is a right needed for an edit of a namespace.
 type needed struct {
 	policy workload.Policy
 	verb   string
-	// where the edit takes the namespace, with a place for the policy; warning is told to who holds the right.
+	// where describes the effect of the edit, with a placeholder for the policy. warning is for users with the right.
 	where, warning string
 }
 
 func isNamespace(r *review) bool { return r.resource.GroupResource() == namespaces.GroupResource() }
 
-// guardNamespace refuses to relabel a namespace out of a freeze that is active or begins soon, unless the user holds the verb override on it, and into
-// an exception, unless the user holds the verb except on that.
+// guardNamespace refuses labels that take a namespace out of an active or soon active freeze, unless the user has the
+// verb override on the freeze. It also refuses labels that take a namespace into an exception, unless the user has the
+// verb except on the exception.
 func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
 	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
 	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)

@@ -16,8 +16,9 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// Who may do anything with webhook configurations neither edits nor deletes those of freezes, one by one or as a collection, nor gives them
-// to the garbage collector. Others of theirs pass. Flyball's own account, whoever holds the verb override, and the garbage collector may.
+// A user with all rights on webhook configurations cannot edit or delete the configurations of freezes, neither one by
+// one nor as a collection, nor give them to the garbage collector. Other configurations can be changed. Flyball's own
+// account, a holder of the verb override, and the garbage collector may change them.
 func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 	clients := kubernetes.NewForConfigOrDie(api.Config())
 	everything := rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"},

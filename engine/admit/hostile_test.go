@@ -29,13 +29,13 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 )
 
-// aloneEnv has the test binary serve as a process of its own: at a port, with a kubeconfig.
+// aloneEnv makes the test binary run as a server process, with a port and a kubeconfig.
 const aloneEnv = "FLYBALL_ADMIT_ALONE"
 
-// memoryLimit is what the process of a server may take at most, in kB, whoever asks.
+// memoryLimit is the memory limit of a server process in kB, regardless of its clients.
 const memoryLimit = 256 << 10
 
-// serveAlone runs a server that judges until its standard input ends.
+// serveAlone runs a judging server until its standard input ends.
 func serveAlone(where string) error {
 	port, kubeconfig, _ := strings.Cut(where, " ")
 	number, err := strconv.Atoi(port)
@@ -67,13 +67,13 @@ func serveAlone(where string) error {
 	return server.Start(ctx)
 }
 
-// alone starts such a process and gives its address, the secret part of its path, and its peak memory in kB.
+// alone starts a server process and returns its address, the secret part of its path, and its peak memory in kB.
 func alone(t *testing.T) (address, secret string, peak func() int) {
 	t.Helper()
 	port := freePort(t)
 	address = fmt.Sprintf("127.0.0.1:%d", port)
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", aloneEnv, port, api.Kubeconfig), "GOMEMLIMIT=", "GOGC=") // no help from outside
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", aloneEnv, port, api.Kubeconfig), "GOMEMLIMIT=", "GOGC=") // no limits from outside
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
 	stdin, err := cmd.StdinPipe()
@@ -117,7 +117,7 @@ func alone(t *testing.T) (address, secret string, peak func() int) {
 	}
 }
 
-// hostile are bodies that are made to cost much.
+// hostile returns bodies that are expensive to process.
 func hostile() map[string]string {
 	const size = 3_000_000
 	fill := func(element string) string { return strings.Repeat(element, size/len(element)) }
@@ -144,8 +144,8 @@ func hostile() map[string]string {
 	}
 }
 
-// Hostile bodies, slow ones and strangers beside honest reviews: every honest one gets its verdict, and the process lives and stays
-// under 256 MB.
+// With hostile and slow bodies and strangers at the same time, every honest review gets its verdict, and the process
+// stays under 256 MB.
 func TestHostileBodies(t *testing.T) {
 	address, secret, peak := alone(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -183,7 +183,7 @@ func TestHostileBodies(t *testing.T) {
 			})
 		}
 	}
-	for i := range 400 { // who connects and says nothing, or begins a body
+	for i := range 400 { // clients that connect and send nothing, or only the beginning of a body
 		conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", address)
 		if err != nil {
 			continue
@@ -209,7 +209,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// Whatever is sent, the handler answers, and what it cannot read it refuses.
+// The handler answers any input, and refuses input that it cannot parse.
 func FuzzJudge(f *testing.F) {
 	m := freezes(f, frontFreeze, namedFreeze)
 	f.Add(review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")))

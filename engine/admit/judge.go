@@ -25,58 +25,63 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// What Kubernetes allows names, namespaces and UIDs in bytes. It limits no names of users; the longest of service accounts has 339.
+// These are the limits of Kubernetes, in bytes, for names and namespaces. User names have no limit; the longest name of
+// a service account has 339 bytes.
 const maxName, maxNamespace, maxUser = 253, 63, 339
 
-// maxListed is how many policies are listed in an audit annotation.
+// maxListed is the maximum number of policies in an audit annotation.
 const maxListed = 10
 
-// Freezes is what changes are judged by. All of it is in memory.
+// Freezes has the policies and adapters for judging changes. All of it is in memory.
 type Freezes interface {
-	// Set is the policies as they are now.
+	// Set returns the current policies.
 	Set() *freeze.Set
-	// Adapter finds what classifies the changes of a resource; nil: changes of it are not judged.
+	// Adapter returns the adapter that classifies changes of a resource. It returns nil for a resource whose changes
+	// are not judged.
 	Adapter(resource schema.GroupResource) *adapter.Adapter
-	// Resource finds how the API server serves the adapted kind that a reference names (workload.Names); false: the kind has no adapter.
+	// Resource returns the served resource of the adapted kind in a reference (workload.Names). It returns false if the
+	// kind has no adapter.
 	Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool)
-	// Namespace says which label sets a namespace has, and whether it is being deleted; false: it is not known here yet.
+	// Namespace returns the label sets of a namespace, and whether it is being deleted. It returns false if the
+	// namespace is not known yet.
 	Namespace(name string) (labels []workload.Pairs, terminating, known bool)
 }
 
-// Objects reads what a review does not carry, from the API server: the labels of an object that is scaled through its /scale
-// subresource, and those of a namespace that has come a moment ago.
+// Objects reads data missing in a review from the API server: the labels of an object scaled through its /scale
+// subresource, and the labels of a very new namespace.
 type Objects interface {
 	Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 }
 
-// Judgement is one request that was judged.
+// Judgement is one judged request.
 type Judgement struct {
 	Request freeze.Request
 	Verdict freeze.Verdict
-	// Object is the object asked about; nil if there is none yet.
+	// Object is the object in question, or nil if it does not exist yet.
 	Object *corev1.ObjectReference
-	// Escaped lists the policies that an edit of labels has taken the object, or the namespace, out of.
+	// Escaped are the policies that no longer select the object, or the namespace, because of an edit of labels.
 	Escaped []workload.Policy
-	// Overridden says that who did so holds the right to.
+	// Overridden means that the user has the right to do so.
 	Overridden bool
 	Took       time.Duration
-	// Err says why there was no verdict.
+	// Err is the reason why there is no verdict.
 	Err error
 }
 
-// Judge answers admission reviews of adapted kinds. It refuses what the policies deny, and what it cannot judge is an error
-// of the server, which the webhook configuration's failurePolicy deals with.
+// Judge answers admission reviews of adapted kinds. It refuses changes that policies deny. If it cannot judge a change,
+// it returns a server error, and the failurePolicy of the webhook configuration decides.
 type Judge struct {
 	Freezes Freezes
 	Objects Objects
-	// Served finds how the API server serves a kind that has no adapter; nil: such owners of pods lead nowhere.
+	// Served returns the served resource of a kind without an adapter. If nil, owner references of pods are not
+	// followed through such kinds.
 	Served func(schema.GroupKind) (schema.GroupVersionResource, bool)
-	// Rights answers who may override; nil: nobody is asked and namespaces are not guarded.
+	// Rights checks who may override. If nil, no rights are checked and namespaces are not guarded.
 	Rights AccessReviewer
 	Clock  clock.PassiveClock
-	// Ready says why nothing can be judged yet. It may be nil.
+	// Ready returns the reason why no change can be judged yet. It may be nil.
 	Ready func(*http.Request) error
-	// Note is told of every request judged, but of no dry run. It must be quick. It may be nil.
+	// Note is called for every judged request, except dry runs. It must return quickly, and may be nil.
 	Note func(Judgement)
 	Log  logr.Logger
 }
@@ -86,7 +91,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	begin := j.Clock.Now()
 	if j.Ready != nil {
 		if err := j.Ready(req); err != nil {
-			// The one answer that API servers repeat a request after: over a new connection, it may meet another replica.
+			// API servers retry only after this response. On a new connection the retry may reach another replica.
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -111,10 +116,10 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a, done = j.judge(req.Context(), &r, begin)
 	}
 	if done.Err != nil {
-		j.Log.Error(done.Err, "cannot judge", "resource", r.resource.String(), "namespace", r.namespace, "name", r.name)
+		j.Log.Error(done.Err, "Failed to judge an admission review", "resource", r.resource.String(), "namespace", r.namespace, "name", r.name)
 		http.Error(w, done.Err.Error(), http.StatusInternalServerError)
 	} else if err := a.Write(w, r.uid); err != nil {
-		j.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+		j.Log.V(1).Info("Failed to send the answer: the API server closed the connection", "reason", err.Error())
 	}
 	if j.Note != nil && !r.dryRun {
 		done.Took = j.Clock.Since(begin)
@@ -122,7 +127,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// judge gives the verdict on one review.
+// judge returns the verdict on one review.
 func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
 	set := j.Freezes.Set()
 	req, uid, err := j.request(ctx, r, set, now)
@@ -134,7 +139,7 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 		return gate.Answer{}, Judgement{Request: req, Err: err}
 	}
 	if len(owners) > 0 {
-		req.Actions = 0 // it is a change of what the pod belongs to
+		req.Actions = 0 // it counts as a change of the pod's owner
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
 	if len(owners) > 0 {
@@ -166,7 +171,7 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 	return a, done
 }
 
-// request makes the pure request of a review, and gives the UID of the object if it exists already.
+// request returns the pure request of a review, and the UID of the object if it exists.
 func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now time.Time) (req freeze.Request, uid string, err error) {
 	req = freeze.Request{Namespace: r.namespace, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}
 	found := j.Freezes.Adapter(r.resource.GroupResource())
@@ -179,7 +184,7 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 		req.Actions = classify(r, found)
 		uid = facts(r, set.AnnotationKeys(), &req)
 	case r.subresource == "scale":
-		// A count of 0 is left out of a Scale.
+		// A Scale omits a count of 0.
 		if r.object.Get("spec.replicas").Int() == r.oldObject.Get("spec.replicas").Int() {
 			return req, "", nil
 		}
@@ -191,7 +196,8 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 	return req, uid, j.inNamespace(ctx, &req)
 }
 
-// classify says what a review that carries the whole object is. A deletion that does not say of what is one.
+// classify returns the actions in a review with the whole object. A delete request without an old object counts as a
+// deletion of the named object.
 func classify(r *review, by *adapter.Adapter) workload.Change {
 	before, after := []byte(r.oldObject.Raw), []byte(r.object.Raw)
 	switch {
@@ -205,8 +211,8 @@ func classify(r *review, by *adapter.Adapter) workload.Change {
 	return by.Classify(before, after)
 }
 
-// facts adds what the review says of the object before and after, and gives its UID if it exists already. What is created,
-// or deleted as one of a collection, has no name in the review itself.
+// facts adds the facts of the object before and after the change, and returns the UID of an existing object. In a
+// creation with generateName or the deletion of a collection, the review itself has no name.
 func facts(r *review, wanted []string, req *freeze.Request) (uid string) {
 	old, cur := readMetadata(r.oldObject, wanted), readMetadata(r.object, wanted)
 	req.Deleting = old.deleting
@@ -220,8 +226,8 @@ func facts(r *review, wanted []string, req *freeze.Request) (uid string) {
 	return old.uid
 }
 
-// scaled adds the facts of an object that is scaled through its subresource: a Scale carries no labels. One that has gone
-// meanwhile has none; the API server will say so itself.
+// scaled adds the facts of an object that is scaled through /scale, because a Scale has no labels. An object deleted
+// meanwhile has no facts; the API server then reports that itself.
 func (j *Judge) scaled(ctx context.Context, r *review, req *freeze.Request) (uid string, err error) {
 	object, err := j.Objects.Metadata(ctx, r.resource, r.namespace, r.name)
 	if apierrors.IsNotFound(err) {
@@ -235,7 +241,7 @@ func (j *Judge) scaled(ctx context.Context, r *review, req *freeze.Request) (uid
 	return string(object.UID), nil
 }
 
-// inNamespace adds what is to be known of the request's namespace.
+// inNamespace adds the facts of the request's namespace.
 func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
 	if req.Namespace == "" {
 		return nil
@@ -256,8 +262,8 @@ func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
 	return nil
 }
 
-// recorded is a judgement as it may reach status, events and labels: with names no longer than Kubernetes allows them, each one
-// printable line.
+// recorded returns a judgement for statuses, events and labels. Names are cut to the lengths that Kubernetes allows and
+// reduced to one printable line.
 func recorded(j Judgement) Judgement {
 	r := &j.Request
 	r.Namespace, r.Name, r.User = workload.OneLine(r.Namespace, maxNamespace), workload.OneLine(r.Name, maxName), workload.OneLine(r.User, maxUser)
@@ -272,7 +278,8 @@ func recorded(j Judgement) Judgement {
 	return j
 }
 
-// annotations are what the audit log gets: who denied or would have denied what, and which exceptions were used.
+// annotations returns the annotations for the audit log: the policies that denied or would have denied the change, and
+// the exceptions used.
 func annotations(v *freeze.Verdict) map[string]string {
 	var all map[string]string
 	for _, e := range []v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit} {

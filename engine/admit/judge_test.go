@@ -35,7 +35,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// inMemory is what changes are judged by in tests: namespace shop is known, gone is being deleted, others have to be read.
+// inMemory has the policies and adapters of a test. The namespace shop is known, gone is being deleted, and others must
+// be read.
 type inMemory struct {
 	set      *freeze.Set
 	adapters map[schema.GroupResource]*adapter.Adapter
@@ -56,7 +57,7 @@ func (m inMemory) Namespace(name string) ([]workload.Pairs, bool, bool) {
 	return labels, name == "gone", name == "shop" || name == "gone"
 }
 
-// stored are objects that can be read: anything but "absent" in namespace "broken" is an error.
+// stored returns objects. In the namespace "broken" every name except "absent" is an error.
 type stored struct{}
 
 func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
@@ -112,7 +113,7 @@ const (
 	namedFreeze = `{metadata: {name: named}, spec: {target: {namespaces: [shop, fresh, broken, gone], names: [web]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
 )
 
-// review is an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
+// review returns an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
 func review(operation, namespace, name, subresource, old, object string, more ...string) string {
 	fields := append([]string{
 		`"uid":"u-1"`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"}`, `"resource":{"group":"apps","version":"v1","resource":"deployments"}`,
@@ -127,7 +128,7 @@ func web(labels string, replicas int, more string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known","labels":{%s}%s},"spec":{"replicas":%d}}`, labels, more, replicas)
 }
 
-// of makes the review of a Deployment that of another resource.
+// of changes the resource in a review of a Deployment.
 func of(group, resource, review string) string {
 	return strings.NewReplacer(`"group":"apps"`, fmt.Sprintf(`"group":%q`, group), "deployments", resource).Replace(review)
 }
@@ -136,22 +137,22 @@ func pod(spec string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known"},"spec":{"nodeName":"a"%s}}`, spec)
 }
 
-// scaler makes the review of a Deployment that of an autoscaler.
+// scaler changes a review of a Deployment into a review of an autoscaler.
 func scaler(review string) string {
 	return of("autoscaling", "horizontalpodautoscalers", strings.ReplaceAll(review, `"version":"v1"`, `"version":"v2"`))
 }
 
-// hpa is an autoscaler of a Deployment.
+// hpa returns an autoscaler of a Deployment.
 func hpa(target string, minimum int) string {
 	return fmt.Sprintf(`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
 }
 
-// spelled names the kind of an autoscaler's target otherwise.
+// spelled changes the spelling of the kind of an autoscaler's target.
 func spelled(kind, review string) string {
 	return strings.ReplaceAll(review, `"apiVersion":"apps/v1","kind":"Deployment"`, `"apiVersion":"apps/v1","kind":"`+kind+`"`)
 }
 
-// ownZero is an autoscaler that says that it has taken its target to zero.
+// ownZero is an autoscaler whose status says that it has scaled its target to zero.
 var ownZero = strings.TrimSuffix(hpa("web", 2), "}") + `,"status":{"conditions":[{"type":"ScaledToZero","status":"True"}]}}`
 
 const (
@@ -165,7 +166,7 @@ func TestJudge(t *testing.T) {
 	scaleOf := func(n int) string { return fmt.Sprintf(`{"metadata":{"name":"web"},"spec":{"replicas":%d}}`, n) }
 	tests := []struct {
 		reason, policy, review string
-		// want is a part of the refusal; empty: it is let through.
+		// want is a part of the refusal. Empty means that the change is admitted.
 		want string
 	}{
 		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")), "Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
@@ -229,7 +230,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// leavable is frontFreeze with edits of labels allowed.
+// leavable is frontFreeze with label changes allowed.
 var leavable = strings.Replace(frontFreeze, "deny:", "labelChanges: Warn, deny:", 1)
 
 func judge(t testing.TB, m inMemory, note func(admit.Judgement)) *admit.Judge {
@@ -255,8 +256,8 @@ func ask(t *testing.T, j *admit.Judge, body string) admissionv1.AdmissionRespons
 	return *answer.Response
 }
 
-// What is told besides the verdict: warnings, audit annotations, and what is noted.
-func TestJudgeTells(t *testing.T) {
+// A judgement reports more than the verdict: warnings, audit annotations, and a note.
+func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	var noted []admit.Judgement
 	softly := strings.Replace(strings.Replace(namedFreeze, "deny:", "enforcement: Warn, deny:", 1), "name: named", "name: softly", 1)
 	quietly := strings.Replace(strings.Replace(namedFreeze, "deny:", "enforcement: Audit, deny:", 1), "name: named", "name: quietly", 1)
@@ -303,8 +304,8 @@ func TestJudgeTells(t *testing.T) {
 	}
 }
 
-// What cannot be judged is an error of the server, which the failure policy deals with.
-func TestJudgeFails(t *testing.T) {
+// A review that cannot be judged is a server error, so that the failure policy decides.
+func TestUnjudgeableReviewsAreServerErrors(t *testing.T) {
 	var noted []admit.Judgement
 	j := judge(t, freezes(t, namedFreeze, frontFreeze), func(j admit.Judgement) { noted = append(noted, j) })
 	good := review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 1, ""))

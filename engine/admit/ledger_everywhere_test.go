@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// samples are objects of the kinds of which an API server has none by itself.
+// samples are objects of kinds of which a new API server has no objects.
 const samples = `
 {apiVersion: v1, kind: Pod, metadata: {name: sample, namespace: default}, spec: {containers: [{name: a, image: a}]}}
 ---
@@ -60,7 +60,7 @@ const samples = `
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: sample, namespace: default}, spec: {devices: {requests: [{name: a, exactly: {deviceClassName: a}}]}}}
 `
 
-// No subresource of any kind that the API server has built in takes a ledger.
+// No subresource of any built-in kind accepts a ledger.
 func TestNoSubresourceTakesALedger(t *testing.T) {
 	clients, objects := kubernetes.NewForConfigOrDie(api.Config()), dynamic.NewForConfigOrDie(api.Config())
 	opts := options(t, adapters(t))
@@ -129,7 +129,7 @@ func TestNoSubresourceTakesALedger(t *testing.T) {
 	tryBindings(t, clients)
 }
 
-// tryBindings schedules a Pod by a Binding, which gives it its own annotations.
+// tryBindings binds a Pod, because a Binding copies its own annotations to the Pod.
 func tryBindings(t *testing.T, clients kubernetes.Interface) {
 	t.Helper()
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "default", Annotations: map[string]string{"flyball.dev/ledger": "{}"}}, Target: corev1.ObjectReference{Kind: "Node", Name: "sample"}}
@@ -143,7 +143,7 @@ func tryBindings(t *testing.T, clients kubernetes.Interface) {
 	}
 }
 
-// makeSamples makes the samples for the time of the test.
+// makeSamples creates the samples and deletes them at the end of the test.
 func makeSamples(t *testing.T, objects dynamic.Interface, resources map[schema.GroupKind]metav1.APIResource) {
 	t.Helper()
 	for _, text := range strings.Split(samples, "---\n") {

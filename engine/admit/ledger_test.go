@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// Who may write the status of an object only cannot change its ledger by it, although nothing is frozen; all else of a status
-// update passes, and who may write the object may change its ledger.
+// A user with rights on the status only cannot change an object's ledger through it, even without any freeze. Other
+// status updates pass, and a user with rights on the object may change its ledger.
 func TestLedgerIsGuarded(t *testing.T) {
 	clients := kubernetes.NewForConfigOrDie(api.Config())
 	if err := bind(t.Context(), clients, "reporters", []string{"reporters"}, rbacv1.PolicyRule{

@@ -36,7 +36,7 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// api is the API server that all tests of this package share, with Flyball's CRDs.
+// api is the API server of all tests of this package, with Flyball's CRDs.
 var api *local.Cluster
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	}
 	flag.Parse()
 	if worker := flag.Lookup("test.fuzzworker"); worker != nil && worker.Value.String() == "true" {
-		return m.Run() // a process that only tries inputs
+		return m.Run() // a process that only tries fuzz inputs
 	}
 	cluster, err := local.Up(context.Background(), local.Options{Level: local.LevelAPI})
 	if err != nil {
@@ -68,8 +68,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// prepare installs Flyball's CRDs, its namespace, and what the test users may do: everybody writes adapters and
-// calendars, sre patches deployments everywhere, bob in one namespace.
+// prepare installs Flyball's CRDs, its namespace, and the rights of the test users: everybody may write adapters and
+// calendars, sre may patch deployments everywhere, and bob in one namespace.
 func prepare(ctx context.Context) error {
 	crds, err := apiextensionsclient.NewForConfig(api.Config())
 	if err != nil {
@@ -135,7 +135,7 @@ func bindIn(ctx context.Context, clients kubernetes.Interface, namespace, name, 
 	return err
 }
 
-// discovered answers from the API server's discovery.
+// discovered implements admit.Resources by the API server's discovery.
 type discovered struct{ client discovery.DiscoveryInterface }
 
 func (d discovered) Resource(_ context.Context, kind schema.GroupKind) (string, error) {
@@ -163,7 +163,7 @@ func adapters(t *testing.T) admit.Kind {
 	}}
 }
 
-// options are those of a server on a free port of this machine that keeps its own configuration.
+// options returns the options of a server on a free local port that keeps its own configuration.
 func options(t *testing.T, kinds ...admit.Kind) server.Options {
 	t.Helper()
 	port := freePort(t)
@@ -177,7 +177,7 @@ func options(t *testing.T, kinds ...admit.Kind) server.Options {
 	}
 }
 
-// objectName is the test's name as that of an object.
+// objectName returns the test's name as an object name.
 func objectName(t *testing.T) string {
 	var name []byte
 	for _, c := range []byte(t.Name()) {
@@ -201,7 +201,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// start runs a server until the end of the test, or until the function it gives is called, and waits until it is ready.
+// start runs a server until the end of the test, or until the returned function is called, and waits until it is ready.
 func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	t.Helper()
 	server, err := server.New(api.Config(), opts)
@@ -213,9 +213,9 @@ func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	return server, stop
 }
 
-// serve runs a server with these options until the end of the test, or until the function it gives is called. Its configurations
-// are removed before it stops, so that no request of the next test meets a dead webhook, and once more after that: while it
-// runs, it puts back what is deleted.
+// serve runs a server until the end of the test, or until the returned function is called. The server's configurations
+// are removed before it stops, so that no request of the next test reaches a dead webhook, and once more afterwards,
+// because a running server restores them.
 func serve(t *testing.T, server *server.Server, opts server.Options) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -251,7 +251,7 @@ func removeConfigurations(t *testing.T, opts server.Options) {
 	}
 }
 
-// as is a client of Flyball's kinds with a user's identity.
+// as returns a client of Flyball's kinds for a user.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	return clientFor(t, api.ConfigFor(user))
@@ -270,7 +270,7 @@ func clientFor(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-// read makes an adapter of its spec.
+// read returns an adapter with a given spec.
 func read(t *testing.T, name, spec string) *v1alpha1.Adapter {
 	t.Helper()
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -280,7 +280,7 @@ func read(t *testing.T, name, spec string) *v1alpha1.Adapter {
 	return a
 }
 
-// eventually tries until there is no error, for at most half a minute.
+// eventually retries until there is no error, for at most half a minute.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	begin := time.Now()

@@ -25,14 +25,15 @@ import (
 	"flyball.dev/flyball/engine/policy/target"
 )
 
-// example is a request that the documentation says passes a freeze of everything.
+// example is a request that passes a freeze of everything according to the documentation.
 type example struct {
-	// Object is a folder of the library, and a case in its testdata if that is not normal.
+	// Object is a folder of the library, followed by a case in its testdata unless the case is normal.
 	Object string `json:"object"`
-	// Before is a merge patch that makes the object that is edited, and Edit one that edits it.
+	// Before is a merge patch that prepares the object, and Edit the merge patch to judge.
 	Before json.RawMessage `json:"before,omitempty"`
 	Edit   json.RawMessage `json:"edit,omitempty"`
-	// Operation is UPDATE by default, Namespace shop, User alice, and Resource, of the core group, that of the object.
+	// Operation defaults to UPDATE, Namespace to shop, User to alice, and Resource, which is in the core group, to the
+	// object's resource.
 	Operation   admissionv1.Operation `json:"operation,omitempty"`
 	Subresource string                `json:"subresource,omitempty"`
 	Namespace   string                `json:"namespace,omitempty"`
@@ -40,8 +41,8 @@ type example struct {
 	User        string                `json:"user,omitempty"`
 }
 
-// without is the same request with nothing in it that could be a reason to let it pass but what it does to the object, or,
-// where there was nothing else, a request that does something else to the object.
+// without returns the same request without any reason to pass except its edit. If the edit is the only reason, it
+// returns a request with a different edit.
 func (e example) without(t *testing.T) example {
 	bare := e
 	bare.Subresource, bare.Namespace, bare.Resource, bare.User = "", "", "", ""
@@ -69,7 +70,7 @@ func encode(t *testing.T, v any) []byte {
 	return raw
 }
 
-// review writes the AdmissionReview of the request.
+// review returns the AdmissionReview of the request.
 func (e example) review(t *testing.T) string {
 	t.Helper()
 	parts := strings.Split(e.Object, "/")
@@ -123,7 +124,7 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-// section is a part of the documentation of freezes, from its heading to the next one.
+// section returns a section of the documentation of freezes, from its heading to the next.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "policies", "freeze.md"))
@@ -138,7 +139,7 @@ func section(t *testing.T, heading string) string {
 	return part
 }
 
-// rows are the rows of the table in a text, without its head.
+// rows returns the rows of the table in a text, without the head.
 func rows(text string, columns int) [][]string {
 	var all [][]string
 	for line := range strings.Lines(text) {
@@ -152,7 +153,7 @@ func rows(text string, columns int) [][]string {
 	return all[2:]
 }
 
-// judgeOfEverything judges by a freeze that denies everything everywhere.
+// judgeOfEverything returns a judge with a freeze that denies everything everywhere.
 func judgeOfEverything(t *testing.T) *admit.Judge {
 	t.Helper()
 	judges := freezes(t)
@@ -169,8 +170,8 @@ func judgeOfEverything(t *testing.T) *admit.Judge {
 	return judge(t, judges, func(admit.Judgement) {})
 }
 
-// Everything that the documentation lists passes a freeze that denies everything everywhere, and for the reason that it gives.
-func TestWhatPasses(t *testing.T) {
+// Every request that the documentation lists passes a freeze of everything, for the documented reason.
+func TestDocumentedRequestsPass(t *testing.T) {
 	j := judgeOfEverything(t)
 	table := rows(section(t, "## What passes"), 3)
 	if len(table) < 16 {
@@ -194,7 +195,7 @@ func TestWhatPasses(t *testing.T) {
 }
 
 // The documentation names every account that is not judged, and no other.
-func TestAccountsThatPass(t *testing.T) {
+func TestExemptAccountsAreDocumented(t *testing.T) {
 	_, text, found := strings.Cut(section(t, "## What passes"), "\nThe accounts of the control plane are ")
 	text, _, _ = strings.Cut(text, ".\n")
 	if !found {
@@ -216,8 +217,8 @@ func TestAccountsThatPass(t *testing.T) {
 	}
 }
 
-// The documentation lists every field that a shipped adapter ignores, and every field of a status that it has judged.
-func TestFieldsThatPass(t *testing.T) {
+// The documentation lists every field that a shipped adapter ignores, and every judged field of a status.
+func TestIgnoredFieldsAreDocumented(t *testing.T) {
 	all, err := shipped.All()
 	if err != nil {
 		t.Fatal(err)

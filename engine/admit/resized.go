@@ -12,11 +12,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownersAtMost is how many owners lie above a pod at most, as far as anybody looks.
+// ownersAtMost limits the length of a chain of owner references above a pod.
 const ownersAtMost = 8
 
-// ownersOf lists what a pod belongs to that is changed in place: the adapted kinds among the objects that own it, however far above it. Such a
-// change scales them. It is empty for all other reviews, and for a pod that belongs to nothing.
+// ownersOf returns the adapted objects that own a pod, directly or indirectly, if the review resizes the pod in place.
+// Such a change counts as a scale of these owners. It returns none for any other review, and for a pod without owners.
 func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, err error) {
 	if r.resource.Group != "" || r.resource.Resource != "pods" || r.subresource != registration.Resize {
 		return nil, nil
@@ -42,7 +42,7 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 		}
 		object, err := j.Objects.Metadata(ctx, resource, ref.Namespace, ref.Name)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			return refs, nil // what is above it is not known to anybody here
+			return refs, nil // owners further up cannot be read
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read what owns %s: %w", ref, err)
@@ -52,7 +52,7 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 	return refs, nil
 }
 
-// controllerIn is the controlling owner of the object of a review before the change; nil: it has none.
+// controllerIn returns the controlling owner of the review's object before the change, or nil.
 func controllerIn(r *review) *metav1.OwnerReference {
 	for _, ref := range r.oldObject.Get("metadata.ownerReferences").Array() {
 		if ref.Get("controller").Bool() {

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 )
 
-// owned are objects of which a ReplicaSet is owned by the Deployment web.
+// owned returns objects, among them a ReplicaSet whose owner is the Deployment web.
 type owned struct{}
 
 func (owned) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
@@ -26,8 +26,9 @@ func (owned) Metadata(ctx context.Context, resource schema.GroupVersionResource,
 	return o, err
 }
 
-// TestChangesOfPodsInPlaceScaleWhatTheyBelongTo, however far above them, and are nothing else.
-func TestChangesOfPodsInPlaceScaleWhatTheyBelongTo(t *testing.T) {
+// TestInPlaceResizeScalesOwners proves that an in-place change of a pod counts as a scale of its direct and indirect
+// owners, and as nothing else.
+func TestInPlaceResizeScalesOwners(t *testing.T) {
 	denying := func(actions string) string {
 		return `{metadata: {name: named}, spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop], names: [web]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [` + actions + `]}}`
 	}

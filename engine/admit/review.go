@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// review is an admission request of which only what is judged by is read. Texts are parts of the request's body.
+// review has the parts of an admission request needed for judging. Strings share the memory of the request's body.
 type review struct {
 	uid         string
 	resource    schema.GroupVersionResource
@@ -28,7 +28,7 @@ type review struct {
 	oldObject   gjson.Result
 }
 
-// readReview reads an AdmissionReview of admission.k8s.io/v1. Objects in it are not decoded.
+// readReview parses an AdmissionReview of admission.k8s.io/v1. It does not decode the objects in the review.
 func readReview(body []byte) (review, error) {
 	if !gjson.ValidBytes(body) {
 		return review{}, errors.New("read the admission review: it is not JSON")
@@ -68,11 +68,12 @@ func readReview(body []byte) (review, error) {
 	return r, err
 }
 
-// maxClaims is how many groups and extra values together a user may have: more than any authenticator gives, and few enough for the
-// memory that each takes.
+// maxClaims limits the number of a user's groups and extra values. No authenticator returns as many, and the memory for
+// them stays small.
 const maxClaims = 4096
 
-// readUser reads who asks. It is an error to be in too many groups: to leave some out would change what a user may do.
+// readUser parses the requesting user. Too many groups are an error, because a user with fewer groups would have other
+// rights.
 func (r *review) readUser(info gjson.Result) error {
 	r.user, r.userUID = info.Get("username").String(), info.Get("uid").String()
 	claims := 0
@@ -97,7 +98,7 @@ func (r *review) readUser(info gjson.Result) error {
 	return nil
 }
 
-// presence takes null for absent.
+// presence treats null as absent.
 func presence(value gjson.Result) gjson.Result {
 	if !value.IsObject() {
 		return gjson.Result{}
@@ -105,7 +106,7 @@ func presence(value gjson.Result) gjson.Result {
 	return value
 }
 
-// metadata is what selection reads of an object.
+// metadata is the part of an object that selection uses.
 type metadata struct {
 	name, generateName string
 	uid                string
@@ -114,12 +115,12 @@ type metadata struct {
 	annotations        workload.Pairs
 }
 
-// readMetadata reads the metadata of an object, with those annotations only that are wanted.
+// readMetadata parses the metadata of an object, with only the wanted annotations.
 func readMetadata(object gjson.Result, wanted []string) metadata {
 	if !object.Exists() {
 		return metadata{}
 	}
-	// What could be read stands beside an error: the API server has checked the types before.
+	// On an error the result has everything that could be read. The API server has already checked the types.
 	kept, _ := workload.NewMetadata(workload.NewInterner(), wanted...).Project([]byte(object.Raw))
 	return metadata{
 		name: kept.Name, generateName: object.Get("metadata.generateName").String(), uid: kept.UID,

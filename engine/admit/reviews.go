@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// maxAnswers is how many answers are remembered, a few hundred bytes each.
+	// maxAnswers is the number of cached answers. Each takes a few hundred bytes.
 	maxAnswers = 4096
-	// allowedFor and deniedFor are how long they are. Who was refused and has got the right does not wait for long; who goes on trying
-	// costs the API server no more than one round of questions a second.
+	// allowedFor and deniedFor are how long answers are cached. A user with a new right waits only briefly, and a user
+	// who retries a denied request causes at most one round of checks a second.
 	allowedFor = 5 * time.Second
 	deniedFor  = time.Second
-	// maxReviewing is how many questions are asked side by side, over all requests.
+	// maxReviewing is the maximum number of parallel checks over all requests.
 	maxReviewing = 32
 )
 
-// Reviews asks another reviewer, with a bound on how much is asked at once, and remembers the answers for a few seconds. It is
-// safe for concurrent use.
+// Reviews limits the parallel calls of an AccessReviewer and caches its answers for a few seconds. It is safe for
+// concurrent use.
 type Reviews struct {
 	asked   AccessReviewer
 	slots   chan struct{}
 	answers *cache.LRUExpireCache
 }
 
-// NewReviews makes Reviews that ask another reviewer.
+// NewReviews returns Reviews for an AccessReviewer.
 func NewReviews(asked AccessReviewer, now clock.PassiveClock) *Reviews {
 	return &Reviews{asked: asked, slots: make(chan struct{}, maxReviewing), answers: cache.NewLRUExpireCacheWithClock(maxAnswers, now)}
 }
 
-// Create implements AccessReviewer. Of the answer only status.allowed is given.
+// Create implements AccessReviewer. The returned review has only status.allowed.
 func (r *Reviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
-	text, err := json.Marshal(review.Spec) // everything that an answer depends on, with the keys of maps in order
+	text, err := json.Marshal(review.Spec) // every input of the answer, with sorted keys
 	if err != nil {
 		return nil, fmt.Errorf("encode the question: %w", err)
 	}

@@ -24,7 +24,7 @@ func (f reviewer) Create(ctx context.Context, review *authorizationv1.SubjectAcc
 	return f(ctx, review)
 }
 
-// mayPatch asks whether a user in groups may patch a resource of apps in a namespace.
+// mayPatch returns the question whether a user may patch a resource of apps in a namespace.
 func mayPatch(user, resource, namespace string, groups ...string) *authorizationv1.SubjectAccessReview {
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Group: "apps", Resource: resource, Namespace: namespace}}}
@@ -88,7 +88,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	}
 }
 
-// A crowd of questions reaches the API server a few at a time, and who waits goes when their request ends.
+// Many parallel checks reach the API server a few at a time, and a waiting check ends with its request.
 func TestQuestionsAreBounded(t *testing.T) {
 	var mu sync.Mutex
 	running, most := 0, 0

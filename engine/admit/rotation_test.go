@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// Two replicas share a Secret and rotate authorities and certificates every few seconds, while the API server asks all
-// the time: no request fails, and every replica is trusted by the configuration as it is, at every moment.
+// Two replicas share a Secret and rotate authorities and certificates every few seconds, under constant requests of the
+// API server. No request fails, and the configuration trusts every replica at every moment.
 func TestRotationUnderLoad(t *testing.T) {
 	first := options(t, adapters(t))
 	rotateFast(&first)
@@ -78,13 +78,13 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// rotateFast makes authorities that are replaced after 27 s of 40 s. The overlap is for what API servers take on a busy machine to hear of a
-// configuration: in a cluster it is ten minutes.
+// rotateFast sets authorities that live 40 s and are replaced after 27 s. The overlap covers the delay of API servers
+// on a busy machine; in a cluster it is ten minutes.
 func rotateFast(o *server.Options) {
 	o.AuthorityLifetime, o.ServingLifetime, o.Overlap = 40*time.Second, 30*time.Second, 5*time.Second
 }
 
-// broken asks for an Adapter that only the validator refuses.
+// broken returns a function that requests an Adapter which only the validator refuses.
 func broken(t *testing.T) func(context.Context) error {
 	user := as(t, "admin")
 	return func(ctx context.Context) error {

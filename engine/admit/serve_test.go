@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 )
 
-// A server that is told to stop goes on answering, not ready, and ends connections with an answer; when it ends, what is
-// under way is answered as if nothing had happened.
-func TestServerLeavesInOrder(t *testing.T) {
+// A stopping server keeps answering while it is not ready, and closes connections with an answer. At the end, requests
+// under way are answered normally.
+func TestShutdownLosesNoRequest(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			opts := options(t, adapters(t))
@@ -72,7 +72,7 @@ func TestServerLeavesInOrder(t *testing.T) {
 				return nil
 			})
 			for range 3 {
-				// HTTP/2 says it by a frame, which the client keeps to itself.
+				// HTTP/2 announces it by a frame that the client does not expose.
 				if answer, last := ask("/quick"); answer != "done" || last != (protocol == "HTTP/1.1") {
 					t.Errorf("told to stop: %s, the last on its connection: %t", answer, last)
 				}
@@ -100,7 +100,7 @@ func TestServerLeavesInOrder(t *testing.T) {
 	}
 }
 
-// speaking is a client of the server that speaks one protocol.
+// speaking returns a client of the server for one protocol.
 func speaking(server *server.Server, protocol string) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(server.CABundle())

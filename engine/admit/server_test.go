@@ -56,7 +56,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A configuration made by others, as the Helm chart does, gets the authority; the certificate is kept in the Secret.
+// A configuration of another writer, such as the Helm chart, gets the authority, and the certificate is stored in the
+// Secret.
 func TestAuthorityIsInjected(t *testing.T) {
 	opts := options(t, adapters(t))
 	opts.Configurations, opts.OwnConfiguration = []string{opts.OwnConfiguration}, ""
@@ -101,7 +102,8 @@ func holds(t *testing.T, name string, bundle []byte) error {
 	return nil
 }
 
-// The configuration that the server keeps itself is as described, and is corrected whatever is edited, and made again.
+// The server's own configuration has the described content, and is corrected after any edit and recreated after a
+// deletion.
 func TestOwnConfigurationIsKept(t *testing.T) {
 	opts := options(t, adapters(t))
 	opts.Author = registration.Author{Release: "this one"}
@@ -175,9 +177,9 @@ func TestOwnConfigurationIsKept(t *testing.T) {
 	eventually(t, "what was deleted is made again", kept)
 }
 
-// Two releases that describe the configuration differently do not fight: what the leader says counts, the other leaves it, and
-// takes it over when it begins to lead. What was deleted either of them makes again.
-func TestTwoReleases(t *testing.T) {
+// Two releases with different configurations do not fight: only the leader writes, and the other release takes over
+// when it starts to lead. Either of them recreates a deleted configuration.
+func TestTwoReleasesDoNotFight(t *testing.T) {
 	older, newer := options(t, adapters(t)), options(t, adapters(t))
 	newer.Secret, newer.Kinds[0].Operations = older.Secret, []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}
 	older.Endpoint = newer.Endpoint
@@ -212,7 +214,7 @@ func TestTwoReleases(t *testing.T) {
 	}
 	eventually(t, "the leader describes it", described("older", 2))
 	before := generation()
-	for n := range int64(5) { // each wakes both
+	for n := range int64(5) { // each edit wakes both
 		patch(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
 		eventually(t, "an edit is undone", described("older", 2))
 		if got := generation(); got != before+2*(n+1) {
@@ -273,8 +275,8 @@ func TestConfigurationOfService(t *testing.T) {
 	}
 }
 
-// Other handlers live on the same server, under its certificate.
-func TestHandle(t *testing.T) {
+// Further handlers can use the same server and its certificate.
+func TestHandlersShareServer(t *testing.T) {
 	opts := options(t, adapters(t))
 	server, err := server.New(api.Config(), opts)
 	if err != nil {
@@ -313,7 +315,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// shake does a TLS handshake that trusts only the roots.
+// shake makes a TLS handshake that trusts only the roots.
 func shake(address string, roots *x509.CertPool) error {
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots}}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

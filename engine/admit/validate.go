@@ -24,30 +24,30 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// Request is what is asked of one of Flyball's own kinds.
+// Request is a request for one of Flyball's own kinds.
 type Request struct {
 	// Operation is CREATE, UPDATE or DELETE.
 	Operation admissionv1.Operation
 	Kind      schema.GroupVersionKind
-	// Name is empty for an object that is created with generateName.
+	// Name is empty for a creation with generateName.
 	Namespace, Name string
-	// Old is nil for CREATE, New for DELETE. They are of the Go type of the kind, for example *v1alpha1.Adapter.
+	// Old is nil for CREATE, and New for DELETE. Both have the Go type of the kind, for example *v1alpha1.Adapter.
 	Old, New runtime.Object
-	// Subresource is status where that is written; empty: the object itself.
+	// Subresource is status, or empty for the object itself.
 	Subresource string
-	// SpecChanged is false for an update that leaves the spec as it is.
+	// SpecChanged is false for an update that leaves the spec unchanged.
 	SpecChanged bool
-	// User asks.
+	// User is the requesting user.
 	User authenticationv1.UserInfo
-	// DryRun says that nothing is stored: the answer is the same, and nothing is counted or recorded.
+	// DryRun means that nothing is stored. The answer is the same, but nothing is counted or recorded.
 	DryRun bool
 }
 
 // Validator judges the objects of one kind.
 type Validator interface {
-	// Validate returns what to tell the user who is let through, and the faults of the object, each with its field. An
-	// error is for what is not a fault of a field: one with an API status (apierrors.NewForbidden) is the answer, any
-	// other is an internal error. Both refuse the request.
+	// Validate returns warnings for an admitted request, and the faults of the object with their fields. Other faults
+	// are errors: an error with an API status (apierrors.NewForbidden) becomes the answer, any other is an internal
+	// error. Both refuse the request.
 	Validate(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error)
 }
 
@@ -59,18 +59,18 @@ func (f ValidatorFunc) Validate(ctx context.Context, req Request) ([]string, fie
 	return f(ctx, req)
 }
 
-// Kind is one of Flyball's own kinds, of the version v1alpha1.
+// Kind is one of Flyball's own kinds in version v1alpha1.
 type Kind struct {
-	// Kind and Resource are Adapter and adapters.
+	// Kind and Resource are, for example, Adapter and adapters.
 	Kind, Resource string
 	Validator      Validator
-	// Operations that the validator sees; empty: CREATE and UPDATE.
+	// Operations are the operations to validate. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator says that the status has who made the object; the validator sees changes of that.
+	// Creator means that the status has the creator of the object, and that the validator sees changes of the creator.
 	Creator bool
 }
 
-// Registered are kinds as API servers are told of them.
+// Registered returns kinds in the form for webhook configurations.
 func Registered(kinds []Kind) []registration.Kind {
 	list := make([]registration.Kind, len(kinds))
 	for i, k := range kinds {
@@ -79,14 +79,14 @@ func Registered(kinds []Kind) []registration.Kind {
 	return list
 }
 
-// ownKinds answers for Flyball's own kinds.
+// ownKinds handles reviews of Flyball's own kinds.
 type ownKinds struct {
 	scheme     *runtime.Scheme
 	decoder    admission.Decoder
 	validators map[schema.GroupVersionKind]Validator
 }
 
-// NewOwnKinds is the handler of reviews of Flyball's own kinds, which the given validators judge.
+// NewOwnKinds returns the handler for reviews of Flyball's own kinds, with the given validators.
 func NewOwnKinds(scheme *runtime.Scheme, kinds []Kind) admission.Handler {
 	h := &ownKinds{scheme: scheme, decoder: admission.NewDecoder(scheme), validators: map[schema.GroupVersionKind]Validator{}}
 	for _, k := range kinds {
@@ -142,14 +142,14 @@ func (h *ownKinds) request(review admission.Request) (Request, error) {
 	if review.Operation == admissionv1.Update && (req.Old == nil || req.New == nil) {
 		return Request{}, errors.New("an update without both the old and the new object")
 	}
-	// The API server writes equal specs as equal texts.
+	// The API server encodes equal specs as equal texts.
 	req.SpecChanged = !bytes.Equal(spec(review.OldObject.Raw), spec(review.Object.Raw))
 	return req, nil
 }
 
 func spec(raw []byte) []byte { return []byte(gjson.GetBytes(raw, "spec").Raw) }
 
-// decode makes the typed object; nil if there is none.
+// decode returns the typed object, or nil if there is none.
 func (h *ownKinds) decode(kind schema.GroupVersionKind, raw runtime.RawExtension) (runtime.Object, error) {
 	if len(raw.Raw) == 0 {
 		return nil, nil
@@ -166,8 +166,8 @@ func isDeleting(object runtime.Object) bool {
 	return ok && meta.GetDeletionTimestamp() != nil
 }
 
-// outsideSpec leaves out what is wrong with a spec that the request does not change: who adds a label or a finalizer to an
-// object that an earlier release accepted is not to repair it first.
+// outsideSpec removes errors in an unchanged spec. A label or finalizer can thus be set on an object that an earlier
+// release accepted, without a repair of its spec.
 func outsideSpec(errs field.ErrorList) field.ErrorList {
 	var rest field.ErrorList
 	for _, e := range errs {
@@ -178,17 +178,17 @@ func outsideSpec(errs field.ErrorList) field.ErrorList {
 	return rest
 }
 
-// invalid answers as the API server does for its own kinds: reason Invalid, and one cause per field.
+// invalid returns the response in the API server's own form: reason Invalid, and one cause per field.
 func invalid(req Request, errs field.ErrorList) admission.Response {
 	return status(apierrors.NewInvalid(req.Kind.GroupKind(), req.Name, errs).ErrStatus)
 }
 
-// refusal answers with the error's own API status, or as an internal error.
+// refusal returns the error's own API status, or an internal error.
 func refusal(ctx context.Context, req Request, err error) admission.Response {
 	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 		return status(known.Status())
 	}
-	log.FromContext(ctx).Error(err, "cannot judge", "kind", req.Kind.Kind, "namespace", req.Namespace, "name", req.Name)
+	log.FromContext(ctx).Error(err, "Failed to validate an object", "kind", req.Kind.Kind, "namespace", req.Namespace, "name", req.Name)
 	return admission.Errored(http.StatusInternalServerError, err)
 }
 

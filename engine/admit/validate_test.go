@@ -23,7 +23,7 @@ target: {group: apps, kind: Deployment, versions: [v1]}
 scale: [{name: main, replicas: .spec.replicas, default: 1}]
 `
 
-// causes lists the fields that an answer of the API server names.
+// causes returns the fields in an answer of the API server.
 func causes(err error) []string {
 	var fields []string
 	if known := apierrors.APIStatus(nil); errors.As(err, &known) && known.Status().Details != nil {
@@ -42,7 +42,7 @@ func TestAdapters(t *testing.T) {
 	tests := []struct {
 		reason, user, name, spec string
 		fields                   []string
-		want                     string // in the message; empty: allowed
+		want                     string // part of the message; empty means allowed
 	}{
 		{reason: "who may patch the kind everywhere", user: "sre", name: "deployments.apps", spec: goodSpec},
 		{reason: "who may do all", user: "admin", name: "deployments.apps", spec: scaled},
@@ -99,8 +99,8 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// Edits of metadata and status need no rights on the kind, edits of the spec do; a finalizer can be removed from a deleted
-// adapter by anybody who may write adapters, even if no server is left to ask.
+// Edits of metadata and status need no rights on the kind, but edits of the spec do. Any writer of adapters can remove
+// a finalizer from a deleted adapter, even while no server runs.
 func TestAdapterEdits(t *testing.T) {
 	_, stop := start(t, options(t, adapters(t)))
 	active(t)
@@ -153,8 +153,8 @@ func TestAdapterEdits(t *testing.T) {
 	}
 }
 
-// What every validator can rely on: what it is told, and what becomes of its answers.
-func TestValidatorsOfOtherKinds(t *testing.T) {
+// This is the contract of validators: the content of their requests and the effect of their answers.
+func TestValidatorContract(t *testing.T) {
 	var verdict atomic.Pointer[admit.ValidatorFunc]
 	set := func(f admit.ValidatorFunc) { verdict.Store(&f) }
 	set(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// backdate is how long before its making a certificate is valid, for API servers whose clock is behind.
+// backdate is how long before its creation a certificate becomes valid, for API servers with slow clocks.
 const backdate = 5 * time.Minute
 
-// made is when a certificate of this package was made.
+// made returns the time at which a certificate of this package was created.
 func made(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
-// renewal is when a third of a certificate's life is left.
+// renewal returns the time at which a third of a certificate's life is left.
 func renewal(c *x509.Certificate) time.Time {
 	return c.NotAfter.Add(-c.NotAfter.Sub(made(c)) / 3)
 }
@@ -32,7 +32,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// newAuthority makes a self-signed authority.
+// newAuthority returns a new self-signed authority.
 func newAuthority(now time.Time, life time.Duration) (*x509.Certificate, crypto.Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -48,7 +48,7 @@ func newAuthority(now time.Time, life time.Duration) (*x509.Certificate, crypto.
 	return cert, key, err
 }
 
-// newServing makes a serving certificate. It does not outlive its authority.
+// newServing returns a new serving certificate, valid no longer than its authority.
 func newServing(now time.Time, life time.Duration, hosts []string, authority *x509.Certificate, signer crypto.Signer) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -83,7 +83,7 @@ func newTemplate(name string, now, end time.Time) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("draw a serial number: %w", err)
 	}
-	// Certificates count in whole seconds. Rounded up, the overlaps that are counted from here never come out too short.
+	// Certificates have whole seconds. Rounding up ensures that an overlap counted from the start is never too short.
 	start := now.Truncate(time.Second)
 	if start.Before(now) {
 		start = start.Add(time.Second)

@@ -19,26 +19,26 @@ import (
 	"flyball.dev/flyball/engine/poke"
 )
 
-// lookEvery is how often the files are looked at. Whoever puts them there takes longer.
+// lookEvery is the interval of reading the files. Their writers are slower.
 const lookEvery = 2 * time.Second
 
-// Directory is a certificate that somebody else makes, such as cert-manager, in the files tls.crt, tls.key and ca.crt. New
-// files are served at once, so what replaces a certificate has to come from the same authority, or API servers refuse it
-// until they know the new one.
+// Directory is a certificate of another issuer, such as cert-manager, in the files tls.crt, tls.key and ca.crt. New
+// files are served at once. A new certificate must come from the same authority; otherwise API servers refuse it until
+// they know the new authority.
 type Directory struct {
 	path string
 	log  logr.Logger
 	now  atomic.Pointer[Issued]
 }
 
-// Issued is a certificate with the authorities by which API servers know it.
+// Issued is a certificate with the authorities that API servers use to verify it.
 type Issued struct {
 	Serving *tls.Certificate
-	// Bundle is ca.crt; empty where the authorities of the API servers' system do.
+	// Bundle is the content of ca.crt. Empty means that the system authorities of the API servers suffice.
 	Bundle []byte
 }
 
-// OpenDirectory reads what is in a directory. The error says what cannot be used.
+// OpenDirectory reads a directory. It returns an error if the files are unusable.
 func OpenDirectory(path string, log logr.Logger) (*Directory, error) {
 	d := &Directory{path: path, log: log}
 	if _, err := d.load(); err != nil {
@@ -47,7 +47,7 @@ func OpenDirectory(path string, log logr.Logger) (*Directory, error) {
 	return d, nil
 }
 
-// load takes what is in the files and says whether it is new.
+// load reads the files and reports whether they have changed.
 func (d *Directory) load() (changed bool, err error) {
 	next, err := readIssued(d.path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Directory) load() (changed bool, err error) {
 
 // readIssued reads a certificate with its key and its authorities.
 func readIssued(path string) (*Issued, error) {
-	// The kubelet puts all files in place at once, by one link. What is read behind it belongs together.
+	// The kubelet replaces all files at once by switching a link. Files read through the resolved link belong together.
 	if data, err := filepath.EvalSymlinks(filepath.Join(path, "..data")); err == nil {
 		path = data
 	}
@@ -84,13 +84,13 @@ func readIssued(path string) (*Issued, error) {
 	return &Issued{Serving: &serving, Bundle: bundle}, nil
 }
 
-// Now is the certificate that is served now.
+// Now returns the certificate currently served.
 func (d *Directory) Now() *Issued { return d.now.Load() }
 
-// Look serves new files as they come and notifies then, until the context ends. While the files cannot be read, what was read
-// before is served.
+// Look serves new files as they arrive and then notifies, until the context ends. While the files cannot be read, it
+// keeps serving the previous files.
 func (d *Directory) Look(ctx context.Context, notify chan<- struct{}) {
-	told := ""
+	logged := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,12 +101,12 @@ func (d *Directory) Look(ctx context.Context, notify chan<- struct{}) {
 		switch {
 		case err != nil:
 			if err.Error() != told {
-				d.log.Error(err, "the webhook's certificate stays as it is")
+				d.log.Error(err, "Failed to load the webhook's certificate; keeping the previous certificate")
 			}
 			told = err.Error()
 		case changed:
 			told = ""
-			d.log.Info("serving another certificate from the directory", "directory", d.path)
+			d.log.Info("Serving a new certificate from the directory", "directory", d.path)
 			poke.Poke(notify)
 		}
 	}

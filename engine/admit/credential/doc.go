@@ -1,5 +1,6 @@
-// Package credential is how API servers know the admission server, and how it knows them: certificates with their authorities, and
-// the secret part of its path. It promises that whatever is replaced was announced for the overlap before it is used, and counts
-// for the overlap afterwards, so that a server or an API server that lags behind within the overlap is never refused. Both
-// protocols are functions of what is stored, the time, and since when it is announced; nothing here reads or writes the API server.
+// Package credential authenticates the admission server and API servers to each other, by certificates with their
+// authorities and by the secret part of the server's path. Each replacement is announced for the overlap before its
+// first use, and the replaced credential stays valid for the overlap afterwards, so that a replica or API server with a
+// delay below the overlap is never refused. Both protocols are functions of the stored state, the time, and the time of
+// the announcement; the package does not access the API server.
 package credential

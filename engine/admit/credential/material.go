@@ -14,45 +14,47 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Keys of the Secret. The first two are those of kubernetes.io/tls.
+// These are keys of the Secret. The first two are the keys of type kubernetes.io/tls.
 const (
 	servingCertKey = "tls.crt"
 	servingKeyKey  = "tls.key"
-	bundleKey      = "ca.crt" // every trusted authority, the newest first
-	signerKey      = "ca.key" // the key of the newest authority; older ones sign nothing more
+	bundleKey      = "ca.crt" // all trusted authorities, newest first
+	signerKey      = "ca.key" // the key of the newest authority; older authorities sign nothing more
 )
 
-// Material is what the Secret holds. It is not changed once made.
+// Material is the content of the Secret. It is immutable.
 type Material struct {
 	Trusted []*x509.Certificate
 	Signer  crypto.Signer    // of Trusted[0]
 	Serving *tls.Certificate // with its Leaf
 }
 
-// Rotation is how certificates are made and replaced.
+// Rotation configures how certificates are created and replaced.
 type Rotation struct {
-	// Hosts are the DNS names and IP addresses by which API servers reach the server.
+	// Hosts are the DNS names and IP addresses at which API servers reach the server.
 	Hosts []string
-	// Authority and Serving are lifetimes. A certificate is replaced when a third of its life is left.
+	// Authority and Serving are the lifetimes of the certificates. A certificate is replaced when a third of its life
+	// is left.
 	Authority, Serving time.Duration
-	// Overlap is how long an authority is trusted before it signs what is served, and after the last use of what it signed.
+	// Overlap is how long an authority is trusted before it signs a served certificate, and after the last use of a
+	// certificate it signed.
 	Overlap time.Duration
 }
 
-// Step is what is to be done now.
+// Step is the result of one step of the rotation.
 type Step struct {
 	Material Material
 	Changed  bool
-	// Wake is when there is something to do again, if nothing else happens.
+	// Wake is the time of the next step, unless something else changes.
 	Wake time.Time
-	// Did says what changed, for the log.
+	// Did describes the changes for the log.
 	Did []string
 }
 
-// Next is the whole protocol of rotation, as a function of what the Secret holds, the time, and since when all webhook
-// configurations are known to trust the newest authority (zero: not yet). A new authority is first only trusted; it
-// signs the serving certificate once every API server had the overlap to learn of it; the old one leaves the bundle once
-// every replica had the overlap to load the new serving certificate.
+// Next is the rotation protocol. It is a function of the Secret's content, the time, and the time since which all
+// webhook configurations trust the newest authority (zero if they do not yet). A new authority is first only trusted.
+// It signs the serving certificate after every API server had the overlap to learn about it. The old authority leaves
+// the bundle after every replica had the overlap to load the new serving certificate.
 func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
 	s := Step{Material: Material{Trusted: slices.Clone(m.Trusted), Signer: m.Signer, Serving: m.Serving}}
 	if m.Signer == nil || len(m.Trusted) == 0 || !now.Before(renewal(m.Trusted[0])) {
@@ -67,7 +69,8 @@ func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
 	if reason := r.resign(s.Material, now, announced); reason != "" {
 		hosts := r.Hosts
 		if reason == uncovered {
-			// Replicas of two releases may disagree on the hosts for a while: together they settle on all of them.
+			// Replicas of two releases may disagree about the hosts for a while, so the new certificate covers the
+			// hosts of both.
 			hosts = union(hosts, s.Material.Serving.Leaf)
 		}
 		serving, err := newServing(now, r.Serving, hosts, newest, s.Material.Signer)
@@ -92,7 +95,7 @@ func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
 // uncovered is the reason for replacing a certificate that lacks a host.
 const uncovered = "it did not cover every host"
 
-// resign says why the serving certificate is to be replaced now; empty if it is not.
+// resign returns the reason why the serving certificate must be replaced now, or "".
 func (r Rotation) resign(m Material, now, announced time.Time) string {
 	newest := m.Trusted[0]
 	switch {
@@ -126,12 +129,12 @@ func union(hosts []string, c *x509.Certificate) []string {
 	return slices.Compact(all)
 }
 
-// learnt is when every API server is taken to know of an authority.
+// learnt returns the time from which every API server is assumed to know an authority.
 func (r Rotation) learnt(authority *x509.Certificate, announced time.Time) time.Time {
 	return latest(made(authority), announced).Add(r.Overlap)
 }
 
-// Wake is the earliest instant at which Next has something to do.
+// Wake returns the earliest time at which Next has a step to do.
 func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
 	newest, leaf := m.Trusted[0], m.Serving.Leaf
 	wake := renewal(newest)
@@ -152,8 +155,8 @@ func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
 	return wake
 }
 
-// ReadMaterial reads what a Secret holds. A part that is missing or unusable is left out, to be made anew, with the
-// reason in the error; the rest is used.
+// ReadMaterial parses the content of a Secret. A missing or unusable part is left out, so that it is created anew, and
+// the error has the reason. The remaining parts are used.
 func ReadMaterial(data map[string][]byte) (Material, error) {
 	if len(data[bundleKey])+len(data[signerKey])+len(data[servingCertKey])+len(data[servingKeyKey]) == 0 {
 		return Material{}, nil
@@ -177,7 +180,7 @@ func ReadMaterial(data map[string][]byte) (Material, error) {
 	return m, errors.Join(errs...)
 }
 
-// readSigner reads the key that belongs to the newest authority.
+// readSigner returns the private key of the newest authority.
 func readSigner(text []byte, trusted []*x509.Certificate) (crypto.Signer, error) {
 	if len(trusted) == 0 {
 		return nil, errors.New("there is no authority that it could belong to")
@@ -197,7 +200,7 @@ func readSigner(text []byte, trusted []*x509.Certificate) (crypto.Signer, error)
 	return signer, nil
 }
 
-// Data is the inverse of ReadMaterial.
+// Data returns the content of the Secret. It is the inverse of ReadMaterial.
 func (m Material) Data() (map[string][]byte, error) {
 	bundle, err := m.Bundle()
 	if err != nil {
@@ -218,7 +221,7 @@ func (m Material) Data() (map[string][]byte, error) {
 	return map[string][]byte{bundleKey: bundle, signerKey: signer, servingCertKey: cert, servingKeyKey: key}, nil
 }
 
-// Bundle is the trusted authorities as webhook configurations want them.
+// Bundle returns the trusted authorities in the form of a caBundle.
 func (m Material) Bundle() ([]byte, error) {
 	bundle, err := certutil.EncodeCertificates(m.Trusted...)
 	if err != nil {
@@ -227,7 +230,7 @@ func (m Material) Bundle() ([]byte, error) {
 	return bundle, nil
 }
 
-// Trusts says whether a CA bundle holds an authority.
+// Trusts reports whether a CA bundle has an authority.
 func Trusts(bundle []byte, authority *x509.Certificate) bool {
 	known, err := certutil.ParseCertsPEM(bundle)
 	return err == nil && slices.ContainsFunc(known, func(ca *x509.Certificate) bool { return bytes.Equal(ca.Raw, authority.Raw) })

@@ -15,7 +15,7 @@ func testRotation() Rotation {
 	return Rotation{Hosts: []string{"flyball.flyball-system.svc", "127.0.0.1"}, Authority: 365 * day, Serving: 90 * day, Overlap: 10 * time.Minute}
 }
 
-// mustNext applies the protocol once.
+// mustNext runs one step of the protocol.
 func mustNext(t rapid.TB, r Rotation, m Material, now, announced time.Time) Step {
 	t.Helper()
 	s, err := r.Next(m, now, announced)
@@ -25,7 +25,7 @@ func mustNext(t rapid.TB, r Rotation, m Material, now, announced time.Time) Step
 	return s
 }
 
-// accepted says whether a client that trusts the bundle accepts the serving certificate for every host.
+// accepted reports whether a client that trusts the bundle accepts the serving certificate for every host.
 func accepted(t rapid.TB, trusted []*x509.Certificate, m Material, hosts []string, now time.Time) bool {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -91,7 +91,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 	}
 }
 
-// Two replicas that want different hosts do not replace each other's certificate for ever.
+// Two replicas with different hosts do not replace each other's certificate forever.
 func TestReplicasAgreeOnHosts(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	one, other := testRotation(), testRotation()
@@ -138,16 +138,16 @@ func TestAuthorityIsReplacedWithOverlap(t *testing.T) {
 	}
 }
 
-// moment is what replicas serve and what the configurations trust from some instant on.
+// moment is the state from an instant on: the served material and the authorities trusted by the configurations.
 type moment struct {
 	from    time.Time
 	served  Material
 	trusted []*x509.Certificate
 }
 
-// While something runs at all, no replica and no API server that lags behind by less than the overlap ever meets a serving
-// certificate that it must refuse: neither when wakes come late or early, nor while configurations cannot be written.
-func TestNoLaggardIsEverRefused(t *testing.T) {
+// No replica and no API server with a delay below the overlap ever meets a certificate that it must refuse, whether
+// steps run early or late, and while configurations cannot be written.
+func TestDelayBelowOverlapIsNeverRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := testRotation()
 		r.Serving = time.Duration(rapid.Int64Range(2, 400).Draw(t, "serving days")) * day
@@ -173,7 +173,7 @@ func TestNoLaggardIsEverRefused(t *testing.T) {
 				announced = now
 			}
 			if s.Wake = r.Wake(s.Material, now, announced); len(current.trusted) != len(s.Material.Trusted) || announced.IsZero() {
-				s.Wake = now.Add(30 * time.Second) // the write is tried again
+				s.Wake = now.Add(30 * time.Second) // the write is retried
 			}
 			history = append(history, current)
 			noneRefused(t, r, history)
@@ -181,7 +181,7 @@ func TestNoLaggardIsEverRefused(t *testing.T) {
 	})
 }
 
-// noneRefused checks the last moment against all that were in force less than an overlap ago.
+// noneRefused compares the last moment with every moment within one overlap before it.
 func noneRefused(t *rapid.T, r Rotation, history []moment) {
 	current := history[len(history)-1]
 	now := current.from
@@ -194,7 +194,7 @@ func noneRefused(t *rapid.T, r Rotation, history []moment) {
 			t.Fatalf("at %v: what a replica serves since %v is refused", now, past.from)
 		}
 		if !past.from.After(now.Add(-r.Overlap)) {
-			return // what was before this was replaced an overlap ago or longer
+			return // older states were replaced at least an overlap ago
 		}
 	}
 }

@@ -10,32 +10,33 @@ import (
 	"time"
 )
 
-// PathsKey is the key of the Secret with the secret parts of the path: one in each line, the newest first.
+// PathsKey is the key of the Secret with the secret parts of the path, one per line, newest first.
 const PathsKey = "paths"
 
-// Path is the part of the path that only those know who read the webhook configurations or the Secret.
+// Path is the secret part of the server's path. Only readers of the webhook configurations or the Secret know it.
 type Path struct {
 	Token string
 	Made  time.Time
 }
 
-// PathRotation is how secret paths are made and replaced.
+// PathRotation configures how secret paths are created and replaced.
 type PathRotation struct {
-	// Life is after how long a path is replaced, Overlap how long a new one is known to replicas before API servers are sent there,
-	// and how long an old one counts afterwards.
+	// Life is the age at which a path is replaced. Overlap is how long replicas know a new path before API servers use
+	// it, and how long an old path stays valid afterwards.
 	Life, Overlap time.Duration
 }
 
-// Paths are the secret paths that count, the newest first, and when there is something to do again.
+// Paths are the valid secret paths, newest first, and the time of the next step.
 type Paths struct {
 	Held    []Path
 	Changed bool
 	Wake    time.Time
 }
 
-// Next is the protocol, as a function of what the Secret holds, the time, and since when all configurations are known to lead to the
-// newest path (zero: they do not). A new path counts at once, but API servers are sent there only when every replica had the
-// overlap to read it. An old one counts until every API server had the overlap to learn of the new one.
+// Next is the rotation protocol. It is a function of the Secret's content, the time, and the time since which all
+// configurations use the newest path (zero if they do not). A new path is valid at once, but API servers use it only
+// after every replica had the overlap to read it. An old path stays valid until every API server had the overlap to
+// learn about the new path.
 func (r PathRotation) Next(held []Path, now, led time.Time) (Paths, error) {
 	p := Paths{Held: slices.Clone(held)}
 	if len(held) == 0 || !now.Before(held[0].Made.Add(r.Life)) {
@@ -63,10 +64,11 @@ func (r PathRotation) Next(held []Path, now, led time.Time) (Paths, error) {
 	return p, nil
 }
 
-// due is from when on API servers are sent to a path that is not the first one ever. Times in the Secret are whole seconds.
+// due returns the time from which API servers use a path, the very first path aside. Times in the Secret are whole
+// seconds.
 func (r PathRotation) due(p Path) time.Time { return p.Made.Add(time.Second + r.Overlap) }
 
-// Current is where API servers are sent now: to the newest path that every replica has had the time to read.
+// Current returns the path for API servers: the newest path that every replica has had the time to read.
 func (r PathRotation) Current(held []Path, now time.Time) string {
 	for _, p := range held[:len(held)-1] {
 		if !now.Before(r.due(p)) {
@@ -76,7 +78,7 @@ func (r PathRotation) Current(held []Path, now time.Time) string {
 	return held[len(held)-1].Token
 }
 
-// ReadPaths reads what the Secret holds.
+// ReadPaths parses the paths of the Secret.
 func ReadPaths(text []byte) ([]Path, error) {
 	var held []Path
 	for line := range strings.Lines(string(text)) {
@@ -99,7 +101,7 @@ func PathsText(held []Path) []byte {
 	return text
 }
 
-// Tokens are the secret parts of paths.
+// Tokens returns the secret parts of paths.
 func Tokens(held []Path) []string {
 	tokens := make([]string, len(held))
 	for i, p := range held {
@@ -108,7 +110,7 @@ func Tokens(held []Path) []string {
 	return tokens
 }
 
-// Earliest is the earlier of two instants.
+// Earliest returns the earlier of two times.
 func Earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

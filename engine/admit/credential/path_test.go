@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever time passes between two looks, and whenever configurations follow: replicas that read the Secret within the overlap, and
-// API servers that learn of a configuration within it, agree on the path at every moment.
+// Replicas that read the Secret within the overlap, and API servers that learn a configuration within it, agree about
+// the path at every moment, for any time between two steps and any delay of configurations.
 func TestPathsOverlap(t *testing.T) {
 	const overlap, life = 10 * time.Minute, 24 * time.Hour
 	r := PathRotation{Life: life, Overlap: overlap}
@@ -22,7 +22,7 @@ func TestPathsOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		var held []Path
-		var live string // where the configuration leads
+		var live string // the path in the configuration
 		var led time.Time
 		var history []moment
 		seen := map[string]bool{}

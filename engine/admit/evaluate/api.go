@@ -21,31 +21,31 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Path is where reviews are posted.
+// Path is the path for posting reviews.
 const Path = "/v1alpha1/freezereviews"
 
 const (
-	// maxGroups is how many groups a review may name: each is a question to the API server.
+	// maxGroups limits the groups in a review, because each needs a call of the API server.
 	maxGroups = 32
-	// answerTime is how long an answer may take once the body is there.
+	// answerTime limits the time of an answer after the body has arrived.
 	answerTime = 10 * time.Second
 )
 
-// Options say whom the API answers, and how.
+// Options configure the API.
 type Options struct {
 	Court *freezecheck.Evaluator
-	// KindOf says how a kind is served; false: no adapter speaks of it.
+	// KindOf returns the resource of a kind. It returns false if the kind has no adapter.
 	KindOf func(schema.GroupKind) (freezecheck.Kind, bool)
-	// Tokens and Rights ask the API server.
+	// Tokens and Rights call the API server.
 	Tokens TokenReviewer
 	Rights admit.AccessReviewer
-	// Audiences are those of which a token has to be for one; none: those of the API server.
+	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
-	// Rate is how many reviews a second a user may ask for; a burst has ten times as many.
+	// Rate is the number of reviews per second and user. The burst is ten times the rate.
 	Rate float64
-	// Clock says what now is for a review that does not say when. Pace measures the rate and how long answers of the API server count.
+	// Clock is the time of a review without spec.at. Pace is the clock of rate limits and caches.
 	Clock, Pace clock.PassiveClock
-	// Ready says why nothing can be judged yet. It may be nil.
+	// Ready returns the reason why no change can be judged yet. It may be nil.
 	Ready func(*http.Request) error
 	Log   logr.Logger
 }
@@ -55,13 +55,14 @@ type api struct {
 	Options
 	callers *callers
 	limits  *limits
-	// bounded reads the body within bounds, and answers.
+	// bounded reads the body within the bounds and answers.
 	bounded http.Handler
-	// comparing has whose manifest is compared with the live object: one at a time, so that it takes no more than one core.
+	// comparing is held while a manifest is compared with the live object. Only one comparison runs at a time, so that
+	// the API uses at most one core.
 	comparing chan struct{}
 }
 
-// New makes the handler of Path.
+// New returns the handler of Path.
 func New(o Options) http.Handler {
 	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), limits: newLimits(o.Rate, o.Pace), comparing: make(chan struct{}, 1)}
 	a.Rights = admit.NewReviews(o.Rights, o.Pace)
@@ -71,12 +72,12 @@ func New(o Options) http.Handler {
 
 type callerKey struct{}
 
-// callerOf is who asks, once that is known.
+// callerOf returns the authenticated caller.
 func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 	return ctx.Value(callerKey{}).(*authenticationv1.UserInfo)
 }
 
-// ServeHTTP implements http.Handler. Who asks is known before anything of the body is read.
+// ServeHTTP implements http.Handler. It authenticates the caller before it reads the body.
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -84,7 +85,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	for name := range req.Header {
-		if strings.HasPrefix(name, "Impersonate-") { // API servers take it to say who makes the change; without it the verdict would be on somebody else
+		if strings.HasPrefix(name, "Impersonate-") { // API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
 			turnAway(w, req, gate.Faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
 			return
 		}
@@ -103,15 +104,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 const (
-	// drained is how much of a body is let come that nobody reads, in bytes, and drainTime how long that may take.
+	// drained is the number of bytes of an unread body that are still accepted, and drainTime the time limit for them.
 	drained   = 64 << 10
 	drainTime = 500 * time.Millisecond
 )
 
-// turnAway answers why there is no verdict, in one line of text. It lets a small body come to its end before: a client that is still
-// sending it may find the connection closed, and say that instead of the answer.
+// turnAway answers with an error in one line of text. It first reads a small body to its end; otherwise a client that
+// is still sending may report a closed connection instead of the answer.
 func turnAway(w http.ResponseWriter, req *http.Request, err error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // a test's recorder has none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // a test's recorder has no deadline
 	_, _ = io.CopyN(io.Discard, req.Body, drained)
 	if gate.CodeOf(err) == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -119,7 +120,7 @@ func turnAway(w http.ResponseWriter, req *http.Request, err error) {
 	gate.TurnAway(w, err)
 }
 
-// answer answers a review whose body is known to be within bounds.
+// answer answers a review whose body is within the bounds.
 func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerTime)
 	defer cancel()
@@ -144,7 +145,7 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// review reads a review and gives it back with its answer.
+// review parses a review and returns it with its answer.
 func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Review, error) {
 	caller := callerOf(ctx)
 	r, err := decode(body)

@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	// maxToken is the length of the longest token in bytes. Those of service accounts have about one thousand.
+	// maxToken is the maximum length of a token in bytes. Tokens of service accounts have about one thousand.
 	maxToken = 16 << 10
-	// maxKnown is how many tokens are remembered, by their hashes, and knownFor for how long: as long as API servers do by default.
+	// maxKnown is the number of cached tokens (by hash), and knownFor the duration, which equals the default of API
+	// servers.
 	maxKnown = 1024
 	knownFor = 10 * time.Second
-	// maxAsking is how many tokens the API server is asked about at once. Strangers can keep others from this API by it, and from
-	// nothing else. askTime is how long that may take, waiting included.
+	// maxAsking is the maximum number of parallel token reviews. Unknown callers can block this API with them, but
+	// nothing else. askTime is the time limit of a token review, including the wait.
 	maxAsking = 8
 	askTime   = 5 * time.Second
 )
 
-// TokenReviewer says whose a token is.
+// TokenReviewer authenticates tokens.
 type TokenReviewer interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }
 
-// callers says who asks, by the API server's word.
+// callers authenticates callers by token reviews of the API server.
 type callers struct {
 	tokens    TokenReviewer
 	audiences []string
@@ -46,7 +47,7 @@ func newCallers(tokens TokenReviewer, audiences []string, pace clock.PassiveCloc
 	return &callers{tokens: tokens, audiences: audiences, slots: make(chan struct{}, maxAsking), known: cache.NewLRUExpireCacheWithClock(maxKnown, pace)}
 }
 
-// of says who has sent a request; an error where the API server does not know them.
+// of returns the sender of a request, or an error if the API server does not accept the token.
 func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -76,7 +77,8 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	return &review.Status.User, nil
 }
 
-// meant says whether a token that was reviewed is for one of the audiences. API servers that know nothing of audiences name none.
+// meant reports whether a reviewed token is for one of the audiences. API servers without support for audiences return
+// none.
 func (c *callers) meant(audiences []string) bool {
 	return len(c.audiences) == 0 || slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(c.audiences, a) })
 }

@@ -1,5 +1,5 @@
-// Package evaluate answers over HTTP whether freezes let somebody make a change, for pipelines that have no kubectl. It promises
-// that the verdict is the webhook's, of package freezecheck; that nobody gets one whom the API server does not know by their token, or who may
-// not create freezereviews where the object is; that who asks for somebody else may impersonate them; and that what it reads, asks
-// the API server and answers is bounded, for each user and over all.
+// Package evaluate answers over HTTP whether freezes let a user make a change, for pipelines without kubectl. The
+// verdicts come from package freezecheck and equal the webhook's. A caller needs a token known to the API server and
+// the right to create freezereviews in the object's namespace; asking for another user needs the right to impersonate
+// that user. Input, calls of the API server and output are limited per user and in total.
 package evaluate

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// maxLimited is how many users are told apart; who has not asked for longest is forgotten, and begins with a full burst.
+	// maxLimited is the number of users with a rate limiter. The user with the oldest request is dropped, and starts
+	// with a full burst next time.
 	maxLimited = 1024
-	// burst is how many times the rate a user may ask for at once.
+	// burst is the burst as a multiple of the rate.
 	burst = 10
 )
 
-// limits are how often users may ask.
+// limits are the rate limits of users.
 type limits struct {
 	rate float64
 	pace clock.PassiveClock
@@ -29,7 +30,8 @@ func newLimits(perSecond float64, pace clock.PassiveClock) *limits {
 	return &limits{rate: perSecond, pace: pace, users: lru.New(maxLimited)}
 }
 
-// take counts a review of a user. It gives how long they have to wait before the next; zero: this one may go on.
+// take counts a review of a user and returns the time to wait before the next attempt. Zero means that this review may
+// proceed.
 func (l *limits) take(user string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

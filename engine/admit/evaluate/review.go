@@ -16,10 +16,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kind is the kind of what is sent and answered.
+// Kind is the kind of requests and answers.
 const Kind = "FreezeReview"
 
-// Review asks, in Spec, whether freezes let a change through, and answers in Status. It is never stored.
+// Review asks in Spec whether freezes allow a change, and answers in Status. It is never stored.
 type Review struct {
 	APIVersion string              `json:"apiVersion"`
 	Kind       string              `json:"kind"`
@@ -27,20 +27,20 @@ type Review struct {
 	Status     *freezecheck.Answer `json:"status,omitempty"`
 }
 
-// Spec says who changes what, and when.
+// Spec describes the change.
 type Spec struct {
-	// Object and Action name what is done; Manifest is what is applied instead of that.
+	// Object and Action describe an action on an object. Manifest is a manifest to apply instead.
 	Object   *Object         `json:"object,omitempty"`
 	Action   string          `json:"action,omitempty"`
 	Manifest json.RawMessage `json:"manifest,omitempty"`
-	// User is who makes the change, in Groups; empty: who asks.
+	// User and Groups are the author of the change. Empty means the caller.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// At is when; nil: now.
+	// At is the time of the change. nil means now.
 	At *time.Time `json:"at,omitempty"`
 }
 
-// Object names an object. Group is empty for kinds of the core, Namespace for kinds outside namespaces.
+// Object is an object reference. Group is empty for the core group, and Namespace for cluster-scoped kinds.
 type Object struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -48,7 +48,7 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// decode reads a review. What it does not know is refused: a field that is misspelt must not make another question of it.
+// decode parses a review. Unknown fields are refused, because a misspelt field could change the question.
 func decode(body []byte) (*Review, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
@@ -74,7 +74,7 @@ func decode(body []byte) (*Review, error) {
 	return r, s.checkSubject()
 }
 
-// checkSubject says what is wrong with what the review is about.
+// checkSubject returns an error if the subject of the review is invalid.
 func (s *Spec) checkSubject() error {
 	manifest := bytes.TrimSpace(s.Manifest)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
-// kindOf knows deployments, and racks, which live outside namespaces.
+// kindOf knows Deployments, and Racks, which are cluster-scoped.
 func kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	switch gk.Kind {
 	case "Deployment":
@@ -27,7 +27,7 @@ func kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	return freezecheck.Kind{}, false
 }
 
-func TestReviewsThatAreNoQuestions(t *testing.T) {
+func TestInvalidReviewsAreRefused(t *testing.T) {
 	const good = `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":%s}`
 	web := `"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"}`
 	for _, test := range []struct{ body, want string }{
@@ -67,7 +67,7 @@ func TestReviewsThatAreNoQuestions(t *testing.T) {
 	}
 }
 
-func TestQuestions(t *testing.T) {
+func TestReviewsBecomeRequests(t *testing.T) {
 	for _, test := range []struct{ spec, want string }{
 		{`{"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"action":"Scale"}`, "Deployment.apps/shop/web"},
 		{`{"object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"action":"rollout"}`, "Deployment.apps/shop/web"},
@@ -86,8 +86,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// The groups are those that an API server gives somebody who is impersonated.
-func TestGroupsOfTheImpersonated(t *testing.T) {
+// The groups are the ones that an API server adds to an impersonated user.
+func TestImpersonatedUserGetsOwnGroups(t *testing.T) {
 	for _, test := range []struct {
 		user         string
 		groups, want []string
@@ -106,7 +106,8 @@ func TestGroupsOfTheImpersonated(t *testing.T) {
 	}
 }
 
-// TestImpersonationByHeader is turned away: the verdict would be on who asks, and not on whom they ask for.
+// TestImpersonationByHeader proves that such requests are refused, because the verdict would be on the caller and not
+// on the impersonated user.
 func TestImpersonationByHeader(t *testing.T) {
 	for _, name := range []string{"Impersonate-User", "impersonate-group", "Impersonate-Extra-Scopes"} {
 		req := httptest.NewRequest(http.MethodPost, Path, strings.NewReader("{}"))
@@ -119,8 +120,9 @@ func TestImpersonationByHeader(t *testing.T) {
 	}
 }
 
-// TestWhatIsTurnedAwayIsLetCome: a small body is read to its end before the answer, and of a large one no more than a part.
-func TestWhatIsTurnedAwayIsLetCome(t *testing.T) {
+// TestRefusedBodyIsDrained proves that a small body is read to its end before the answer, and a large body only in
+// part.
+func TestRefusedBodyIsDrained(t *testing.T) {
 	for size, left := range map[int]int{100: 0, drained: 0, drained + 100: 100} {
 		body := strings.NewReader(strings.Repeat("a", size))
 		answer := httptest.NewRecorder()
@@ -131,7 +133,7 @@ func TestWhatIsTurnedAwayIsLetCome(t *testing.T) {
 	}
 }
 
-func TestRateOfAUser(t *testing.T) {
+func TestRateLimitPerUser(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC))
 	l := newLimits(2, now)
 	passed := func(user string) (n int) {
@@ -161,8 +163,8 @@ func TestRateOfAUser(t *testing.T) {
 	}
 }
 
-// An answer says when it is allowed as the field that the command line has.
-func TestAnswersAreThoseOfTheCommandLine(t *testing.T) {
+// The time of the next allowed change has the same field name as in the output of the command line.
+func TestAnswerHasFieldsOfCommandLine(t *testing.T) {
 	at := time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC)
 	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind, Status: &freezecheck.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/admit/gate"
 )
 
-// The names by which Kubernetes knows users and groups.
+// These are names of users and groups in Kubernetes.
 const (
 	anonymous          = "system:anonymous"
 	authenticated      = "system:authenticated"
@@ -25,10 +25,10 @@ const (
 	serviceAccounts    = "system:serviceaccounts"
 )
 
-// Resource is what who asks may create. No such objects are stored.
+// Resource is the resource that callers need the right to create. Objects of it are never stored.
 const Resource = "freezereviews"
 
-// authorize refuses who may not ask about objects in the namespace of the target.
+// authorize returns an error if the caller has no right to ask about objects in the target's namespace.
 func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, target freezecheck.Target) error {
 	in := ""
 	if target.Namespace != "" {
@@ -39,7 +39,7 @@ func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, 
 	}, "create "+Resource+"."+v1alpha1.GroupVersion.Group+in)
 }
 
-// subject is who makes the change: who asks, or somebody whom they may impersonate.
+// subject returns the author of the change: the caller, or a user that the caller may impersonate.
 func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s *Spec) (freezecheck.User, error) {
 	if s.User == "" || s.User == caller.Username && s.Groups == nil {
 		return freezecheck.User{Name: caller.Username, Groups: caller.Groups}, nil
@@ -65,7 +65,7 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 	return freezecheck.User{Name: s.User, Groups: withOwn(s.User, groups)}, nil
 }
 
-// withOwn adds the groups that an API server adds to a user that is impersonated.
+// withOwn adds the groups that an API server adds to an impersonated user.
 func withOwn(user string, groups []string) []string {
 	if namespace, _, ok := serviceAccount(user); ok && len(groups) == 0 {
 		groups = []string{serviceAccounts, serviceAccounts + ":" + namespace}
@@ -94,7 +94,7 @@ func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.User
 	return a.need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
 }
 
-// need refuses who does not hold a right.
+// need returns an error if the caller lacks a right.
 func (a *api) need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
 	held, err := admit.Holds(ctx, a.Rights, *caller, what)
 	if err != nil {

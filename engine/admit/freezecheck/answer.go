@@ -15,22 +15,22 @@ type Answer struct {
 	Actions []string  `json:"actions"`
 	User    User      `json:"user"`
 	At      time.Time `json:"at"`
-	// Denials are what policies have against the change, of all enforcements.
+	// Denials are the denials of policies of every enforcement.
 	Denials []Denial `json:"denials,omitempty"`
-	// Lifts say which exceptions let through what a policy denies.
+	// Lifts are the exceptions that allow a denied change.
 	Lifts    []Lift   `json:"lifts,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// NextAllowed is when a change that is refused is first allowed; NotBefore is, where no such time is in sight, how far was
-	// looked.
+	// NextAllowed is the time at which a refused change is first allowed. If no such time was found, NotBefore is the
+	// end of the searched period.
 	NextAllowed time.Time `json:"nextAllowed,omitzero"`
 	NotBefore   time.Time `json:"notBefore,omitzero"`
-	// Message is what the API server would answer to a change that is refused.
+	// Message is the API server's answer to a refused change.
 	Message string `json:"message,omitempty"`
-	// Note says why nothing has anything against the change.
+	// Note is the reason why no policy denies the change.
 	Note string `json:"note,omitempty"`
 }
 
-// Denial is what one policy has against a change.
+// Denial is the denial of one policy.
 type Denial struct {
 	Policy      string    `json:"policy"`
 	Enforcement string    `json:"enforcement"`
@@ -41,7 +41,7 @@ type Denial struct {
 	DocsURL     string    `json:"docsURL,omitempty"`
 }
 
-// Lift is what one exception lets through.
+// Lift is the effect of one exception.
 type Lift struct {
 	Policy    string   `json:"policy"`
 	Exception string   `json:"exception"`
@@ -77,7 +77,7 @@ func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 	return a
 }
 
-// unopposed says why no freeze has anything against a change.
+// unopposed returns the reason why no freeze denies a change.
 func unopposed(set *freeze.Set, req freeze.Request) string {
 	whatever := req
 	whatever.Actions = ^workload.Change(0)
@@ -96,7 +96,7 @@ func unopposed(set *freeze.Set, req freeze.Request) string {
 	return "no freeze selects it, now or later"
 }
 
-// unjudged is the answer to a change of a kind that no adapter speaks of.
+// unjudged returns the answer to a change of a kind without an adapter.
 func unjudged(req Request) Answer {
 	return Answer{Allowed: true, Target: req.Target.String(), Actions: []string{}, User: req.User, At: req.At,
 		Note: "no adapter speaks of " + req.Target.GroupKind.String() + ", so no freeze judges it"}

@@ -17,15 +17,15 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// What one list, and all lists of an object together, may hold where they are merged by the keys of their elements. That takes more than the
-// square of the length: a hundred kilobytes of containers took minutes.
+// maxListed limits the elements of one list, and maxListedInAll of all lists of an object, if lists are merged by keys.
+// The merge takes quadratic time or more: a hundred kilobytes of containers took minutes.
 const maxListed, maxListedInAll = 250, 2000
 
-// errListed is why a manifest, the object or the last applied manifest is not merged.
+// errListed is the error for a manifest, object or last applied manifest whose lists are too long.
 var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists, takes too long to compare: ask about an action instead", maxListed, maxListedInAll)
 
-// applied is an object once a manifest is applied to it, as kubectl apply works it out: what the manifest says is laid over the
-// object, and what the last applied manifest said and this one does not is taken away. Fields that nobody speaks of stay.
+// applied returns an object after a manifest is applied, with the result of kubectl apply: fields of the manifest are
+// set, fields of the last applied manifest that are missing in the new one are removed, and all remaining fields stay.
 func applied(live, manifest []byte) ([]byte, error) {
 	root := gjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
@@ -34,7 +34,7 @@ func applied(live, manifest []byte) ([]byte, error) {
 	}
 	before := gjson.GetBytes(live, "metadata.annotations")
 	var annotations map[string]string
-	_ = json.Unmarshal([]byte(before.Raw), &annotations) // one that is no map has no last applied manifest
+	_ = json.Unmarshal([]byte(before.Raw), &annotations) // an annotation of another type has no last applied manifest
 	last := []byte(annotations[corev1.LastAppliedConfigAnnotation])
 	typed, err := scheme.Scheme.New(gv.WithKind(root.Get("kind").Str))
 	if err != nil {
@@ -65,7 +65,7 @@ func checkLists(document []byte) error {
 	tokens := json.NewDecoder(bytes.NewReader(document))
 	tokens.UseNumber()
 	const object = -1
-	var open []int // for each bracket that is open, an object or how many elements the list has so far
+	var open []int // for each open bracket: -1 for an object, or the number of elements so far
 	all := 0
 	for {
 		token, err := tokens.Token()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// deployment has containers with names, and an annotation.
+// deployment returns a Deployment with containers and an annotation.
 func deployment(containers int, annotation string) string {
 	var list []string
 	for i := range containers {
@@ -17,7 +17,7 @@ func deployment(containers int, annotation string) string {
 		annotation, strings.Join(list, ","))
 }
 
-// Lists that are merged by keys take more than the square of their length: whoever may ask could keep a core busy for hours.
+// Merging lists by keys takes quadratic time or more, so a caller could keep a core busy for hours.
 func TestLongListsAreNotMerged(t *testing.T) {
 	short, long := deployment(3, "{}"), deployment(maxListed+1, "{}")
 	for name, test := range map[string]struct {
@@ -41,7 +41,7 @@ func TestLongListsAreNotMerged(t *testing.T) {
 			t.Errorf("%s: %d containers", name, strings.Count(string(after), `"name":"c`))
 		}
 	}
-	// Lists of kinds that are not merged by keys may be as long as they like.
+	// Lists of kinds without merge keys may have any length.
 	cluster := strings.NewReplacer("apps/v1", "example.com/v1", "Deployment", "Farm")
 	if _, err := applied([]byte(cluster.Replace(short)), []byte(cluster.Replace(long))); err != nil {
 		t.Errorf("a custom resource: %v", err)

@@ -1,6 +1,6 @@
-// Package freezecheck reports whether freezes let a user make a change: an action on an object that exists, or the application of a
-// manifest. It asks the judge of the admission webhook, so both give the same answer.
-// The command line uses it on a world that was read before, the evaluate API on the world of the manager.
+// Package freezecheck reports whether freezes let a user make a change: an action on an existing object, or the
+// application of a manifest. It uses the judge of the admission webhook, so both give the same answer. The command line
+// uses it on a world that was read before, the evaluate API on the manager's world.
 package freezecheck
 
 import (
@@ -20,36 +20,36 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// User asks for a change.
+// User is the author of a change.
 type User struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Target is an object, which need not exist. Resource is empty where no adapter speaks of its kind.
+// Target is an object, which need not exist. Resource is empty if the kind has no adapter.
 type Target struct {
 	workload.Ref
 	Resource schema.GroupVersionResource
 }
 
-// Objects reads objects as they are now.
+// Objects reads the current objects.
 type Objects interface {
-	// Object gives an object as JSON; nil: there is none.
+	// Object returns an object as JSON, or nil if it does not exist.
 	Object(ctx context.Context, t Target) ([]byte, error)
 }
 
-// Request asks for the verdict on one change. Exactly one of Action and Manifest is given.
+// Request asks for the verdict on one change. Exactly one of Action and Manifest is set.
 type Request struct {
 	Target Target
-	// Action is done to the object as it is.
+	// Action is an action on the current object.
 	Action workload.Change
-	// Manifest is applied as JSON; TargetOf says of which object.
+	// Manifest is a manifest in JSON to apply. TargetOf returns its object.
 	Manifest []byte
 	User     User
 	At       time.Time
 }
 
-// UnanswerableError is the error of a Request that has no answer, for example because its object does not exist.
+// UnanswerableError is the error of a Request without an answer, for example because its object does not exist.
 type UnanswerableError struct{ Why string }
 
 // Error implements error.
@@ -63,11 +63,11 @@ func unanswerable(format string, args ...any) error {
 type Evaluator struct {
 	Judge   *admit.Judge
 	Objects Objects
-	// Exempt are the namespaces in which nothing is ever judged.
+	// Exempt are the namespaces in which changes are never judged.
 	Exempt []string
 }
 
-// Answer returns the verdict on a change. The error is an UnanswerableError where the request itself cannot be answered.
+// Answer returns the verdict on a change. It returns an UnanswerableError if the request itself has no answer.
 func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	switch {
 	case (req.Action == 0) == (req.Manifest == nil):
@@ -77,7 +77,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	}
 	var raw []byte
 	var err error
-	if req.Target.Name != "" { // what is given a name when it is created does not exist yet
+	if req.Target.Name != "" { // an object with generateName does not exist yet
 		if raw, err = e.Objects.Object(ctx, req.Target); err != nil {
 			return Answer{}, err
 		}
@@ -110,7 +110,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	return e.answer(req, done), nil
 }
 
-// appliedTo is the object once the manifest is applied to it; nil: it does not exist yet.
+// appliedTo returns the object after the manifest is applied. live is nil if the object does not exist yet.
 func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
 	if version, served := gjson.GetBytes(req.Manifest, "apiVersion").Str, req.Target.Resource.GroupVersion().String(); version != served {
 		return nil, unanswerable("%s is given as %s and judged as %s: write the manifest in that version", req.Target.Ref, version, served)
@@ -125,7 +125,7 @@ func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
 	return after, nil
 }
 
-// nameOnly is an object of which nothing is known but its name.
+// nameOnly returns an object of which only the name is known.
 func nameOnly(t Target) []byte {
 	raw, _ := json.Marshal(map[string]any{ // texts always have a JSON form
 		"apiVersion": t.Resource.GroupVersion().String(), "kind": t.Kind,
@@ -134,7 +134,8 @@ func nameOnly(t Target) []byte {
 	return raw
 }
 
-// review has a change judged with the whole object before and after; nil where there is none.
+// review judges a change with the whole object before and after. before is nil for a creation, and after for a
+// deletion.
 func (e *Evaluator) review(ctx context.Context, req Request, before, after []byte) (admit.Judgement, error) {
 	operation := admissionv1.Update
 	switch {

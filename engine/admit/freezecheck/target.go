@@ -12,14 +12,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kind is how an adapted kind is served.
+// Kind is the served resource of an adapted kind, and its scope.
 type Kind struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 }
 
-// TargetOf says which object a manifest in JSON is about. One that names no namespace is of the one given, if its kind has namespaces. kindOf
-// says how a kind is served; false: no adapter speaks of it, and whether it has namespaces is not known.
+// TargetOf returns the object of a manifest in JSON. namespace is the default for namespaced kinds. kindOf returns the
+// served resource of a kind, or false if the kind has no adapter and its scope is unknown.
 func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (Kind, bool)) (Target, error) {
 	root := gjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
@@ -40,7 +40,7 @@ func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (
 	return t, nil
 }
 
-// ParseAction reads an action as people write it.
+// ParseAction parses the name of an action.
 func ParseAction(text string) (workload.Change, error) {
 	actions := []workload.Change{workload.ChangeCreate, workload.ChangeDelete, workload.ChangeRollOut, workload.ChangeScale}
 	var names []string

@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// uidWithin is within how many bytes of a review its UID is: it is the first field of the request.
+// uidWithin is the number of bytes at the beginning of a review that contain the UID, which is the first field of the
+// request.
 const uidWithin = 1 << 10
 
 var uidPattern = regexp.MustCompile(`"uid":\s*"([0-9A-Za-z-]{1,64})"`)
 
-// uidOf finds the UID of a review that is not parsed; empty if it is not where API servers write it.
+// uidOf returns the UID of an unparsed review, or "" if it is not at its usual place.
 func uidOf(body []byte) string {
 	if found := uidPattern.FindSubmatch(body[:min(len(body), uidWithin)]); found != nil {
 		return string(found[1])
@@ -25,7 +26,7 @@ func uidOf(body []byte) string {
 	return ""
 }
 
-// reasonOf is the reason of a status of HTTP, as API servers give it.
+// reasonOf returns the API status reason of an HTTP status code.
 func reasonOf(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusRequestEntityTooLarge:
@@ -39,10 +40,10 @@ func reasonOf(code int) metav1.StatusReason {
 	}
 }
 
-// MaxRefusal is the size of the longest refusal in bytes.
+// MaxRefusal is the maximum size of a refusal in bytes.
 const MaxRefusal = 4 << 10
 
-// Answer is what goes back to the API server.
+// Answer is the answer to the API server.
 type Answer struct {
 	Allowed  bool
 	Code     int32
@@ -50,7 +51,7 @@ type Answer struct {
 	Message  string
 	Warnings []string
 	Audit    map[string]string
-	// Patch is a JSON Patch of the object; empty: it stays as it is.
+	// Patch is a JSON Patch of the object. Empty means no change.
 	Patch []byte
 }
 
@@ -71,7 +72,7 @@ func (a Answer) Write(w http.ResponseWriter, uid string) error {
 		return fmt.Errorf("encode the answer to the admission review: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // so that a long answer is not sent in pieces
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // so that a long answer is not sent in chunks
 	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("send the answer to the admission review: %w", err)
 	}

@@ -20,43 +20,45 @@ import (
 )
 
 const (
-	// maxReview is the size of the largest review in bytes: two objects of 1.5 MiB, which is what etcd takes, and what is around them.
+	// maxReview is the maximum size of a review in bytes: two objects of 1.5 MiB, the limit of etcd, and the rest of
+	// the review.
 	maxReview = 3<<20 + 128<<10
-	// maxDepth is how deep objects and lists of a review may be nested. JSON is read by functions that call themselves.
+	// maxDepth is the maximum nesting of objects and lists in a review, because JSON is parsed recursively.
 	maxDepth = 1000
-	// smallReview is the size in bytes up to which reviews are served side by side. Of larger ones two are served at a time, of two
-	// users, so that the memory of all is bounded and the small ones do not wait for them.
+	// smallReview is the maximum size in bytes of a small review. Small reviews are served in parallel. Of larger
+	// reviews two are served at a time, from two users, so that memory is bounded and small reviews do not wait for
+	// large ones.
 	smallReview = 256 << 10
 	smallPlaces = 128
 	largePlaces = 2
-	// slotTime is how long a review waits for others. With BodyTime it is less than the 5 s that API servers wait, so that a
-	// refusal reaches them.
+	// slotTime is how long a review waits for a place. With BodyTime it is less than the API server's timeout of 5 s,
+	// so that a refusal arrives in time.
 	slotTime = 1500 * time.Millisecond
-	// BodyTime is how long the body of a review may take.
+	// BodyTime is the time limit for the body of a review.
 	BodyTime = 2 * time.Second
-	// judgeTime is how long the answer to a webhook that fails open may take, counted from the request: later, the API server
-	// would have let the change through.
+	// judgeTime is the time limit for an answer of a webhook that fails open, from the start of the request. After it
+	// the API server would have admitted the change.
 	judgeTime = 4 * time.Second
-	// overloadLogged is how often it is logged at most that reviews are refused.
+	// overloadLogged is the minimum interval between two log lines about refused reviews.
 	overloadLogged = 10 * time.Second
 )
 
-// Fault is why a review is not judged, with the status of HTTP that says so.
+// Fault is the reason why a review is not judged, with an HTTP status code.
 type Fault struct {
 	Code int
 	Err  error
-	// Again is after how long it can be asked again; zero: it is of no use.
+	// Again is the time after which a retry makes sense. Zero means never.
 	Again time.Duration
 }
 
 func (f *Fault) Error() string { return f.Err.Error() }
 
-// Faultf makes a Fault that it is of no use to ask again after.
+// Faultf returns a Fault without a retry.
 func Faultf(code int, format string, args ...any) *Fault {
 	return &Fault{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// CodeOf is the status of HTTP that says why a review is not judged.
+// CodeOf returns the HTTP status code for the reason why a review is not judged.
 func CodeOf(err error) int {
 	if f := (*Fault)(nil); errors.As(err, &f) {
 		return f.Code
@@ -64,11 +66,12 @@ func CodeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// TurnAway answers why a review is not judged, in one line of text. A body that nobody reads is not waited for.
+// TurnAway answers with the reason why a review is not judged, in one line of text. It does not wait for the unread
+// part of the body.
 func TurnAway(w http.ResponseWriter, err error) {
 	f := &Fault{Code: http.StatusInternalServerError, Err: err}
 	errors.As(err, &f)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // a test's recorder has none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // a test's recorder has no deadline
 	w.Header().Set("Connection", "close")
 	if f.Again > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.Again.Seconds()))))
@@ -76,7 +79,7 @@ func TurnAway(w http.ResponseWriter, err error) {
 	http.Error(w, workload.OneLine(f.Error(), MaxRefusal), f.Code)
 }
 
-// scanned is a body that was read and found to be within the bounds.
+// scanned is a body that was read and is within the bounds.
 type scanned struct {
 	*bytes.Reader
 	raw []byte
@@ -85,7 +88,7 @@ type scanned struct {
 // Close implements io.Closer.
 func (scanned) Close() error { return nil }
 
-// ReadBody reads the body of a review within the bounds. It is not parsed before its size and depth are known.
+// ReadBody reads the body of a review within the bounds. The body is parsed only after its size and depth are known.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	if known, ok := req.Body.(scanned); ok {
 		return known.raw, nil
@@ -99,7 +102,7 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	case errors.As(err, &large):
 		return body, Faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		// Not for what it says, but for a machine or a network that stood still: whoever sent it may well be able to send it again.
+		// A retry makes sense: a machine or network that stood still is the cause, and not the content.
 		return body, &Fault{Code: http.StatusServiceUnavailable, Err: fmt.Errorf("the admission review has not come within %s", BodyTime), Again: time.Second}
 	case err != nil:
 		return body, Faultf(http.StatusBadRequest, "read the admission review: %w", err)
@@ -110,7 +113,7 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// checkDepth refuses JSON that is nested too deep, without parsing it: brackets are counted outside texts.
+// checkDepth refuses JSON with too deep nesting. It only counts brackets outside strings.
 func checkDepth(body []byte) error {
 	depth, text := 0, false
 	for i := 0; i < len(body); i++ {
@@ -132,24 +135,25 @@ func checkDepth(body []byte) error {
 	return nil
 }
 
-// Bounds limit what reviews cost: their size, their depth, how long their bodies take, and how many are served at once. What
-// is beyond is refused. A webhook that fails open gets a denial then, since any other answer would let the change through.
+// Bounds limit the cost of reviews: their size, depth, transfer time, and the number served in parallel. A review
+// beyond the bounds is refused. A webhook that fails open then answers with a denial, since any other answer would
+// admit the change.
 type Bounds struct {
 	small, large *places
 	slotTime     time.Duration
 	asker        Asker
 	log          logr.Logger
-	// logged is when an overload was logged last, in nanoseconds.
+	// logged is the time of the last log line about an overload, in nanoseconds.
 	logged atomic.Int64
 }
 
-// NewBounds makes bounds of admission reviews in which nobody is yet.
+// NewBounds returns empty bounds.
 func NewBounds(log logr.Logger) *Bounds {
 	return &Bounds{small: newPlaces(smallPlaces), large: newPlaces(largePlaces), slotTime: slotTime, asker: askerOf, log: log}
 }
 
-// Bound serves a handler within bounds of its own that are as wide as those of a Server, to anybody, as a webhook that fails closed. user
-// says whose a request is; nil: an admission review says so itself.
+// Bound serves a handler within bounds of its own, as wide as those of a Server, and fails closed. user returns the
+// user of a request; nil takes the user from the admission review.
 func Bound(handler http.Handler, user func(*http.Request) string, log logr.Logger) http.Handler {
 	b := NewBounds(log)
 	if user != nil {
@@ -176,7 +180,7 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	}
 	defer leave()
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(BodyTime)) // a test's recorder has none
+	_ = control.SetReadDeadline(time.Now().Add(BodyTime)) // a test's recorder has no deadline
 	body, err := ReadBody(w, req)
 	if err != nil {
 		b.refuse(w, req, open, body, err)
@@ -188,7 +192,8 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 		return
 	}
 	defer release()
-	// The connection is read on, to notice its end: the deadline is not that of the handler.
+	// The server reads on to notice the end of the connection, so the deadline of the body must not apply to the
+	// handler.
 	_ = control.SetReadDeadline(time.Time{})
 	req.Body = scanned{Reader: bytes.NewReader(body), raw: body}
 	defer b.refusePanic(w, req, open, body)
@@ -203,11 +208,11 @@ func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Re
 	}
 }
 
-// refusePanic refuses a review that could not be judged because of a fault in Flyball. It is to be deferred. Without it the
-// connection would only be cut, and a webhook that fails open would let the change through.
+// refusePanic refuses a review that could not be judged because of a panic. It must be deferred. Without it only the
+// connection would be closed, and a webhook that fails open would admit the change.
 func (b *Bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
 	if fault := recover(); fault != nil {
-		b.log.Error(fmt.Errorf("panic: %v", fault), "a review could not be judged because of a fault in Flyball", "stack", string(debug.Stack()))
+		b.log.Error(fmt.Errorf("panic: %v", fault), "Failed to judge an admission review because of a panic in Flyball", "stack", string(debug.Stack()))
 		b.refuse(w, req, open, body, Faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
 	}
 }
@@ -232,16 +237,17 @@ func (b *Bounds) enter(req *http.Request, among *places) (leave func(), err erro
 	}
 }
 
-// tooMany is why a review is refused for which there is no place. It is logged now and then.
+// tooMany returns the error for a review without a place. It logs the overload from time to time.
 func (b *Bounds) tooMany(req *http.Request) error {
 	if now, last := time.Now().UnixNano(), b.logged.Load(); now-last > int64(overloadLogged) && b.logged.CompareAndSwap(last, now) {
-		b.log.Info("too many admission reviews at once: some are refused", "size", req.ContentLength)
+		b.log.Info("Too many admission reviews at once; some are refused", "size", req.ContentLength)
 	}
 	return &Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many admission reviews at once"), Again: time.Second}
 }
 
-// refuse answers what is beyond the bounds, or could not be judged. Where the webhook fails closed it is an error, by which the
-// API server refuses the change, or asks again. Where it fails open it is a denial of the review whose body has begun to come.
+// refuse answers a review that is beyond the bounds or could not be judged. If the webhook fails closed, the answer is
+// an error, and the API server refuses the change or retries. If it fails open, the answer is a denial of the review,
+// whose UID is read from the beginning of the body.
 func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
 	if open {
 		if body == nil {
@@ -252,7 +258,7 @@ func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 			code := CodeOf(err)
 			denial := Answer{Code: int32(code), Reason: reasonOf(code), Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
 			if err := denial.Write(w, uid); err != nil {
-				b.log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+				b.log.V(1).Info("Failed to send the answer: the API server closed the connection", "reason", err.Error())
 			}
 			return
 		}
@@ -260,8 +266,8 @@ func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 	TurnAway(w, err)
 }
 
-// failedAnswer keeps the text of an answer that is an error, except for one that asks the API server to come again: that one is for
-// another replica, and passes.
+// failedAnswer holds back an error response, so that it can be replaced by a denial. A response with Retry-After
+// passes, because another replica can answer.
 type failedAnswer struct {
 	http.ResponseWriter
 	code int
@@ -285,5 +291,5 @@ func (a *failedAnswer) Write(p []byte) (int, error) {
 	return a.text.Write(p)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (a *failedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

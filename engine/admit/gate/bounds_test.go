@@ -24,7 +24,7 @@ const (
 	validatePath = "/validate"
 )
 
-// guarded is a server whose handler counts what gets through to it, and answers with what respond says.
+// guarded is a server whose handler counts the admitted requests and answers by respond.
 type guarded struct {
 	*httptest.Server
 	gate   *Gate
@@ -64,7 +64,7 @@ type reply struct {
 	Header     http.Header
 }
 
-// denied says why a review was denied; it is an error if it was not.
+// denied returns the reason of a denial. It returns an error for any other answer.
 func denied(text string) (string, error) {
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal([]byte(text), &review); err != nil {
@@ -76,23 +76,23 @@ func denied(text string) (string, error) {
 	return review.Response.Result.Message, nil
 }
 
-// begun is how API servers begin a review.
+// begun is the usual beginning of a review.
 const begun = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","object":`
 
-// Who does not know the path is answered before the body has come, and gets nowhere.
-func TestStrangersGetNowhere(t *testing.T) {
+// A client without the path gets its answer before the body has arrived, and never reaches the handler.
+func TestRequestsWithoutPathAreRefused(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) {})
 	for _, path := range []string{"", "/", judgePath, validatePath, "/" + token[:31] + judgePath, "/x" + token + judgePath, "/unknown/" + token, "/" + strings.ToUpper(token) + judgePath} {
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The body is announced, and never comes.
+		// The body is announced, but never arrives.
 		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", "/"+strings.TrimPrefix(path, "/"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := io.ReadAll(conn) // ends, because the server closes the connection
+		answer, err := io.ReadAll(conn) // ends when the server closes the connection
 		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 404") {
 			t.Errorf("%q: %v %s", path, err, answer)
 		}
@@ -106,9 +106,9 @@ func TestStrangersGetNowhere(t *testing.T) {
 	}
 }
 
-// What is too large, too deep or cut off is refused before the handler sees it: by an error where the webhook fails closed, and by
-// a denial where it fails open.
-func TestBoundsOfBodies(t *testing.T) {
+// A body that is too large, too deep or truncated is refused before the handler: by an error if the webhook fails
+// closed, and by a denial if it fails open.
+func TestBodiesBeyondBoundsAreRefused(t *testing.T) {
 	s := guard(t, func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		if req.URL.Path != judgePath {
@@ -134,7 +134,7 @@ func TestBoundsOfBodies(t *testing.T) {
 			before := s.passed.Load()
 			var body io.Reader = strings.NewReader(test.body)
 			if chunked {
-				body = struct{ io.Reader }{body} // its length is not known
+				body = struct{ io.Reader }{body} // its length is unknown
 			}
 			if resp, text := s.post(t, "/"+token+judgePath, body); resp.StatusCode != test.code {
 				t.Errorf("%s: %s %s", test.reason, resp.Status, text)
@@ -153,8 +153,8 @@ func TestBoundsOfBodies(t *testing.T) {
 	}
 }
 
-// Errors of a handler are denials where the webhook fails open, except for what another replica may answer.
-func TestErrorsWhereItFailsOpen(t *testing.T) {
+// An error of the handler becomes a denial if the webhook fails open, unless another replica may answer.
+func TestHandlerErrorsAreDenialsIfWebhookFailsOpen(t *testing.T) {
 	var again atomic.Bool
 	s := guard(t, func(w http.ResponseWriter, _ *http.Request) {
 		if again.Load() {
@@ -175,7 +175,7 @@ func TestErrorsWhereItFailsOpen(t *testing.T) {
 	}
 }
 
-// More than is served at once is refused, and never let through; large reviews do not keep small ones waiting.
+// Reviews beyond the limit are refused and never admitted. Large reviews do not delay small ones.
 func TestOverload(t *testing.T) {
 	arrived, release := make(chan struct{}, 100), make(chan struct{})
 	s := guard(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -219,8 +219,8 @@ func TestOverload(t *testing.T) {
 	full("small", begun+"1}}")
 }
 
-// A body that does not come is given up, and its place is free again. API servers repeat the review: it may be late because the machine
-// stood still.
+// The wait for a body ends, and its place becomes free. API servers retry the review, because the delay may come from a
+// slow machine.
 func TestSlowBodies(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) {})
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -245,8 +245,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// Connections over which nobody shows that they know the path go: the oldest when there are too many. Others stay.
-func TestNewcomersGo(t *testing.T) {
+// Connections without an authenticated request are closed, the oldest first if there are too many. Others stay open.
+func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) {})
 	server := httptest.NewUnstartedServer(s.gate)
 	all := new(Newcomers)
@@ -287,8 +287,8 @@ func TestNewcomersGo(t *testing.T) {
 	}
 }
 
-// A fault of the handler refuses the review: by an error where the webhook fails closed, and by a denial where it fails open.
-func TestAPanicRefuses(t *testing.T) {
+// A panic of the handler refuses the review: by an error if the webhook fails closed, and by a denial if it fails open.
+func TestPanicRefusesReview(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) { panic("out of range") })
 	body := begun + `"a"}}`
 	if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {

@@ -19,26 +19,27 @@ import (
 const (
 	// OpenSuffix ends the path of a webhook that fails open.
 	OpenSuffix = "/open"
-	// NewcomerTime is how long a connection may stay over which nobody has shown that they know the path. It is over the 90 s for which an
-	// API server keeps a connection that it does not use: API servers dial ahead, and use one that they had not needed at once later. If the
-	// server ended it just then, the request would be lost, and API servers do not repeat it.
+	// NewcomerTime is the time limit for a connection on which no client has shown that it knows the path. It exceeds
+	// the 90 s for which an API server keeps unused connections. API servers open connections in advance and may use
+	// them only later. If the server closed a connection just then, the request would be lost, because API servers do
+	// not retry it.
 	NewcomerTime = 100 * time.Second
-	// maxNewcomers is how many such connections there may be; then the oldest is closed.
+	// maxNewcomers is the maximum number of such connections. Beyond it the oldest is closed.
 	maxNewcomers = 256
 )
 
-// Gate lets through who knows the secret part of the path. Others get 404 before anything of their body is read, and nothing of
-// them is kept or logged.
+// Gate admits requests with the secret part of the path. All other requests get 404 before their body is read, and
+// nothing about them is stored or logged.
 type Gate struct {
-	// Tokens are the secret parts that count now.
+	// Tokens returns the valid secret parts.
 	Tokens func() []string
 	Inner  http.Handler
-	// Public are handlers by their whole paths that are let through without the secret part. They ask themselves who comes, bound what
-	// they take, and call Known.
+	// Public are handlers by full path that need no secret part. They authenticate and limit their callers themselves,
+	// and call Known.
 	Public map[string]http.Handler
-	// Certified says that who knows the secret part needs a certificate of the API servers' authorities as well.
+	// Certified means that a request also needs a client certificate of the API servers' authorities.
 	Certified bool
-	// Bounds limit what gets through.
+	// Bounds limit the admitted requests.
 	Bounds *Bounds
 }
 
@@ -57,7 +58,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if !known {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // net/http would read the body to its end
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // otherwise net/http would read the body to its end
 		w.Header().Set("Connection", "close")
 		http.NotFound(w, req)
 		return
@@ -69,18 +70,18 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.Bounds.serve(g.Inner, w, inner, open)
 }
 
-// Known makes the connection of a request one like any other: somebody has shown over it who they are.
+// Known marks the connection of a request as authenticated.
 func Known(req *http.Request) {
 	if n, ok := req.Context().Value(newcomerKey{}).(*newcomer); ok {
 		n.known()
 	}
 }
 
-// Newcomers are the connections over which nobody has shown yet that they know the path. They are closed after a while, and
-// the oldest is when there are too many.
+// Newcomers are the connections without an authenticated request. They are closed after a while, and the oldest is
+// closed if there are too many.
 type Newcomers struct {
 	mu  sync.Mutex
-	all list.List // of *newcomer, the oldest first
+	all list.List // of *newcomer, oldest first
 }
 
 type newcomer struct {
@@ -92,10 +93,10 @@ type newcomer struct {
 
 type newcomerKey struct{}
 
-// Context is the ConnContext of a http.Server.
+// Context is the ConnContext of an http.Server.
 func (n *Newcomers) Context(ctx context.Context, conn net.Conn) context.Context {
 	if secured, ok := conn.(*tls.Conn); ok {
-		conn = secured.NetConn() // to close it without a word
+		conn = secured.NetConn() // to close it without a TLS alert
 	}
 	c := &newcomer{in: n, conn: conn}
 	n.mu.Lock()
@@ -108,7 +109,7 @@ func (n *Newcomers) Context(ctx context.Context, conn net.Conn) context.Context 
 	return context.WithValue(ctx, newcomerKey{}, c)
 }
 
-// known makes it a connection like any other. It says whether it was a newcomer until now.
+// known marks the connection as authenticated. It reports whether it was a newcomer before.
 func (c *newcomer) known() bool {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -127,8 +128,9 @@ func (c *newcomer) close() {
 	}
 }
 
-// ClientAuth adds to a TLS configuration which clients are let in: those with a certificate of the authorities in a file, under one
-// of the names if there are any, and, if they are optional, those without any certificate. Without a file all are.
+// ClientAuth sets the accepted clients in a TLS configuration: clients with a certificate of an authority in the file,
+// under one of the names if any are given, and, if optional, clients without a certificate. Without a file every client
+// is accepted.
 func ClientAuth(config *tls.Config, file string, names []string, optional bool) error {
 	if file == "" {
 		return nil
@@ -148,7 +150,7 @@ func ClientAuth(config *tls.Config, file string, names []string, optional bool) 
 	if len(names) > 0 {
 		config.VerifyConnection = func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 {
-				return nil // let in, because certificates are optional
+				return nil // certificates are optional
 			}
 			if name := state.PeerCertificates[0].Subject.CommonName; !slices.Contains(names, name) {
 				return fmt.Errorf("the client is %q, not an API server", name)

@@ -21,7 +21,7 @@ import (
 	"github.com/go-logr/logr/testr"
 )
 
-// clientCertificate makes a client certificate of a new authority, and gives the authority's file.
+// clientCertificate returns a client certificate of a new authority, and the authority's file.
 func clientCertificate(t *testing.T, name string) (cert tls.Certificate, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func clientCertificate(t *testing.T, name string) (cert tls.Certificate, file st
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
 }
 
-// Only who presents a certificate of the authority, under a name that counts, is let in.
+// Only a client with a certificate of the authority and an accepted name is admitted.
 func TestClientCertificates(t *testing.T) {
 	apiServer, file := clientCertificate(t, "apiserver")
 	stranger, _ := clientCertificate(t, "apiserver")
@@ -54,7 +54,8 @@ func TestClientCertificates(t *testing.T) {
 		names  []string
 		given  []tls.Certificate
 		want   bool
-		// optional lets in who presents none, proven says that the handler sees a certificate of the authority.
+		// optional admits clients without a certificate. proven means that the handler sees a certificate of the
+		// authority.
 		optional, proven bool
 	}{
 		{"the authority's", nil, []tls.Certificate{apiServer}, true, false, true},
@@ -99,7 +100,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// Public paths are open to everybody, and open nothing else: where certificates are asked for, the secret part alone does not do.
+// Public paths are open to every client, and no other path is. If client certificates are required, the secret part
+// alone is not enough.
 func TestPublicPaths(t *testing.T) {
 	var came []string
 	say := func(who string) http.Handler {

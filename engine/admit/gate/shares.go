@@ -8,9 +8,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// places are how many reviews of one size are served at once. They are dealt out by who asks: whoever has as many as are free gets no
-// more. So one user gets half of them at most, two get a third each, and while fewer ask than there are places, one is free for who comes
-// next. Nobody waits for a share: API servers ask again.
+// places are the reviews of one size served in parallel, shared between users. A user with as many places as are free
+// gets no more. So a single user gets at most half of the places, two users a third each, and while there are fewer
+// users than places, one place stays free for the next user. No review waits for a share, because API servers retry.
 type places struct {
 	taken chan struct{}
 
@@ -22,7 +22,7 @@ func newPlaces(n int) *places {
 	return &places{taken: make(chan struct{}, n), held: map[string]int{}}
 }
 
-// share gives a review that has a place already to whoever asks. False: they have their share.
+// share gives a user's share to a review that already has a place. It returns false if the user's share is used up.
 func (p *places) share(who string) (release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,17 +41,17 @@ func (p *places) share(who string) (release func(), ok bool) {
 
 const accounts = "system:serviceaccount:"
 
-// Asker says who asks by a request with a body, as places are shared out.
+// Asker returns the user whose share a request uses.
 type Asker func(req *http.Request, body []byte) string
 
-// askerOf says who asks by an admission review: the API server has written it there. A review that does not say is nobody's, and nobody
-// is one too.
+// askerOf returns the user in an admission review, as written by the API server. All reviews without a user share the
+// empty name.
 func askerOf(_ *http.Request, body []byte) string {
 	return shareOf(gjson.GetBytes(body, "request.userInfo.username").String())
 }
 
-// shareOf says whose share the requests of a user are of. Service accounts of one namespace are one: who may make one there may make
-// many.
+// shareOf returns the share of a user. All service accounts of one namespace have one share, because a user who may
+// create one there may create many.
 func shareOf(user string) string {
 	if rest, ok := strings.CutPrefix(user, accounts); ok {
 		namespace, _, _ := strings.Cut(rest, ":")

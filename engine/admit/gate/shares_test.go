@@ -12,12 +12,12 @@ import (
 	"github.com/go-logr/logr/testr"
 )
 
-// by is a review of a user, padded to a size in bytes.
+// by returns a review of a user, padded to a size in bytes.
 func by(user string, size int) string {
 	return fmt.Sprintf(`{"request":{"uid":"u-1","userInfo":{"username":%q},"object":"%s"}}`, user, strings.Repeat("a", size))
 }
 
-// Who asks by anything else than an admission review is who the handler knows them to be: the body has no say.
+// Requests other than admission reviews use the share of the authenticated user, whatever their body says.
 func TestPlacesOfKnownUsersAreShared(t *testing.T) {
 	inside, release := make(chan struct{}, smallPlaces), make(chan struct{})
 	bounded := Bound(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -53,8 +53,8 @@ func TestPlacesOfKnownUsersAreShared(t *testing.T) {
 	hanging.Wait()
 }
 
-// One user, a few of them, or all service accounts of a namespace, leave places for others, however many reviews they send and however
-// long those take.
+// One user, a few users, or all service accounts of a namespace leave places for other users, however many reviews they
+// send and however long these take.
 func TestPlacesAreShared(t *testing.T) {
 	for _, size := range []struct {
 		name   string
@@ -68,7 +68,7 @@ func TestPlacesAreShared(t *testing.T) {
 			}
 		})
 		var hanging sync.WaitGroup
-		// flood has as many reviews of users sent as there are places, and says how many got in.
+		// flood sends as many reviews of the users as there are places, and returns the number of admitted ones.
 		flood := func(users ...string) (inside int) {
 			before, refused := s.passed.Load(), make(chan struct{}, size.places)
 			for i := range size.places {

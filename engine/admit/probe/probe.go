@@ -1,6 +1,6 @@
-// Package probe shows that an API server enforces a webhook configuration: one more webhook in the configuration, which sees dry
-// runs only that name exactly the rules beside it, and whose denial of such a request proves that the API server has these rules
-// and reaches the server behind them.
+// Package probe proves that an API server enforces a webhook configuration. It adds a webhook that matches only dry
+// runs naming exactly the rules of the configuration. A denial of such a dry run proves that the API server has these
+// rules and reaches the server.
 package probe
 
 import (
@@ -19,23 +19,23 @@ import (
 	"flyball.dev/flyball/engine/admit/gate"
 )
 
-// WebhookName is how the webhook is named in the configuration.
+// WebhookName is the name of the probe's webhook in the configuration.
 const WebhookName = "probe.freeze.flyball.dev"
 
-// Path is where the server answers probes.
+// Path is the path of the server for probes.
 const Path = "/probe"
 
-// reasonSeen is the reason of the denial by which a probe is recognised.
+// reasonSeen is the reason of the denial that identifies a probe.
 const reasonSeen metav1.StatusReason = "FlyballProbeSeen"
 
-// maxBody bounds a review of a probe, in bytes: it carries two forms of one Adapter.
+// maxBody limits a review of a probe, in bytes. It has two forms of one Adapter.
 const maxBody = 4 << 20
 
-// timeout is how long, in seconds, the API server waits for the answer.
+// timeout is the API server's timeout for the answer, in seconds.
 const timeout = 5
 
-// Webhook is what makes rules provable: it sees updates of the status of Adapters that name the revision of the rules, and no
-// others. client is how API servers reach Path. Every field that the API server would fill in is given.
+// Webhook returns the webhook that makes rules provable. It matches only status updates of Adapters that name the
+// revision of the rules. client is the configuration to reach Path. All fields with API defaults are set.
 func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         WebhookName,
@@ -45,7 +45,7 @@ func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admiss
 			Rule: admissionregistrationv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
 				Resources: []string{"adapters/status"}, Scope: new(admissionregistrationv1.AllScopes)},
 		}},
-		FailurePolicy:           new(admissionregistrationv1.Fail), // so that the API server says why it cannot ask
+		FailurePolicy:           new(admissionregistrationv1.Fail), // so that the API server reports why it cannot reach the server
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          new(int32(timeout)),
@@ -60,8 +60,8 @@ func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admiss
 	}
 }
 
-// FieldManager is what a probe of webhooks is sent under: it names their rules and conditions, whatever it is by which API servers
-// reach them, for that is rotated.
+// FieldManager returns the field manager of probes of some webhooks. It identifies their rules and conditions, but not
+// their client configuration, which is rotated.
 func FieldManager(webhooks []admissionregistrationv1.ValidatingWebhook) string {
 	hash := sha256.New()
 	for i := range webhooks {
@@ -72,17 +72,17 @@ func FieldManager(webhooks []admissionregistrationv1.ValidatingWebhook) string {
 		w.ClientConfig = admissionregistrationv1.WebhookClientConfig{}
 		text, err := json.Marshal(w)
 		if err != nil {
-			panic(fmt.Sprintf("encode a webhook: %v", err)) // it has nothing but texts and numbers
+			panic(fmt.Sprintf("encode a webhook: %v", err)) // a webhook has only texts and numbers
 		}
-		_, _ = hash.Write(text) // a hash takes anything
+		_, _ = hash.Write(text) // a hash never fails
 	}
 	return "flyball-probe-" + hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Seen says whether the answer to a probe is the denial that it is sent for.
+// Seen reports whether the answer to a probe is the expected denial.
 func Seen(err error) bool { return apierrors.ReasonForError(err) == reasonSeen }
 
-// Handler denies every probe, so that it is recognised. Ready says why changes cannot be judged yet.
+// Handler denies every probe. Ready returns the reason why changes cannot be judged yet.
 type Handler struct{ Ready func(*http.Request) error }
 
 // ServeHTTP implements http.Handler.
@@ -101,5 +101,5 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	answer := gate.Answer{Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}
-	_ = answer.Write(w, review.Request.UID) // who does not wait for the answer asks again
+	_ = answer.Write(w, review.Request.UID) // a client that did not wait retries
 }

@@ -22,7 +22,8 @@ func rules(operation admissionregistrationv1.OperationType, bundle string) []adm
 	}}
 }
 
-// A probe names the rules, whatever it is by which the server is reached, and whether or not the webhook of probes is among them.
+// The field manager of a probe depends on the rules only, and not on the server's address or on the probe's own
+// webhook.
 func TestFieldManagerNamesTheRules(t *testing.T) {
 	one := probe.FieldManager(rules(admissionregistrationv1.Update, "a"))
 	with := append(rules(admissionregistrationv1.Update, "b"), probe.Webhook(admissionregistrationv1.WebhookClientConfig{}, nil))

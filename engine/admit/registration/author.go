@@ -14,24 +14,26 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// describedBy is the annotation that says by which release's description a configuration is as it is.
+// describedBy is the annotation with the release that wrote a configuration.
 const describedBy = "flyball.dev/described-by"
 
-// injects begins the annotations by which cert-manager is asked to set the caBundle of a configuration. The server sets it.
+// injects is the prefix of annotations that ask cert-manager to set the caBundle of a configuration. The server sets it
+// instead.
 const injects = "cert-manager.io/inject-"
 
-// Author writes configurations as a whole. Every replica does, and those of one release describe them alike. While replicas of
-// two releases run, the description of the one that leads counts, and the others leave it: each would undo for ever what the
-// other does. The lead goes to the release that stays, and so the newest wins in an upgrade, and in a rollback as well.
+// Author writes whole configurations. Every replica writes them, and replicas of one release write the same content.
+// While replicas of two releases run, only the leader's release writes; otherwise each release would undo the other's
+// writes forever. The lead passes to the surviving release, so the newest release wins both in an upgrade and in a
+// rollback.
 type Author struct {
-	// Release is the same for all that describe configurations alike; empty: there is nobody else.
+	// Release identifies the content of the configurations. Empty means that there is no other author.
 	Release string
-	// Leads is closed once the replica leads; nil: it does.
+	// Leads is closed when the replica leads. nil means that it leads.
 	Leads <-chan struct{}
 }
 
-// ReleaseOf is a mark of all that a release describes: the configuration of Flyball's own kinds, and that of freezes for an example
-// that has everything in it.
+// ReleaseOf returns a hash of everything that a release describes: the configuration of Flyball's own kinds, and the
+// configuration of freezes for an example with every feature.
 func ReleaseOf(own *admissionregistrationv1.ValidatingWebhookConfiguration, scope FreezeScope) (string, error) {
 	scope.Namespaces, scope.Owner = admissionregistrationv1.Fail, nil
 	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale, Governs: true}}
@@ -57,13 +59,13 @@ func (a Author) leads() bool {
 	}
 }
 
-// yields says whether a configuration is described by another release, to which this replica leaves it.
+// yields reports whether a configuration belongs to another release, so that this replica must not write it.
 func (a Author) yields(live *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	mark := live.Annotations[describedBy]
 	return a.Release != "" && mark != "" && mark != a.Release && !a.leads()
 }
 
-// sign edits a configuration: it says whose description it is.
+// sign sets the release in a configuration.
 func (a Author) sign(config *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for key := range config.Annotations {
 		if strings.HasPrefix(key, injects) {
@@ -79,7 +81,7 @@ func (a Author) sign(config *admissionregistrationv1.ValidatingWebhookConfigurat
 	config.Annotations[describedBy] = a.Release
 }
 
-// corrected is a configuration that exists, brought to what is wanted; nil if nothing is to be written.
+// corrected returns an existing configuration with the wanted content, or nil if nothing has to be written.
 func (a Author) corrected(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	if a.yields(live) {
 		return nil
@@ -97,7 +99,7 @@ func (a Author) corrected(live, want *admissionregistrationv1.ValidatingWebhookC
 	return next
 }
 
-// tell notifies once the replica leads, if it does not yet.
+// tell notifies when the replica starts to lead, unless it already leads.
 func (a Author) tell(done <-chan struct{}, notify chan<- struct{}) {
 	if a.leads() {
 		return

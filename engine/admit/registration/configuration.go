@@ -10,31 +10,32 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// webhookName is how refusals name the webhook of Flyball's own kinds.
+// webhookName is the name of the webhook of Flyball's own kinds, as shown in refusals.
 const webhookName = "validate.v1alpha1.flyball.dev"
 
-// passFinalizers keeps the webhook out of what only removes a finalizer from a deleted object, so that this works even
-// where no replica runs any more.
+// passFinalizers excludes updates that only remove a finalizer from an object under deletion, so that they work even if
+// no replica runs.
 const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " + ofStatus
 
-// ofStatus says that a status is written; passStatus keeps the webhook out of one that says the same of who made the object.
+// ofStatus matches writes of the status. passStatus excludes status writes that do not change the creator of the
+// object.
 const (
 	ofStatus   = "request.?subResource.orValue('') != ''"
 	passStatus = "!(" + ofStatus + ") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
 )
 
-// passAdapterMetadata keeps the webhook out of edits of an Adapter that leave its spec as it is, so that Flyball can put its
-// finalizer on one, without which it writes nothing, even where no replica answers. Nothing else of an Adapter means anything:
-// its deletion, and every edit of what it says, are judged.
+// passAdapterMetadata excludes edits of an Adapter that leave its spec unchanged. Flyball must be able to add its
+// finalizer, without which it writes nothing, even if no replica answers. The deletion of an Adapter and every edit of
+// its spec are judged.
 const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
 
-// Kind is one of Flyball's own kinds, as the API server is told of it.
+// Kind is one of Flyball's own kinds in a webhook configuration.
 type Kind struct {
-	// Resource is adapters.
+	// Resource is, for example, adapters.
 	Resource string
-	// Operations are sent; empty: CREATE and UPDATE.
+	// Operations are the operations to send. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator says that the status has who made the object, and that changes of that are sent.
+	// Creator means that the status has the creator of the object, and that changes of the creator are sent.
 	Creator bool
 }
 
@@ -45,8 +46,9 @@ func (k Kind) operations() []admissionregistrationv1.OperationType {
 	return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 }
 
-// Configuration makes the ValidatingWebhookConfiguration of Flyball's own kinds. They are refused while no replica
-// answers. Of a status only who made the object is sent, where the kind has that; other subresources are not. Every field that the API server would fill in is given.
+// Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
+// replica answers. Of the subresources only the status is sent, and only if the creator changes. All fields with API
+// defaults are set.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}},
@@ -70,7 +72,7 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 	}
 }
 
-// rules groups the kinds by the operations that are sent, in a fixed order.
+// rules groups the kinds by operations, in a fixed order.
 func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 	byOperations := map[string]int{}
 	var list []admissionregistrationv1.RuleWithOperations
@@ -96,7 +98,7 @@ func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 	return list
 }
 
-// ruleOf is a rule for operations on resources of a group, in some versions, within namespaces and outside.
+// ruleOf returns a rule for operations on resources of a group, in some versions, namespaced and cluster-scoped.
 func ruleOf(operations []admissionregistrationv1.OperationType, group string, versions []string, resources ...string) admissionregistrationv1.RuleWithOperations {
 	return admissionregistrationv1.RuleWithOperations{
 		Operations: operations,

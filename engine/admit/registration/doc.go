@@ -1,4 +1,4 @@
-// Package registration is what API servers are told: the ValidatingWebhookConfigurations of Flyball's own kinds and of freezes, and
-// the ValidatingAdmissionPolicy that guards the ledger. It says what they look like, and makes, watches and corrects them; what is
-// deleted or edited by others comes back at once. Writers of several replicas meet by resourceVersion.
+// Package registration configures API servers: the ValidatingWebhookConfigurations of Flyball's own kinds and of
+// freezes, and the ValidatingAdmissionPolicy that guards the ledger. It creates, watches and corrects them, so that a
+// deleted or edited configuration is restored at once. Writers of several replicas are coordinated by resourceVersion.
 package registration

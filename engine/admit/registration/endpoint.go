@@ -8,40 +8,40 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// The paths of the server, below the secret one.
+// These are the paths of the server, below the secret part.
 const (
-	// ValidatePath is where the server answers for Flyball's own kinds.
+	// ValidatePath is the path for reviews of Flyball's own kinds.
 	ValidatePath = "/validate-flyball-dev-v1alpha1"
-	// JudgePath is where the server judges changes of adapted kinds against freezes.
+	// JudgePath is the path for reviews of adapted kinds, judged against freezes.
 	JudgePath = "/judge"
-	// PodsPath is where the server changes pods that are being created.
+	// PodsPath is the path for reviews of new pods.
 	PodsPath = "/pods"
 )
 
-// Endpoint is where API servers reach the server: exactly one of its fields is set.
+// Endpoint is the address of the server for API servers. Exactly one field is set.
 type Endpoint struct {
-	// URL is https://host:port, for a manager that runs outside the cluster. It has no path.
+	// URL is https://host:port, without a path, for a manager outside the cluster.
 	URL string
-	// Service is the Service in front of a manager in the cluster. Its Path is not used.
+	// Service is the Service of a manager in the cluster. Its Path is not used.
 	Service *admissionregistrationv1.ServiceReference
 }
 
-// Reach is what the configurations say of how to reach the server, besides its address: whom to trust, and the secret part
-// of the path.
+// Reach is the data for reaching the server besides its address: the trusted authorities and the secret part of the
+// path.
 type Reach struct {
 	Bundle []byte
 	Token  string
 }
 
-// Server is an admission server as a configuration needs it.
+// Server is an admission server from a configuration's point of view.
 type Server interface {
-	// Client is how a configuration reaches a path of the server.
+	// Client returns the client configuration of a path of the server.
 	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle is empty until there is a certificate.
+	// CABundle returns the trusted authorities. It is empty until there is a certificate.
 	CABundle() []byte
 }
 
-// Hosts are the names that the certificate must have.
+// Hosts returns the names that the certificate must have.
 func (e Endpoint) Hosts() ([]string, error) {
 	if e.Service != nil {
 		return []string{e.Service.Name + "." + e.Service.Namespace + ".svc"}, nil
@@ -53,7 +53,7 @@ func (e Endpoint) Hosts() ([]string, error) {
 	return []string{u.Hostname()}, nil
 }
 
-// Client is how a webhook configuration reaches a path of the server: below the secret one.
+// Client returns the client configuration of a path of the server, below the secret part.
 func (r Reach) Client(endpoint Endpoint, path string) admissionregistrationv1.WebhookClientConfig {
 	if r.Token != "" {
 		path = "/" + r.Token + path
@@ -61,7 +61,7 @@ func (r Reach) Client(endpoint Endpoint, path string) admissionregistrationv1.We
 	return endpoint.Client(path, r.Bundle)
 }
 
-// Client is how a webhook configuration says where a path of the server is.
+// Client returns the client configuration of a path of the server.
 func (e Endpoint) Client(path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	if e.Service != nil {
 		service := e.Service.DeepCopy()

@@ -20,55 +20,60 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// FreezeConfigurationName is the ValidatingWebhookConfiguration of freezes. Name it in Options.Configurations.
+// FreezeConfigurationName is the name of the ValidatingWebhookConfiguration of freezes. It must be listed in
+// Options.Configurations.
 const FreezeConfigurationName = "flyball-freeze"
 
-// freezeWebhookName and namespaceWebhookName are how refusals name the webhooks of workloads and of namespaces.
+// freezeWebhookName and namespaceWebhookName are the names of the webhooks of workloads and of namespaces, as shown in
+// refusals.
 const (
 	freezeWebhookName    = "freeze.flyball.dev"
 	namespaceWebhookName = "namespaces.freeze.flyball.dev"
 )
 
-// Timeout is how long, in seconds, the API server waits for a verdict.
+// Timeout is the API server's timeout for a verdict, in seconds.
 const Timeout = 5
 
-// EveryWrite is all that changes an object.
+// EveryWrite are the operations that change an object.
 var EveryWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
 
-// FreezeRule is one adapted kind in use by a freeze, with the actions that are denied on it.
+// FreezeRule is one adapted kind in use by a freeze, with the denied actions.
 type FreezeRule struct {
 	Group, Resource string
-	// Namespaces are those in which they are denied; empty: in all, and outside of them.
+	// Namespaces are the namespaces with the denial. Empty means all namespaces and cluster-scoped objects.
 	Namespaces []string
-	// Versions are those that the adapter speaks of; requests in others are converted by the API server.
+	// Versions are the versions of the adapter. The API server converts requests in other versions.
 	Versions []string
-	// Subresources are those, besides scale, whose updates the adapter classifies.
+	// Subresources are the subresources, besides scale, whose updates the adapter classifies.
 	Subresources []string
 	Actions      workload.Change
-	// Resize has changes of the resources of pods in place judged, and nothing else of the kind: they scale what the pods belong to.
+	// Resize means that only in-place changes of pod resources are judged, as a scale of the pod's owners.
 	Resize bool
-	// Governs is true where objects of the kind scale others of which some policy denies that: each change of them is judged.
+	// Governs is true if objects of the kind scale other objects and a policy denies that. Every change of them is then
+	// judged.
 	Governs bool
 }
 
-// FreezeScope says what the configuration of freezes covers besides its rules.
+// FreezeScope is the scope of the configuration of freezes, its rules aside.
 type FreezeScope struct {
-	// Exempt are namespaces that are never judged, so that a dead webhook can be repaired.
+	// Exempt are namespaces in which changes are never judged, so that a broken webhook can be repaired.
 	Exempt []string
-	// Account and FieldManager tell Flyball's own writes. Both have to hold, so that somebody who works under the same
-	// account with another tool is judged.
+	// Account and FieldManager identify Flyball's own writes. Both must match, so that another tool under the same
+	// account is judged.
 	Account, FieldManager string
-	// Namespaces guards the labels of namespaces: Fail while a freeze that selects by them is, or is about to be, active. Ignore
-	// guards them while a replica answers; empty: not at all.
+	// Namespaces is the failure policy for label changes of namespaces: Fail while a freeze with a namespace selector
+	// is active or about to be, Ignore to judge them only while a replica answers. Empty means that they are not
+	// judged.
 	Namespaces admissionregistrationv1.FailurePolicyType
-	// Owner is what the configuration goes with, so that nothing is left that blocks when Flyball is removed.
+	// Owner is the owner of the configuration, so that uninstalling Flyball leaves no configuration that blocks
+	// changes.
 	Owner *metav1.OwnerReference
 }
 
-// FreezeConfiguration makes the configuration that has the changes judged which some freeze denies, and no others. It is nil
-// if there are none. What is denied in some namespaces only is sent from there only, so that who freezes their own depends on the
-// server alone. What the control plane's own controllers and Flyball itself do is not sent at all. Every field that the API server
-// would fill in is given.
+// FreezeConfiguration returns the configuration for judging exactly the changes that some freeze denies, or nil if
+// there are none. A change denied only in some namespaces is sent only from there, so that other namespaces do not
+// depend on the server. Changes by the control plane and by Flyball itself are not sent. All fields with API defaults
+// are set.
 func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule, scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	everywhere, parts := partition(kinds)
 	if len(everywhere)+len(parts) == 0 {
@@ -107,13 +112,13 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 	return config
 }
 
-// isFreezeWebhook says whether a webhook is one of those of workloads.
+// isFreezeWebhook reports whether a webhook is one of the webhooks of workloads.
 func isFreezeWebhook(name string) bool {
 	return name == freezeWebhookName || strings.HasPrefix(name, "named-") && strings.HasSuffix(name, "."+freezeWebhookName)
 }
 
-// namespaceWebhook has changes of the labels of namespaces judged, as the webhook of workloads does theirs. All else of namespaces is
-// not sent, and works while nobody answers.
+// namespaceWebhook returns the webhook for label changes of namespaces. Other changes of namespaces are not sent, and
+// work while no replica answers.
 func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
 	like.Name = namespaceWebhookName
 	like.ClientConfig = open(like.ClientConfig)
@@ -128,8 +133,8 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePol
 	return like
 }
 
-// open says by the path that a webhook may fail open, so that the server answers such a review with a denial where it would answer
-// another one with an error.
+// open adds the suffix for a webhook that fails open to the path, so that the server answers with a denial instead of
+// an error.
 func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
 	client = *client.DeepCopy()
 	if client.URL != nil {
@@ -141,7 +146,8 @@ func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrat
 	return client
 }
 
-// selecting is the selector of some namespaces, or of all, but for others. The label is the API server's own: nobody sets it.
+// selecting returns the selector of the named namespaces, or of all namespaces, except those in but. The label belongs
+// to the API server, so users cannot change it.
 func selecting(names, but []string) *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{}
 	add := func(operator metav1.LabelSelectorOperator, values []string) {
@@ -156,7 +162,7 @@ func selecting(names, but []string) *metav1.LabelSelector {
 	return selector
 }
 
-// judgedUsers are the conditions by which API servers send only what others than Flyball and the control plane ask for.
+// judgedUsers returns the match conditions that exclude Flyball and the control plane.
 func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	conditions := []admissionregistrationv1.MatchCondition{{
 		Name:       "not-the-control-plane",
@@ -172,15 +178,15 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	return conditions
 }
 
-// Resize is the subresource of pods by which what their containers request is changed in place.
+// Resize is the subresource of pods for changing resource requests in place.
 const Resize = "resize"
 
-// status is the subresource that controllers report by.
+// status is the subresource for reports of controllers.
 const status = "status"
 
-// judgedStatus is the condition by which API servers send a status where its fields are judged, and else only if it changes labels,
-// annotations or owners, which the status of built-in kinds takes: a controller that reports what it sees is not judged, and does not
-// depend on the server.
+// judgedStatus returns the match condition for writes of the status. A status with judged fields is always sent; any
+// other only if it changes labels, annotations or owner references, as the status of built-in kinds allows. So a
+// controller that only reports its observations is not judged and does not depend on the server.
 func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	var listed []string
 	for _, k := range kinds {
@@ -199,20 +205,20 @@ func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	}
 }
 
-// celText writes a text as CEL reads it.
+// celText quotes a string for CEL.
 func celText(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
 
-// FreezeHook keeps the configuration of freezes: every replica does, and the API server's resourceVersion decides between
-// them.
+// FreezeHook keeps the configuration of freezes up to date. Every replica does; conflicts are resolved by
+// resourceVersion.
 type FreezeHook struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
 	Author Author
 }
 
-// Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. The authorities that
-// it trusts once it exists, and the path on the same server, are kept by the Server, if keepBundle says so. It reports whether it wrote.
+// Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle it leaves the authorities and
+// the path on the same server unchanged, because the Server maintains them. It reports whether it wrote.
 func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {
@@ -222,7 +228,7 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 		h.Author.sign(want)
 		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 		if apierrors.IsAlreadyExists(err) {
-			return false, nil // another replica was first; its write brings this one back here
+			return false, nil // another replica was first; its write triggers the next call
 		}
 		return err == nil, wrap("create", err)
 	case err != nil:
@@ -248,8 +254,8 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	return err == nil, wrap("update", err)
 }
 
-// Changed gives a channel that has something in it once the configuration was made, changed or deleted, by whomever, since it was
-// last read, or once the author began to lead. It watches the one object until the context ends.
+// Changed returns a channel that receives when the configuration has been created, changed or deleted, or when the
+// author starts to lead. It watches the object until the context ends.
 func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
 	if err := WatchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
@@ -259,7 +265,7 @@ func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct
 	return changed, nil
 }
 
-// keepReach edits how a webhook reaches the server: whom it trusts, and the path on the same address, stay as they are in live.
+// keepReach copies the trusted authorities, and the path on the same address, from the live client configuration.
 func keepReach(next *admissionregistrationv1.WebhookClientConfig, live admissionregistrationv1.WebhookClientConfig) {
 	if len(live.CABundle) > 0 {
 		next.CABundle = live.CABundle

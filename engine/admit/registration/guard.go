@@ -4,15 +4,18 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// GuardPolicyName is the ValidatingAdmissionPolicy that guards the webhook configurations by which freezes are kept, and its binding.
+// GuardPolicyName is the name of the ValidatingAdmissionPolicy, and of its binding, that guards the webhook
+// configurations of freezes.
 const GuardPolicyName = "flyball-webhooks"
 
-// OwnConfigurationName is the ValidatingWebhookConfiguration of Flyball's own kinds, by which freezes themselves are guarded.
+// OwnConfigurationName is the name of the ValidatingWebhookConfiguration of Flyball's own kinds, which also guards
+// freezes.
 const OwnConfigurationName = "flyball"
 
-// GuardPolicy makes the policy by which nobody edits or deletes the webhook configurations of freezes but who holds the verb override on
-// them, as Flyball's own account does, and the garbage collector, which takes them once their owner has gone. No webhook ever sees a
-// webhook configuration; a policy does. What deletes a collection names no object, so the name is that of the object as it was.
+// GuardPolicy returns the policy that guards the webhook configurations of freezes. Editing or deleting them needs the
+// verb override on them, which Flyball's account has; the garbage collector may delete them when their owner is gone.
+// Webhooks never see webhook configurations, but a policy does. The deletion of a collection has no name in the
+// request, so the policy uses the name of the old object.
 func GuardPolicy() AdmissionPolicy {
 	return newPolicy(GuardPolicyName, []admissionregistrationv1.RuleWithOperations{
 		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete}, admissionregistrationv1.GroupName, []string{"*"},

@@ -19,29 +19,29 @@ import (
 	"flyball.dev/flyball/engine/admit/probe"
 )
 
-// FieldManager is under which name the server writes.
+// FieldManager is the field manager of the server's writes.
 const FieldManager = "flyball-webhook"
 
-// ErrConflict says that another replica wrote first; what it wrote is read at the next attempt.
+// ErrConflict means that another replica wrote first. The next attempt reads its result.
 var ErrConflict = errors.New("another replica was first")
 
-// Hooks are the ValidatingWebhookConfigurations that lead to this server.
+// Hooks are the ValidatingWebhookConfigurations that use this server.
 type Hooks struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	// Names are the configurations whose caBundle and path are kept.
+	// Names are the configurations whose caBundle and path are maintained.
 	Names []string
-	// Endpoint is how API servers reach the server.
+	// Endpoint is the address of the server for API servers.
 	Endpoint Endpoint
-	// Desired makes the configuration that is created and kept as a whole; nil where others do that.
+	// Desired returns the configuration to create and maintain as a whole. It is nil if another writer does so.
 	Desired func(ctx context.Context, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// Author writes the desired configuration.
 	Author Author
 
-	// live are those of the configurations that exist, as they were last read or written.
+	// live are the existing configurations, as last read or written.
 	live []*admissionregistrationv1.ValidatingWebhookConfiguration
 }
 
-// Read gets the configurations as they are. One that does not exist sends nothing here, and is no error.
+// Read reads the configurations. A missing configuration is not an error, because it sends no requests.
 func (h *Hooks) Read(ctx context.Context) error {
 	h.live = nil
 	for _, name := range h.Names {
@@ -57,7 +57,7 @@ func (h *Hooks) Read(ctx context.Context) error {
 	return nil
 }
 
-// Trust says whether every webhook of every configuration trusts the authority.
+// Trust reports whether every webhook of every configuration trusts the authority.
 func (h *Hooks) Trust(authority *x509.Certificate) bool {
 	for _, config := range h.live {
 		for i := range config.Webhooks {
@@ -69,7 +69,7 @@ func (h *Hooks) Trust(authority *x509.Certificate) bool {
 	return true
 }
 
-// Lead says whether every webhook of every configuration leads to a path below the secret one.
+// Lead reports whether every webhook of every configuration uses a path with the given secret part.
 func (h *Hooks) Lead(token string) bool {
 	for _, config := range h.live {
 		for i := range config.Webhooks {
@@ -81,7 +81,8 @@ func (h *Hooks) Lead(token string) bool {
 	return true
 }
 
-// leads says whether a webhook leads to this server at a path. One that leads elsewhere than the server is somebody else's matter.
+// leads reports whether a webhook uses this path of the server. It returns true for a webhook of another server, which
+// is not to be changed.
 func (h *Hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path string) bool {
 	live, want := webhook.ClientConfig, h.Endpoint.Client(path, nil)
 	switch {
@@ -92,7 +93,7 @@ func (h *Hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path s
 	}
 }
 
-// Announce brings the configurations to how the server is reached, and the desired one to what it is to be.
+// Announce updates the server's authorities and path in the configurations, and the whole desired configuration.
 func (h *Hooks) Announce(ctx context.Context, reach Reach) error {
 	var errs []error
 	if h.Desired != nil {
@@ -137,7 +138,7 @@ func (h *Hooks) ensure(ctx context.Context, want *admissionregistrationv1.Valida
 	return nil
 }
 
-// inject sets caBundle and path of every webhook of a configuration, if nobody has written the configuration since.
+// inject sets caBundle and path of every webhook of a configuration, unless the configuration was written meanwhile.
 func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	next, changed := config.DeepCopy(), false
 	for i := range next.Webhooks {
@@ -166,7 +167,7 @@ func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.Vali
 	return updated, nil
 }
 
-// failedWrite tells a lost race from a failure.
+// failedWrite marks an error as ErrConflict if another replica wrote first.
 func failedWrite(verb, name string, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w: %w", verb, name, ErrConflict, err)
@@ -174,7 +175,7 @@ func failedWrite(verb, name string, err error) error {
 	return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w", verb, name, err)
 }
 
-// Watch notifies when one of the configurations changes, and when the author begins to lead.
+// Watch notifies when a configuration changes, and when the author starts to lead.
 func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct{}) error {
 	for _, name := range h.Names {
 		if err := WatchNamed(ctx, h.Client, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, notify); err != nil {
@@ -185,7 +186,7 @@ func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct
 	return nil
 }
 
-// pathOf is where a webhook of the configurations leads, below the secret part; empty for one that is not known.
+// pathOf returns the path of a webhook below the secret part, or "" for an unknown webhook.
 func pathOf(webhook *admissionregistrationv1.ValidatingWebhook) string {
 	switch name := webhook.Name; {
 	case name == webhookName:

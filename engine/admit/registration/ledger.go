@@ -6,18 +6,18 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// LedgerPolicyName is the ValidatingAdmissionPolicy that guards the ledger, and its binding.
+// LedgerPolicyName is the name of the ValidatingAdmissionPolicy, and of its binding, that guards the ledger.
 const LedgerPolicyName = "flyball-ledger"
 
-// ledgerOf is the ledger of an object in CEL, if it has one.
+// ledgerOf returns the CEL expression for the optional ledger of an object.
 func ledgerOf(object string) string {
 	return object + ".?metadata.?annotations[?'" + v1alpha1.AnnotationLedger + "']"
 }
 
-// LedgerPolicy makes the policy by which the ledger cannot be changed through a subresource: /status of the built-in kinds takes
-// annotations, and so do a few others, and a Binding gives its own to the Pod. Who may only report what an object does, or schedule it,
-// must not say what Flyball gives back to it. The API server decides by itself, so the guard holds while no replica
-// runs. Every field that the API server would fill in is given.
+// LedgerPolicy returns the policy that forbids changes of the ledger through subresources. The status of built-in kinds
+// and a few other subresources accept annotations, and a Binding sets its own annotations on the Pod. A user with
+// rights only to report status or to bind pods must not control what Flyball restores. The API server evaluates the
+// policy itself, so it holds while no replica runs. All fields with API defaults are set.
 func LedgerPolicy() AdmissionPolicy {
 	return newPolicy(LedgerPolicyName, []admissionregistrationv1.RuleWithOperations{
 		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "*", []string{"*"}, "*/status", "*/approval", "namespaces/finalize"),

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// maxNamed is in how many namespaces changes are sent apart. API servers compare the names with that of each object written. Beyond it
-	// what is denied in some namespaces is sent from all.
+	// maxNamed is the maximum number of namespaces listed in webhooks, because API servers compare every written object
+	// with the list. Beyond it, changes denied in some namespaces are sent from all.
 	maxNamed = 1000
-	// maxParts is how many webhooks there are for that. Beyond it they are one, which sends from all of these namespaces what is denied in
-	// any of them.
+	// maxParts is the maximum number of webhooks for namespaces. Beyond it there is one webhook, which sends all denied
+	// changes from all these namespaces.
 	maxParts = 16
 )
 
-// part is what is sent from some namespaces, besides what is sent from all.
+// part has the rules for some namespaces, in addition to the rules for all.
 type part struct {
 	namespaces []string
 	rules      []admissionregistrationv1.RuleWithOperations
 }
 
-// partition sorts what is denied by where it is sent from. No change is sent twice.
+// partition groups denied changes by namespaces. No change is sent twice.
 func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWithOperations, parts []part) {
 	all, byNamespace := sending{}, map[string]sending{}
 	for _, k := range kinds {
@@ -73,18 +73,18 @@ func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWit
 	return all.rules(), parts
 }
 
-// sending is what is sent: the operations of each resource.
+// sending is a set of sent requests: the operations per resource.
 type sending map[sentResource]operations
 
-// sentResource is a resource or subresource as a rule names it.
+// sentResource is a resource or subresource in a rule.
 type sentResource struct {
 	group, resource string
-	// rank orders the subresources of a resource, and versions are theirs, with blanks between.
+	// rank is the position among the subresources of a resource. versions are the versions, separated by blanks.
 	rank                  int
 	subresource, versions string
 }
 
-// operations is a set of them, in the order of EveryWrite.
+// operations is a set of operations, in the order of EveryWrite.
 type operations uint8
 
 const (
@@ -102,8 +102,8 @@ func (o operations) list() (list []admissionregistrationv1.OperationType) {
 	return list
 }
 
-// operationsOf are the operations that can be one of some actions. An update can be any of them: an edit can have a controller create
-// objects or delete them.
+// operationsOf returns the operations that can be one of some actions. An update can be any of them, since an edit can
+// make a controller create or delete objects.
 func operationsOf(actions workload.Change) (all operations) {
 	if actions.Has(workload.ChangeCreate) {
 		all |= creates
@@ -117,8 +117,8 @@ func operationsOf(actions workload.Change) (all operations) {
 	return all
 }
 
-// add adds what is sent of one kind: the operations that can be a denied action, the updates of its subresources that are judged,
-// /scale where Scale is denied, and /status, which can carry metadata.
+// add adds the requests to send for one kind: the operations that can be a denied action, the updates of judged
+// subresources, /scale if Scale is denied, and /status, whose writes can change metadata.
 func (s sending) add(k FreezeRule) {
 	versions := strings.Join(k.Versions, " ")
 	put := func(rank int, subresource string, o operations) {
@@ -138,7 +138,7 @@ func (s sending) add(k FreezeRule) {
 		for i, name := range k.Subresources {
 			switch name {
 			case status:
-			case Resize: // at its own place, wherever it is listed
+			case Resize: // has its own place, wherever it is listed
 				put(1, "/"+name, updates)
 			default:
 				put(i+1, "/"+name, updates)
@@ -153,14 +153,14 @@ func (s sending) add(k FreezeRule) {
 	}
 }
 
-// join adds what others send.
+// join adds the requests of another set.
 func (s sending) join(others sending) {
 	for r, o := range others {
 		s[r] |= o
 	}
 }
 
-// without leaves out what others send.
+// without returns the set without the requests of another set.
 func (s sending) without(others sending) sending {
 	rest := sending{}
 	for r, o := range s {
@@ -171,14 +171,14 @@ func (s sending) without(others sending) sending {
 	return rest
 }
 
-// resources are the keys in order.
+// resources returns the keys in order.
 func (s sending) resources() []sentResource {
 	return slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank), cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
 	})
 }
 
-// key is equal for what is equal.
+// key returns a text that is equal for equal sets.
 func (s sending) key() (key string) {
 	for _, r := range s.resources() {
 		key += fmt.Sprintln(r, s[r])
@@ -186,7 +186,7 @@ func (s sending) key() (key string) {
 	return key
 }
 
-// rules writes it as rules, those that differ in nothing but their resources as one.
+// rules returns the set as rules. Resources with the same operations and versions share a rule.
 func (s sending) rules() (list []admissionregistrationv1.RuleWithOperations) {
 	for _, r := range s.resources() {
 		versions, wanted, name := strings.Fields(r.versions), s[r].list(), r.resource+r.subresource

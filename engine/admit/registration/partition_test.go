@@ -25,7 +25,7 @@ func configured(kinds ...registration.FreezeRule) *admissionregistrationv1.Valid
 	return registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url}, kinds, registration.FreezeScope{Exempt: []string{"kube-system"}})
 }
 
-// sentBy lists the webhooks that a request in a namespace is sent to.
+// sentBy returns the webhooks that receive a request in a namespace.
 func sentBy(t *testing.T, config *admissionregistrationv1.ValidatingWebhookConfiguration, namespace, resource string, operation admissionregistrationv1.OperationType) (names []string) {
 	t.Helper()
 	if config == nil {
@@ -48,8 +48,8 @@ func sentBy(t *testing.T, config *admissionregistrationv1.ValidatingWebhookConfi
 	return names
 }
 
-// What is denied in some namespaces is sent from them only, and nothing is sent twice.
-func TestFreezesOfSomeNamespaces(t *testing.T) {
+// Changes denied in some namespaces are sent only from there, and no change is sent twice.
+func TestChangesAreSentOnlyFromFrozenNamespaces(t *testing.T) {
 	config := configured(
 		deployments(workload.ChangeCreate),
 		deployments(workload.ChangeCreate|workload.ChangeScale, "shop"), deployments(workload.ChangeDelete, "shop"),
@@ -78,8 +78,8 @@ func TestFreezesOfSomeNamespaces(t *testing.T) {
 	}
 }
 
-// Namespaces that differ too much share one webhook, and too many of them are all of them.
-func TestManyFreezesOfSomeNamespaces(t *testing.T) {
+// Too many different namespaces share one webhook, and above a limit all namespaces do.
+func TestTooManyNamespacesShareWebhooks(t *testing.T) {
 	var differing, many []registration.FreezeRule
 	for i := range 17 {
 		differing = append(differing, registration.FreezeRule{Resource: fmt.Sprintf("r%d", i), Versions: []string{"v1"}, Actions: workload.ChangeScale, Namespaces: []string{fmt.Sprintf("ns%d", i)}})
@@ -91,7 +91,7 @@ func TestManyFreezesOfSomeNamespaces(t *testing.T) {
 		reason   string
 		config   *admissionregistrationv1.ValidatingWebhookConfiguration
 		webhooks int
-		// outside says that a namespace without a freeze is bound as well.
+		// outside means that a namespace without a freeze is affected too.
 		outside bool
 	}{
 		{"16 that differ", configured(differing[:16]...), 16, false},
@@ -112,8 +112,8 @@ func TestManyFreezesOfSomeNamespaces(t *testing.T) {
 	}
 }
 
-// Whatever is denied somewhere is sent from there, once.
-func TestWhatIsDeniedIsSentOnce(t *testing.T) {
+// Every denied change is sent from its namespace exactly once.
+func TestDeniedChangesAreSentOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	operations := map[admissionregistrationv1.OperationType]workload.Change{
 		"CREATE": workload.ChangeCreate, "DELETE": workload.ChangeDelete,

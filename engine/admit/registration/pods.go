@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PodsConfigurationName is the MutatingWebhookConfiguration of pods that are being created.
+// PodsConfigurationName is the name of the MutatingWebhookConfiguration of new pods.
 const PodsConfigurationName = "flyball-pods"
 
-// PodsWebhookName is how the webhook is named in the configuration.
+// PodsWebhookName is the name of the webhook in the configuration.
 const PodsWebhookName = "pods.flyball.dev"
 
-// podsTimeout is how long, in seconds, the API server waits: the least that there is. Then a pod is created as it is.
+// podsTimeout is the API server's timeout in seconds, the minimum possible. After it the pod is created unchanged.
 const podsTimeout = 1
 
-// PodsConfiguration makes the configuration that has pods sent as they are created in some namespaces. Where there are very many it is in all
-// but the exempt. Nothing is asked of a pod before: nearly all have an owner, and each would pay for the question. No pod waits for the server, or
-// fails with it. Every field that the API server would fill in is given.
+// PodsConfiguration returns the configuration that sends new pods in some namespaces, or in all but the exempt
+// namespaces if there are too many. It has no match condition: nearly all pods have an owner, and every pod would pay
+// for the evaluation. A pod is created even if the server fails or is slow. All fields with API defaults are set.
 func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, namespaces, exempt []string, owner *metav1.OwnerReference) *admissionregistrationv1.MutatingWebhookConfiguration {
 	if len(namespaces) > maxNamed {
 		namespaces = nil
@@ -53,12 +53,12 @@ func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, names
 	return config
 }
 
-// PodsHook keeps the configuration of pods.
+// PodsHook keeps the configuration of pods up to date.
 type PodsHook struct {
 	Client admissionregistrationclient.MutatingWebhookConfigurationInterface
 }
 
-// Keep brings the configuration to what is wanted: made, corrected or, where nothing is wanted, removed. It reports whether it wrote.
+// Keep creates, corrects or, if want is nil, deletes the configuration. It reports whether it wrote.
 func (h PodsHook) Keep(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, PodsConfigurationName, metav1.GetOptions{})
 	switch {

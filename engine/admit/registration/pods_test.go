@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// TestPodsAreNeverHeldUp: whatever is in use, pods of the exempt namespaces are not sent, and no pod waits long or fails with the server.
-func TestPodsAreNeverHeldUp(t *testing.T) {
+// TestPodsNeverWaitForServer proves that pods of exempt namespaces are never sent, and that no pod waits long or fails
+// with the server.
+func TestPodsNeverWaitForServer(t *testing.T) {
 	many := make([]string, 1001)
 	for i := range many {
 		many[i] = fmt.Sprintf("ns-%d", i)

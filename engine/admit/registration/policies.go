@@ -13,16 +13,18 @@ import (
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 )
 
-// AdmissionPolicy is a policy that the API server decides by itself, so that it holds while no replica runs, with its binding.
+// AdmissionPolicy is a ValidatingAdmissionPolicy with its binding. The API server evaluates it itself, so it holds
+// while no replica runs.
 type AdmissionPolicy struct {
 	Policy  *admissionregistrationv1.ValidatingAdmissionPolicy
 	Binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
 
-// AdmissionPolicies returns those that Flyball has: the chart installs them, and a manager outside of the cluster makes them.
+// AdmissionPolicies returns Flyball's admission policies. The chart installs them, and a manager outside the cluster
+// creates them.
 func AdmissionPolicies() []AdmissionPolicy { return []AdmissionPolicy{LedgerPolicy(), GuardPolicy()} }
 
-// newPolicy makes a policy that forbids what does not hold. Every field that the API server would fill in is given.
+// newPolicy returns a policy that refuses requests unless the validation holds. All fields with API defaults are set.
 func newPolicy(name string, rules []admissionregistrationv1.RuleWithOperations, conditions []admissionregistrationv1.MatchCondition,
 	holds admissionregistrationv1.Validation) AdmissionPolicy {
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "flyball"}}
@@ -44,13 +46,13 @@ func newPolicy(name string, rules []admissionregistrationv1.RuleWithOperations, 
 	}
 }
 
-// PolicyKeeper keeps the policies where no chart does.
+// PolicyKeeper keeps the policies up to date if no chart does.
 type PolicyKeeper struct {
 	Policies admissionregistrationclient.ValidatingAdmissionPolicyInterface
 	Bindings admissionregistrationclient.ValidatingAdmissionPolicyBindingInterface
 }
 
-// Keep makes or corrects the policies and their bindings.
+// Keep creates or corrects the policies and their bindings.
 func (k *PolicyKeeper) Keep(ctx context.Context) error {
 	var errs []error
 	for _, want := range AdmissionPolicies() {
@@ -83,7 +85,7 @@ func (k *PolicyKeeper) keepBinding(ctx context.Context, want *admissionregistrat
 	return kept(err, "ValidatingAdmissionPolicyBinding", want.Name)
 }
 
-// kept wraps the error of keeping an object. That another replica was first is none.
+// kept wraps the error of writing an object. It returns nil if another replica was first.
 func kept(err error, kind, name string) error {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return nil

@@ -13,14 +13,15 @@ import (
 	"flyball.dev/flyball/engine/poke"
 )
 
-// listWatcher is the part of a typed client that a watch of one object needs.
+// listWatcher is the part of a typed client needed to watch one object.
 type listWatcher[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// WatchNamed notifies whenever the one object of that name comes, changes or goes, and once the watch begins: what was deleted
-// before that is in no event. Several that nobody has taken yet count as one. A watch that is refused is tried again with back-off.
+// WatchNamed notifies when the named object is created, changed or deleted, and once when the watch begins, because
+// earlier deletions cause no event. Pending notifications are merged into one. A refused watch is retried with
+// back-off.
 func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, notify chan<- struct{}) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
@@ -34,7 +35,7 @@ func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], na
 		},
 	}, object, cache.SharedIndexInformerOptions{})
 	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.V(1).Info("a watch does not work at the moment", "name", name, "reason", err.Error())
+		log.V(1).Info("Failed to watch an object; will retry", "name", name, "reason", err.Error())
 	})
 	if err != nil {
 		return err

@@ -23,51 +23,52 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// maxSleep is the longest time between two looks at the Secret and the configurations, should a watch be refused.
+// maxSleep is the maximum time between two reads of the Secret and the configurations, in case a watch is refused.
 const maxSleep = 10 * time.Minute
 
-// pace is the shortest time between two looks.
+// pace is the minimum time between two reads.
 const pace = 100 * time.Millisecond
 
-// quietConflicts is how many conflicts in a row are normal: another replica wrote first. More are logged as an error.
+// quietConflicts is the normal number of conflicts in a row with other replicas. More are logged as an error.
 const quietConflicts = 3
 
-// keeper makes, stores, rotates and announces the certificates and the secret path. Every replica runs one: they agree by what the
-// Secret holds. With a directory it makes no certificates and announces the authorities of the directory. The Secret and the
-// configurations are written with their resourceVersion as a precondition, and the configurations are read before the Secret; so a
-// configuration is always written from a Secret that is at least as new.
+// keeper creates, stores, rotates and announces the certificates and the secret path. Every replica runs a keeper, and
+// they agree through the content of the Secret. With a directory the keeper creates no certificates and announces the
+// directory's authorities. It writes the Secret and the configurations with their resourceVersion as a precondition,
+// and reads the configurations before the Secret. So a configuration is always written from a Secret that is at least
+// as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
 	hooks    *registration.Hooks
 	rotation credential.Rotation
 	paths    credential.PathRotation
-	// directory has the certificate where somebody else makes it; nil: the keeper does.
+	// directory has the certificates of another issuer. nil means that the keeper issues them.
 	directory *credential.Directory
-	// policies keeps Flyball's admission policies where no chart does; nil: a chart does.
+	// policies keeps Flyball's admission policies. nil means that a chart does.
 	policies *registration.PolicyKeeper
 	log      logr.Logger
 
 	current atomic.Pointer[kept]
-	// authority and since are the newest authority that all configurations trust, and since when this replica knows it. token and
-	// led are the same of the newest path, where all lead.
+	// authority is the newest authority that all configurations trust, and since the time since which this replica
+	// knows that. token and led are the same for the newest path.
 	authority *x509.Certificate
 	since     time.Time
 	token     string
 	led       time.Time
 }
 
-// kept is what a replica serves.
+// kept is the state that a replica serves.
 type kept struct {
 	serving *tls.Certificate
 	reach   registration.Reach
-	// tokens are the secret paths that count.
+	// tokens are the valid secret paths.
 	tokens []string
-	// pending is why API servers may not trust what is served yet.
+	// pending is the reason why API servers may not trust the certificate yet.
 	pending error
 }
 
-// run keeps the certificates until the context ends.
+// run maintains the certificates until the context ends.
 func (k *keeper) run(ctx context.Context) error {
 	notify := make(chan struct{}, 1)
 	if err := k.watch(ctx, notify); err != nil {
@@ -80,8 +81,8 @@ func (k *keeper) run(ctx context.Context) error {
 	return nil
 }
 
-// follow calls sync at the instants that sync asks for, and at every notification, but at most once in each pace: two replicas that
-// want different things must not overload the API server. It returns when the context ends.
+// follow calls sync at the times that sync returns and at every notification, but at most once per pace, so that two
+// replicas with different content do not overload the API server. It returns when the context ends.
 func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync func(context.Context, time.Time) (time.Time, error)) {
 	retry, failures := retryBackoff(), 0
 	for ctx.Err() == nil {
@@ -94,10 +95,10 @@ func follow(ctx context.Context, log logr.Logger, notify <-chan struct{}, sync f
 			retry, failures = retryBackoff(), 0
 		case errors.Is(err, registration.ErrConflict) && failures <= quietConflicts:
 			sleep = retry.Step()
-			log.V(1).Info("keeping the webhook's certificates: trying again", "reason", err.Error())
+			log.V(1).Info("Failed to keep the webhook's certificates because another replica wrote first; will retry", "reason", err.Error())
 		case ctx.Err() == nil:
 			sleep = retry.Step()
-			log.Error(err, "cannot keep the webhook's certificates, trying again", "after", sleep.String())
+			log.Error(err, "Failed to keep the webhook's certificates; will retry", "after", sleep.String())
 		}
 		sleepUntil(ctx, sleep, notify)
 		sleepUntil(ctx, time.Until(begin.Add(pace)), nil)
@@ -108,7 +109,7 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 30 * time.Second}
 }
 
-// sleepUntil returns after the duration, or when the context ends, or when something was notified.
+// sleepUntil returns after the duration, when the context ends, or after a notification.
 func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -119,7 +120,7 @@ func sleepUntil(ctx context.Context, d time.Duration, notify <-chan struct{}) {
 	}
 }
 
-// sync does what is due now and says when the next thing is due.
+// sync does the due steps and returns the time of the next one.
 func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err error) {
 	if err := k.hooks.Read(ctx); err != nil {
 		return time.Time{}, err
@@ -130,7 +131,7 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	}
 	held, err := credential.ReadPaths(secret.Data[credential.PathsKey])
 	if err != nil {
-		k.log.Error(err, "the Secret holds unusable paths, making a new one", "secret", k.secret.String())
+		k.log.Error(err, "Failed to read the paths of the Secret; creating a new path", "secret", k.secret.String())
 	}
 	paths, err := k.paths.Next(held, now, k.leading(held, now))
 	if err != nil {
@@ -145,7 +146,7 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 			return time.Time{}, err
 		}
 		if certs.data != nil {
-			k.log.Info("rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(certs.did, "; "))
+			k.log.Info("Rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(certs.did, "; "))
 		}
 	}
 	next := &kept{serving: certs.serving, tokens: credential.Tokens(paths.Held), reach: registration.Reach{Bundle: certs.bundle, Token: k.paths.Current(paths.Held, now)}}
@@ -155,11 +156,11 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 		next.pending = errors.Join(next.pending, k.policies.Keep(ctx))
 	}
 	k.current.Store(next)
-	k.leading(paths.Held, now) // as it is from now on
+	k.leading(paths.Held, now) // the state from now on
 	return credential.Earliest(paths.Wake, certs.wake(now)), next.pending
 }
 
-// serve accepts new paths before API servers are sent there.
+// serve accepts new paths before API servers use them.
 func (k *keeper) serve(next *kept) {
 	early := *next
 	early.pending = errNotAnnounced
@@ -169,18 +170,18 @@ func (k *keeper) serve(next *kept) {
 	k.current.Store(&early)
 }
 
-// certificates are those that are to be served now.
+// certificates are the certificates to serve now.
 type certificates struct {
 	serving *tls.Certificate
 	bundle  []byte
-	// data is what has changed in the Secret, nil if nothing has, and did says what that was.
+	// data has the changed keys of the Secret, or is nil. did describes the changes.
 	data map[string][]byte
 	did  []string
-	// wake is when there is something to do again, given since when the authority is announced.
+	// wake returns the time of the next step. Its argument is the time since which the authority is announced.
 	wake func(now time.Time) time.Time
 }
 
-// certificates gives those of the directory, or those of the Secret after a step of their rotation.
+// certificates returns the certificates of the directory, or of the Secret after a step of their rotation.
 func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificates, error) {
 	if k.directory != nil {
 		files := k.directory.Now()
@@ -188,7 +189,7 @@ func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificate
 	}
 	m, err := credential.ReadMaterial(secret.Data)
 	if err != nil {
-		k.log.Error(err, "the Secret holds unusable certificates, making new ones", "secret", k.secret.String())
+		k.log.Error(err, "Failed to read the certificates of the Secret; creating new certificates", "secret", k.secret.String())
 	}
 	next, err := k.rotation.Next(m, now, k.announced(m, now))
 	if err != nil {
@@ -208,7 +209,8 @@ func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificate
 	return h, err
 }
 
-// leading is since when this replica has known all configurations to lead to the newest path; zero if they do not.
+// leading returns the time since which this replica knows that all configurations use the newest path, or zero if they
+// do not.
 func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
 	if len(held) == 0 || !k.hooks.Lead(held[0].Token) {
 		k.token, k.led = "", time.Time{}
@@ -220,7 +222,8 @@ func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
 	return k.led
 }
 
-// announced is since when this replica has known all configurations to trust the newest authority; zero if they do not.
+// announced returns the time since which this replica knows that all configurations trust the newest authority, or zero
+// if they do not.
 func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 	if len(m.Trusted) == 0 || !k.hooks.Trust(m.Trusted[0]) {
 		k.authority, k.since = nil, time.Time{}
@@ -232,7 +235,7 @@ func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 	return k.since
 }
 
-// read gets the Secret; one that does not exist is empty.
+// read returns the Secret, or an empty one if it does not exist.
 func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := k.secrets.Get(ctx, k.secret.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -248,7 +251,7 @@ func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// write stores certificates, if there are new ones, and paths, if nobody else has written since the Secret was read.
+// write stores the paths, and new certificates if any, unless the Secret was written since it was read.
 func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[string][]byte, held []credential.Path) (err error) {
 	secret = secret.DeepCopy()
 	if secret.Data == nil {
@@ -270,7 +273,7 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[str
 	return nil
 }
 
-// watch notifies when the Secret or one of the configurations changes.
+// watch notifies when the Secret or a configuration changes.
 func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
 	if err := registration.WatchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
 		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
@@ -283,10 +286,10 @@ func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
 	return k.hooks.Watch(ctx, k.log, notify)
 }
 
-// errNotAnnounced is why a server is not ready at first.
+// errNotAnnounced is the reason why a new server is not ready.
 var errNotAnnounced = errors.New("it was not announced yet")
 
-// certificate is what to serve now.
+// certificate returns the certificate to serve now.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if k.directory != nil {
 		return k.directory.Now().Serving, nil
@@ -298,7 +301,7 @@ func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return now.serving, nil
 }
 
-// ready says why API servers may not reach the server yet.
+// ready returns the reason why API servers may not reach the server yet.
 func (k *keeper) ready() error {
 	now := k.current.Load()
 	if now == nil {
@@ -307,7 +310,7 @@ func (k *keeper) ready() error {
 	return now.pending
 }
 
-// reach is how API servers are to reach the server; empty at first.
+// reach returns the data for API servers to reach the server. It is empty at first.
 func (k *keeper) reach() registration.Reach {
 	if now := k.current.Load(); now != nil {
 		return now.reach
@@ -315,7 +318,7 @@ func (k *keeper) reach() registration.Reach {
 	return registration.Reach{}
 }
 
-// tokens are the secret paths that count now.
+// tokens returns the valid secret paths.
 func (k *keeper) tokens() []string {
 	if now := k.current.Load(); now != nil {
 		return now.tokens

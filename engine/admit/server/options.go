@@ -17,49 +17,53 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// Options say how the server is reached, with which certificates, and for which kinds it answers.
+// Options configure the address, the certificates and the kinds of the server.
 type Options struct {
-	// Host and Port are what the server listens on. An empty host is every address; port 0 is 9443.
+	// Host and Port are the address to listen on. An empty host means every address; port 0 means 9443.
 	Host string
 	Port int
-	// Endpoint is where API servers reach it.
+	// Endpoint is the address for API servers.
 	Endpoint registration.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
 	Kinds []admit.Kind
 
-	// CertDir is a directory with tls.crt, tls.key and ca.crt that somebody else keeps, such as cert-manager. What replaces
-	// them is served at once. Empty: the server makes and rotates certificates itself and keeps them in Secret.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt of another issuer, such as cert-manager. New files are
+	// served at once. Empty means that the server issues and rotates certificates itself and keeps them in Secret.
 	CertDir string
-	// Secret is where the server's own certificates and the secret part of its path are; its namespace has to exist.
+	// Secret is the name of the Secret with the server's own certificates and the secret part of its path. Its
+	// namespace must exist.
 	Secret types.NamespacedName
-	// ClientCA is a file with the authorities of the API servers' client certificates. Who has none of theirs is not let in. Empty:
-	// nobody is asked for one. ClientNames are the common names of the certificates that count; none: all do.
+	// ClientCA is a file with the authorities of the API servers' client certificates. Clients without such a
+	// certificate are refused. Empty means that clients need no certificate. ClientNames are the accepted common names;
+	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Configurations names ValidatingWebhookConfigurations, made by others, whose caBundle and path are kept.
+	// Configurations are the names of ValidatingWebhookConfigurations of other writers, whose caBundle and path are
+	// maintained.
 	Configurations []string
-	// OwnConfiguration names a ValidatingWebhookConfiguration for Kinds that the server itself creates and corrects. Empty: others
-	// make it, and it is named in Configurations.
+	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds that the server creates and corrects.
+	// Empty means that another writer does so and the name is in Configurations.
 	OwnConfiguration string
-	// Author is on whose behalf that is done.
+	// Author is the author of that configuration.
 	Author registration.Author
-	// Owner finds what that configuration goes with; nil: nothing.
+	// Owner returns the owner of that configuration. nil means no owner.
 	Owner func(context.Context) (*metav1.OwnerReference, error)
-	// Policies says that the server creates and corrects Flyball's admission policies, which the Helm chart installs otherwise.
+	// Policies makes the server create and correct Flyball's admission policies, which the Helm chart otherwise
+	// installs.
 	Policies bool
 
-	// AuthorityLifetime, ServingLifetime and Overlap are those of the certificates; zero means one year, 90 days and ten
-	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is trusted
-	// before it is used, and an old one after. With CertDir they do not count.
+	// AuthorityLifetime, ServingLifetime and Overlap configure the certificates. Zero means one year, 90 days and ten
+	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is
+	// trusted before its first use, and an old one after its last. With CertDir the fields have no effect.
 	AuthorityLifetime, ServingLifetime, Overlap time.Duration
-	// Drain is how long Server.Drained lets the server serve on, not ready any more, once it is told to stop: until Services
-	// do not lead to it any more. Zero: not at all.
+	// Drain is how long Server.Drained lets the server, no longer ready, go on serving after it was asked to stop,
+	// until no Service leads to it any more. Zero means not at all.
 	Drain time.Duration
-	// Log receives what the server does.
+	// Log receives the log lines of the server.
 	Log logr.Logger
 }
 
-// check fills in defaults and says what is wrong.
+// check sets defaults and returns an error for an invalid option.
 func (o Options) check() (Options, error) {
 	if (o.Endpoint.URL == "") == (o.Endpoint.Service == nil) {
 		return o, errors.New("options of the admission server: give exactly one of Endpoint.URL and Endpoint.Service")
@@ -88,7 +92,7 @@ func (o Options) check() (Options, error) {
 	return o, nil
 }
 
-// own describes the configuration that the server keeps.
+// own returns the configuration that the server maintains.
 func (o Options) own(ctx context.Context, reach registration.Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), nil)
 	config.Webhooks[0].ClientConfig = reach.Client(o.Endpoint, registration.ValidatePath)

@@ -20,20 +20,22 @@ import (
 )
 
 const (
-	// idleTimeout is well over the 90 s for which an API server keeps a connection that it does not use, so that it is the API
-	// server that ends it: a request that crosses with the end of its connection is lost, and API servers do not repeat it.
+	// idleTimeout is much longer than the 90 s for which an API server keeps an unused connection, so that the API
+	// server closes it. A request sent while the server closes the connection would be lost, because API servers do not
+	// retry it.
 	idleTimeout = 5 * time.Minute
-	// maxHeader is the size of the largest header in bytes, and answerTime how long an answer may take from there on. A header may take as
-	// long as a connection may stay unused: net/http counts the time of the first one from the connection's begin.
+	// maxHeader is the maximum size of a header in bytes, and answerTime the time limit for the answer after it. A
+	// header may take as long as a connection may stay unused, because net/http counts the time of the first header
+	// from the start of the connection.
 	maxHeader  = 64 << 10
 	answerTime = 30 * time.Second
-	// lastRequests is how long requests under way may take at the end: twice as long as API servers wait for an answer.
+	// lastRequests is the time limit for requests under way at the end: twice the API server's timeout.
 	lastRequests = 2 * registration.Timeout * time.Second
 )
 
-// Drained gives a context that ends Options.Drain after the given one. Until then the server, and all else that runs by it, works on
-// as before, but the server is not ready, and asks each client to open a new connection, which a Service leads to another replica. So
-// no client is connected any more when the server ends.
+// Drained returns a context that ends Options.Drain after the given context. Until then the server and everything that
+// uses the context continue, but the server is not ready and asks each client to open a new connection, which a Service
+// routes to another replica. So no client is connected when the server ends.
 func (s *Server) Drained(ctx context.Context) context.Context {
 	if s.options.Drain <= 0 {
 		return ctx
@@ -41,13 +43,14 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 	later, end := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		s.draining.Store(true)
-		s.options.Log.Info("told to stop: not ready any more, and serving on until API servers have turned elsewhere", "for", s.options.Drain.String())
+		s.options.Log.Info("Stopping: no longer ready, but serving until API servers use other replicas", "for", s.options.Drain.String())
 		time.AfterFunc(s.options.Drain, end)
 	})
 	return later
 }
 
-// serve answers until the context ends, and then until the requests under way are answered. Those do not see the context.
+// serve answers until the context ends, and then until the requests under way are answered. The end of the context does
+// not cancel these.
 func (s *Server) serve(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
 	if err != nil {
@@ -85,19 +88,20 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
-// over serves a handler within the bounds of time and size that hold for connections. That of a body is the handler's.
+// over returns a server for a handler, with the time and size limits of connections. The handler limits the body.
 func over(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:     handler,
 		ConnContext: new(gate.Newcomers).Context,
-		// Faults of clients are not logged: anybody could fill the log.
+		// Errors of clients are not logged, because any client could fill the log.
 		ErrorLog:       log.New(io.Discard, "", 0),
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: gate.NewcomerTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
 	}
 }
 
-// closeWhenDraining ends connections with their next answer once the server is to stop: over HTTP/1.1 by the header, over HTTP/2 by the
-// GOAWAY that the header becomes. Neither loses a request, as the end of an idle connection may.
+// closeWhenDraining ends connections with their next answer when the server is to stop: over HTTP/1.1 by the header,
+// over HTTP/2 by a GOAWAY frame that replaces the header. Neither loses a request, whereas closing an idle connection
+// may.
 func (s *Server) closeWhenDraining(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if s.draining.Load() {

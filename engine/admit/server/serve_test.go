@@ -14,10 +14,10 @@ import (
 	"flyball.dev/flyball/engine/admit/gate"
 )
 
-// keptByAPIServers is how long an API server keeps a connection that it does not use.
+// keptByAPIServers is how long an API server keeps an unused connection.
 const keptByAPIServers = 90 * time.Second
 
-// dialed is a listener of connections in memory.
+// dialed is a listener of in-memory connections.
 type dialed chan net.Conn
 
 func (d dialed) Accept() (net.Conn, error) {
@@ -37,8 +37,8 @@ func (d dialed) dial() net.Conn {
 	return client
 }
 
-// An API server dials ahead and may use a connection up to 90 s later, or use it again then: it is the API server that ends it. Who never
-// shows who they are goes, whether they say nothing, or never come to the end.
+// An API server opens connections in advance and may use or reuse one up to 90 s later, so the API server must be the
+// side that closes it. A client that never authenticates is disconnected, whether it sends nothing or never finishes.
 func TestUnusedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(dialed)

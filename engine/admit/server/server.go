@@ -26,18 +26,18 @@ import (
 
 // Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
 type Server struct {
-	// web has the handlers, whose requests controller-runtime counts. It is not started.
+	// web has the handlers, so that controller-runtime counts their requests. It is not started.
 	web     webhook.Server
 	certs   *keeper
 	options Options
-	// public are handlers that answer who does not know the secret part of the path.
+	// public are handlers for requests without the secret part of the path.
 	public map[string]http.Handler
 
 	listening, draining atomic.Bool
 }
 
-// New makes a server that reads and writes its certificates and configurations with the given access. The error names
-// the option that is wrong.
+// New returns a server that reads and writes its certificates and configurations with the given config. An error names
+// the invalid option.
 func New(config *rest.Config, options Options) (*Server, error) {
 	options, err := options.check()
 	if err != nil {
@@ -77,7 +77,7 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	if options.Policies {
 		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
 	}
-	// A path can be told to users by the API server, in the text of an error: it lives for a day.
+	// The API server can show a path to users, in the text of an error, so a path lives only for a day.
 	k.paths = credential.PathRotation{Life: min(24*time.Hour, options.ServingLifetime*2/3), Overlap: options.Overlap}
 	if options.CertDir != "" {
 		k.directory, err = credential.OpenDirectory(options.CertDir, options.Log)
@@ -94,16 +94,16 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	return k, nil
 }
 
-// Handle answers admission reviews on a path of the server. It panics if the path is taken, and is called before Start.
+// Handle registers a handler of admission reviews. It must be called before Start, and panics if the path is taken.
 func (s *Server) Handle(path string, handler admission.Handler) {
 	s.web.Register(path, &admission.Webhook{Handler: handler})
 }
 
-// HandleHTTP answers plain requests on a path of the server. It panics if the path is taken, and is called before Start.
+// HandleHTTP registers a handler of plain requests. It must be called before Start, and panics if the path is taken.
 func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(path, handler) }
 
-// HandlePublic answers requests on a whole path, without a secret part. The handler asks itself who comes, and bounds what it takes
-// of them; it calls gate.Known once it knows. It panics if the path is taken, and is called before Start.
+// HandlePublic registers a handler for a full path without the secret part. The handler authenticates and limits its
+// callers itself, and calls gate.Known for authenticated callers. It panics if the path is taken.
 func (s *Server) HandlePublic(path string, handler http.Handler) {
 	if s.public[path] != nil {
 		panic("the path " + path + " is taken")
@@ -114,7 +114,7 @@ func (s *Server) HandlePublic(path string, handler http.Handler) {
 	s.public[path] = handler
 }
 
-// Start serves until the context ends, and then lets requests that are under way end.
+// Start serves until the context ends, and then until the requests under way are answered.
 func (s *Server) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.certs.run(ctx) })
@@ -122,11 +122,11 @@ func (s *Server) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// NeedLeaderElection says that every replica serves.
+// NeedLeaderElection returns false, because every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check: the server listens, has a certificate, the configurations trust its authority, and it was not
-// told to stop.
+// Ready is a readiness check. It returns nil if the server listens, has a certificate that the configurations trust,
+// and was not asked to stop.
 func (s *Server) Ready(*http.Request) error {
 	if err := s.certs.ready(); err != nil {
 		return fmt.Errorf("the admission server's certificate: %w", err)
@@ -140,7 +140,7 @@ func (s *Server) Ready(*http.Request) error {
 	return nil
 }
 
-// Certificate is what is served; nil: there is none yet.
+// Certificate returns the served certificate, or nil if there is none yet.
 func (s *Server) Certificate() *x509.Certificate {
 	serving, err := s.certs.certificate(nil)
 	if err != nil || serving == nil {
@@ -149,12 +149,13 @@ func (s *Server) Certificate() *x509.Certificate {
 	return serving.Leaf
 }
 
-// CABundle is the authorities that a webhook configuration of this server has to trust, in PEM; empty until there is a
-// certificate. It changes with rotation: name the configuration in Options.Configurations to have it kept.
+// CABundle returns the authorities that a webhook configuration of this server must trust, in PEM. It is empty until
+// there is a certificate, and changes with rotation: list the configuration in Options.Configurations to keep it up to
+// date.
 func (s *Server) CABundle() []byte { return s.certs.reach().Bundle }
 
-// Client is how a webhook configuration made elsewhere reaches a path of this server. It begins with a secret part that changes:
-// name the configuration in Options.Configurations to have it kept.
+// Client returns the client configuration of a path of this server, for a webhook configuration made elsewhere. The
+// path begins with a secret part that changes: list the configuration in Options.Configurations to keep it up to date.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
 	return s.certs.reach().Client(s.options.Endpoint, path)
 }
