@@ -100,12 +100,12 @@ func (d *Directory) Look(ctx context.Context, notify chan<- struct{}) {
 		changed, err := d.load()
 		switch {
 		case err != nil:
-			if err.Error() != told {
+			if err.Error() != logged {
 				d.log.Error(err, "Failed to load the webhook's certificate; keeping the previous certificate")
 			}
-			told = err.Error()
+			logged = err.Error()
 		case changed:
-			told = ""
+			logged = ""
 			d.log.Info("Serving a new certificate from the directory", "directory", d.path)
 			poke.Poke(notify)
 		}
