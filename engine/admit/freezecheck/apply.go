@@ -21,7 +21,7 @@ import (
 // The merge takes quadratic time or more: a hundred kilobytes of containers took minutes.
 const maxListed, maxListedInAll = 250, 2000
 
-// errListed is the error for a manifest, object or last applied manifest whose lists are too long.
+// errListed is the error for a manifest, object or last applied manifest with too long lists.
 var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists, takes too long to compare: ask about an action instead", maxListed, maxListedInAll)
 
 // applied returns an object after a manifest is applied, with the result of kubectl apply: fields of the manifest are
@@ -60,7 +60,7 @@ func applied(live, manifest []byte) ([]byte, error) {
 	return strategicpatch.StrategicMergePatchUsingLookupPatchMeta(live, patch, schemaOf)
 }
 
-// checkLists refuses JSON whose lists are too long to be merged.
+// checkLists refuses JSON with lists too long to merge.
 func checkLists(document []byte) error {
 	tokens := json.NewDecoder(bytes.NewReader(document))
 	tokens.UseNumber()
