@@ -1,6 +1,6 @@
-// Package probe proves that an API server enforces a webhook configuration. It adds a webhook that matches only dry
-// runs naming exactly the rules of the configuration. A denial of such a dry run proves that the API server has these
-// rules and reaches the server.
+// Package probe proves that an API server enforces a webhook configuration. It adds a webhook for dry runs that name
+// exactly the rules of the configuration. A denial of the dry run proves that the API server has these rules and
+// reaches the server.
 package probe
 
 import (
@@ -28,14 +28,14 @@ const Path = "/probe"
 // reasonSeen is the reason of the denial that identifies a probe.
 const reasonSeen metav1.StatusReason = "FlyballProbeSeen"
 
-// maxBody limits a review of a probe, in bytes. It has two forms of one Adapter.
+// maxBody limits a review of a probe, in bytes: two versions of one Adapter.
 const maxBody = 4 << 20
 
 // timeout is the API server's timeout for the answer, in seconds.
 const timeout = 5
 
-// Webhook returns the webhook that makes rules provable. It matches only status updates of Adapters that name the
-// revision of the rules. client is the configuration to reach Path. All fields with API defaults are set.
+// Webhook returns the webhook that makes rules provable. It matches only status updates of Adapters with the revision
+// of the rules in the field manager. client is the configuration to reach Path. All fields with API defaults are set.
 func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         WebhookName,
@@ -60,8 +60,8 @@ func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admiss
 	}
 }
 
-// FieldManager returns the field manager of probes of some webhooks. It identifies their rules and conditions, but not
-// their client configuration, which is rotated.
+// FieldManager returns the field manager of probes of some webhooks. It identifies their rules and conditions. The
+// client configuration has no influence, because of its rotation.
 func FieldManager(webhooks []admissionregistrationv1.ValidatingWebhook) string {
 	hash := sha256.New()
 	for i := range webhooks {
