@@ -26,9 +26,9 @@ const injects = "cert-manager.io/inject-"
 // writes forever. The lead passes to the surviving release, so the newest release wins both in an upgrade and in a
 // rollback.
 type Author struct {
-	// Release identifies the content of the configurations. Empty means that there is no other author.
+	// Release identifies the content of the configurations. Empty means a single release.
 	Release string
-	// Leads is closed when the replica leads. nil means that it leads.
+	// Leads is closed when the replica leads. nil means always.
 	Leads <-chan struct{}
 }
 
@@ -59,7 +59,7 @@ func (a Author) leads() bool {
 	}
 }
 
-// yields reports whether a configuration belongs to another release, so that this replica must not write it.
+// yields reports whether a configuration belongs to another release, so this replica must not write it.
 func (a Author) yields(live *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	mark := live.Annotations[describedBy]
 	return a.Release != "" && mark != "" && mark != a.Release && !a.leads()
@@ -99,7 +99,7 @@ func (a Author) corrected(live, want *admissionregistrationv1.ValidatingWebhookC
 	return next
 }
 
-// tell notifies when the replica starts to lead, unless it already leads.
+// tell notifies at the start of the replica's lead, unless the replica already leads.
 func (a Author) tell(done <-chan struct{}, notify chan<- struct{}) {
 	if a.leads() {
 		return

@@ -13,8 +13,8 @@ import (
 // webhookName is the name of the webhook of Flyball's own kinds, as shown in refusals.
 const webhookName = "validate.v1alpha1.flyball.dev"
 
-// passFinalizers excludes updates that only remove a finalizer from an object under deletion, so that they work even if
-// no replica runs.
+// passFinalizers excludes updates of an object under deletion that only remove a finalizer. They work even if no
+// replica runs.
 const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " + ofStatus
 
 // ofStatus matches writes of the status. passStatus excludes status writes that do not change the creator of the
@@ -24,9 +24,9 @@ const (
 	passStatus = "!(" + ofStatus + ") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
 )
 
-// passAdapterMetadata excludes edits of an Adapter that leave its spec unchanged. Flyball must be able to add its
-// finalizer, without which it writes nothing, even if no replica answers. The deletion of an Adapter and every edit of
-// its spec are judged.
+// passAdapterMetadata excludes edits of an Adapter with an unchanged spec. Flyball must be able to add its finalizer,
+// without which it writes nothing, even if no replica answers. The deletion of an Adapter and every edit of its spec
+// are judged.
 const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
 
 // Kind is one of Flyball's own kinds in a webhook configuration.

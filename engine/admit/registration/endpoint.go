@@ -37,7 +37,7 @@ type Reach struct {
 type Server interface {
 	// Client returns the client configuration of a path of the server.
 	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle returns the trusted authorities. It is empty until there is a certificate.
+	// CABundle returns the trusted authorities, or none before the first certificate.
 	CABundle() []byte
 }
 

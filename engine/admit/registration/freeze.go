@@ -44,13 +44,13 @@ type FreezeRule struct {
 	Namespaces []string
 	// Versions are the versions of the adapter. The API server converts requests in other versions.
 	Versions []string
-	// Subresources are the subresources, besides scale, whose updates the adapter classifies.
+	// Subresources are the subresources, besides scale, with updates to classify.
 	Subresources []string
 	Actions      workload.Change
 	// Resize means that only in-place changes of pod resources are judged, as a scale of the pod's owners.
 	Resize bool
-	// Governs is true if objects of the kind scale other objects and a policy denies that. Every change of them is then
-	// judged.
+	// Governs is true if objects of the kind scale further objects and a policy denies scaling those. Every change of
+	// the kind is then judged.
 	Governs bool
 }
 
@@ -58,22 +58,20 @@ type FreezeRule struct {
 type FreezeScope struct {
 	// Exempt are namespaces in which changes are never judged, so that a broken webhook can be repaired.
 	Exempt []string
-	// Account and FieldManager identify Flyball's own writes. Both must match, so that another tool under the same
-	// account is judged.
+	// Account and FieldManager identify Flyball's own writes. Both must match: another tool under the same account is
+	// judged.
 	Account, FieldManager string
 	// Namespaces is the failure policy for label changes of namespaces: Fail while a freeze with a namespace selector
-	// is active or about to be, Ignore to judge them only while a replica answers. Empty means that they are not
-	// judged.
+	// is active or about to be, Ignore to judge them only while a replica answers. Empty means never judged.
 	Namespaces admissionregistrationv1.FailurePolicyType
-	// Owner is the owner of the configuration, so that uninstalling Flyball leaves no configuration that blocks
+	// Owner is the owner of the configuration. Thus uninstalling Flyball leaves no configuration behind to block
 	// changes.
 	Owner *metav1.OwnerReference
 }
 
-// FreezeConfiguration returns the configuration for judging exactly the changes that some freeze denies, or nil if
-// there are none. A change denied only in some namespaces is sent only from there, so that other namespaces do not
-// depend on the server. Changes by the control plane and by Flyball itself are not sent. All fields with API defaults
-// are set.
+// FreezeConfiguration returns the configuration for judging exactly the changes denied by some freeze, or nil without
+// any. A change denied only in some namespaces is sent only from there, so other namespaces do not depend on the
+// server. Changes by the control plane and by Flyball itself are not sent. All fields with API defaults are set.
 func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule, scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	everywhere, parts := partition(kinds)
 	if len(everywhere)+len(parts) == 0 {
@@ -185,8 +183,8 @@ const Resize = "resize"
 const status = "status"
 
 // judgedStatus returns the match condition for writes of the status. A status with judged fields is always sent; any
-// other only if it changes labels, annotations or owner references, as the status of built-in kinds allows. So a
-// controller that only reports its observations is not judged and does not depend on the server.
+// other only with a change of labels, annotations or owner references, as built-in kinds allow. So a controller with a
+// plain report is not judged and does not depend on the server.
 func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	var listed []string
 	for _, k := range kinds {
@@ -217,8 +215,8 @@ type FreezeHook struct {
 	Author Author
 }
 
-// Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle it leaves the authorities and
-// the path on the same server unchanged, because the Server maintains them. It reports whether it wrote.
+// Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle the authorities and the path on
+// the same server stay unchanged, because the Server maintains both. Keep reports whether it wrote.
 func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {

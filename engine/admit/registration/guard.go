@@ -4,18 +4,18 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// GuardPolicyName is the name of the ValidatingAdmissionPolicy, and of its binding, that guards the webhook
-// configurations of freezes.
+// GuardPolicyName is the name of the ValidatingAdmissionPolicy for the webhook configurations of freezes, and of its
+// binding.
 const GuardPolicyName = "flyball-webhooks"
 
-// OwnConfigurationName is the name of the ValidatingWebhookConfiguration of Flyball's own kinds, which also guards
+// OwnConfigurationName is the name of the ValidatingWebhookConfiguration of Flyball's own kinds, with the guard of
 // freezes.
 const OwnConfigurationName = "flyball"
 
-// GuardPolicy returns the policy that guards the webhook configurations of freezes. Editing or deleting them needs the
-// verb override on them, which Flyball's account has; the garbage collector may delete them when their owner is gone.
-// Webhooks never see webhook configurations, but a policy does. The deletion of a collection has no name in the
-// request, so the policy uses the name of the old object.
+// GuardPolicy returns the policy for the webhook configurations of freezes. Editing or deleting them needs the verb
+// override on them, granted to Flyball's account. The garbage collector may delete orphans. Webhooks never see webhook
+// configurations, but a policy does. The deletion of a collection has no name in the request, so the policy uses the
+// name of the old object.
 func GuardPolicy() AdmissionPolicy {
 	return newPolicy(GuardPolicyName, []admissionregistrationv1.RuleWithOperations{
 		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete}, admissionregistrationv1.GroupName, []string{"*"},

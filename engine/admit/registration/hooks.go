@@ -22,17 +22,17 @@ import (
 // FieldManager is the field manager of the server's writes.
 const FieldManager = "flyball-webhook"
 
-// ErrConflict means that another replica wrote first. The next attempt reads its result.
+// ErrConflict means that another replica wrote first. The next attempt reads the new state.
 var ErrConflict = errors.New("another replica was first")
 
-// Hooks are the ValidatingWebhookConfigurations that use this server.
+// Hooks are the ValidatingWebhookConfigurations of this server.
 type Hooks struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	// Names are the configurations whose caBundle and path are maintained.
+	// Names are the configurations with a caBundle and path from this server.
 	Names []string
 	// Endpoint is the address of the server for API servers.
 	Endpoint Endpoint
-	// Desired returns the configuration to create and maintain as a whole. It is nil if another writer does so.
+	// Desired returns the configuration to create and maintain as a whole, or is nil if another writer does so.
 	Desired func(ctx context.Context, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// Author writes the desired configuration.
 	Author Author
@@ -81,8 +81,8 @@ func (h *Hooks) Lead(token string) bool {
 	return true
 }
 
-// leads reports whether a webhook uses this path of the server. It returns true for a webhook of another server, which
-// is not to be changed.
+// leads reports whether a webhook uses this path of the server. For a webhook of another server it returns true, to
+// leave the webhook unchanged.
 func (h *Hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path string) bool {
 	live, want := webhook.ClientConfig, h.Endpoint.Client(path, nil)
 	switch {

@@ -14,10 +14,10 @@ import (
 
 const (
 	// maxNamed is the maximum number of namespaces listed in webhooks, because API servers compare every written object
-	// with the list. Beyond it, changes denied in some namespaces are sent from all.
+	// with the list. Beyond it, changes denied in some namespaces are sent from everywhere.
 	maxNamed = 1000
-	// maxParts is the maximum number of webhooks for namespaces. Beyond it there is one webhook, which sends all denied
-	// changes from all these namespaces.
+	// maxParts is the maximum number of webhooks for namespaces. Beyond it a single webhook sends all denied changes
+	// from all these namespaces.
 	maxParts = 16
 )
 
@@ -118,7 +118,7 @@ func operationsOf(actions workload.Change) (all operations) {
 }
 
 // add adds the requests to send for one kind: the operations that can be a denied action, the updates of judged
-// subresources, /scale if Scale is denied, and /status, whose writes can change metadata.
+// subresources, /scale if Scale is denied, and /status for changes of metadata.
 func (s sending) add(k FreezeRule) {
 	versions := strings.Join(k.Versions, " ")
 	put := func(rank int, subresource string, o operations) {
@@ -153,14 +153,14 @@ func (s sending) add(k FreezeRule) {
 	}
 }
 
-// join adds the requests of another set.
+// join adds the requests of a second set.
 func (s sending) join(others sending) {
 	for r, o := range others {
 		s[r] |= o
 	}
 }
 
-// without returns the set without the requests of another set.
+// without returns the set without the requests of a second set.
 func (s sending) without(others sending) sending {
 	rest := sending{}
 	for r, o := range s {

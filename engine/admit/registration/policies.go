@@ -13,8 +13,8 @@ import (
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 )
 
-// AdmissionPolicy is a ValidatingAdmissionPolicy with its binding. The API server evaluates it itself, so it holds
-// while no replica runs.
+// AdmissionPolicy is a ValidatingAdmissionPolicy with its binding. The API server evaluates it, so no running replica
+// is needed.
 type AdmissionPolicy struct {
 	Policy  *admissionregistrationv1.ValidatingAdmissionPolicy
 	Binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
