@@ -32,33 +32,32 @@ const pace = 100 * time.Millisecond
 // quietConflicts is the normal number of conflicts in a row with other replicas. More are logged as an error.
 const quietConflicts = 3
 
-// keeper creates, stores, rotates and announces the certificates and the secret path. Every replica runs a keeper, and
-// they agree through the content of the Secret. With a directory the keeper creates no certificates and announces the
-// directory's authorities. It writes the Secret and the configurations with their resourceVersion as a precondition,
-// and reads the configurations before the Secret. So a configuration is always written from a Secret that is at least
-// as new.
+// keeper creates, stores, rotates and announces the certificates and the secret path. Every replica runs a keeper; the
+// Secret's content coordinates them. With a directory the keeper creates no certificates and announces the directory's
+// authorities. It writes the Secret and the configurations with their resourceVersion as a precondition, and reads the
+// configurations before the Secret. So a configuration is always written from a Secret that is at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
 	hooks    *registration.Hooks
 	rotation credential.Rotation
 	paths    credential.PathRotation
-	// directory has the certificates of another issuer. nil means that the keeper issues them.
+	// directory has the certificates of an external issuer. nil means that the keeper issues them.
 	directory *credential.Directory
 	// policies keeps Flyball's admission policies. nil means that a chart does.
 	policies *registration.PolicyKeeper
 	log      logr.Logger
 
 	current atomic.Pointer[kept]
-	// authority is the newest authority that all configurations trust, and since the time since which this replica
-	// knows that. token and led are the same for the newest path.
+	// authority is the newest authority trusted by all configurations, as known to this replica since the time since.
+	// token and led are the same for the newest path.
 	authority *x509.Certificate
 	since     time.Time
 	token     string
 	led       time.Time
 }
 
-// kept is the state that a replica serves.
+// kept is the served state.
 type kept struct {
 	serving *tls.Certificate
 	reach   registration.Reach
@@ -209,8 +208,7 @@ func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificate
 	return h, err
 }
 
-// leading returns the time since which this replica knows that all configurations use the newest path, or zero if they
-// do not.
+// leading returns when this replica learnt that all configurations use the newest path, or zero if not all do.
 func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
 	if len(held) == 0 || !k.hooks.Lead(held[0].Token) {
 		k.token, k.led = "", time.Time{}
@@ -222,8 +220,7 @@ func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
 	return k.led
 }
 
-// announced returns the time since which this replica knows that all configurations trust the newest authority, or zero
-// if they do not.
+// announced returns when this replica learnt that all configurations trust the newest authority, or zero if not all do.
 func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 	if len(m.Trusted) == 0 || !k.hooks.Trust(m.Trusted[0]) {
 		k.authority, k.since = nil, time.Time{}
@@ -235,7 +232,7 @@ func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 	return k.since
 }
 
-// read returns the Secret, or an empty one if it does not exist.
+// read returns the Secret. A missing Secret is returned empty.
 func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := k.secrets.Get(ctx, k.secret.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

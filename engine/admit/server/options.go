@@ -28,7 +28,7 @@ type Options struct {
 	Kinds []admit.Kind
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt of another issuer, such as cert-manager. New files are
-	// served at once. Empty means that the server issues and rotates certificates itself and keeps them in Secret.
+	// served at once. Empty means certificates from the server itself, rotated and stored in Secret.
 	CertDir string
 	// Secret is the name of the Secret with the server's own certificates and the secret part of its path. Its
 	// namespace must exist.
@@ -38,10 +38,10 @@ type Options struct {
 	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Configurations are the names of ValidatingWebhookConfigurations of other writers, whose caBundle and path are
-	// maintained.
+	// Configurations are the names of ValidatingWebhookConfigurations of other writers, with caBundle and path
+	// maintained by the server.
 	Configurations []string
-	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds that the server creates and corrects.
+	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
 	// Empty means that another writer does so and the name is in Configurations.
 	OwnConfiguration string
 	// Author is the author of that configuration.
@@ -54,7 +54,7 @@ type Options struct {
 
 	// AuthorityLifetime, ServingLifetime and Overlap configure the certificates. Zero means one year, 90 days and ten
 	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is
-	// trusted before its first use, and an old one after its last. With CertDir the fields have no effect.
+	// trusted before its first use, and an old authority after its last. CertDir disables all three.
 	AuthorityLifetime, ServingLifetime, Overlap time.Duration
 	// Drain is how long Server.Drained lets the server, no longer ready, go on serving after it was asked to stop,
 	// until no Service leads to it any more. Zero means not at all.
@@ -92,7 +92,7 @@ func (o Options) check() (Options, error) {
 	return o, nil
 }
 
-// own returns the configuration that the server maintains.
+// own returns the maintained configuration.
 func (o Options) own(ctx context.Context, reach registration.Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), nil)
 	config.Webhooks[0].ClientConfig = reach.Client(o.Endpoint, registration.ValidatePath)

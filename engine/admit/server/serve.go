@@ -33,9 +33,9 @@ const (
 	lastRequests = 2 * registration.Timeout * time.Second
 )
 
-// Drained returns a context that ends Options.Drain after the given context. Until then the server and everything that
-// uses the context continue, but the server is not ready and asks each client to open a new connection, which a Service
-// routes to another replica. So no client is connected when the server ends.
+// Drained returns a context that ends Options.Drain after the given context. Until then every user of the context
+// continues, but the server is not ready and asks each client to open a new connection, routed by a Service to another
+// replica. So no client is connected when the server ends.
 func (s *Server) Drained(ctx context.Context) context.Context {
 	if s.options.Drain <= 0 {
 		return ctx

@@ -26,7 +26,7 @@ import (
 
 // Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
 type Server struct {
-	// web has the handlers, so that controller-runtime counts their requests. It is not started.
+	// web has the handlers, so that controller-runtime counts their requests, but is not started.
 	web     webhook.Server
 	certs   *keeper
 	options Options
@@ -125,7 +125,7 @@ func (s *Server) Start(ctx context.Context) error {
 // NeedLeaderElection returns false, because every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check. It returns nil if the server listens, has a certificate that the configurations trust,
+// Ready is a readiness check. It returns nil if the server listens, has a certificate trusted by the configurations,
 // and was not asked to stop.
 func (s *Server) Ready(*http.Request) error {
 	if err := s.certs.ready(); err != nil {
@@ -149,13 +149,12 @@ func (s *Server) Certificate() *x509.Certificate {
 	return serving.Leaf
 }
 
-// CABundle returns the authorities that a webhook configuration of this server must trust, in PEM. It is empty until
-// there is a certificate, and changes with rotation: list the configuration in Options.Configurations to keep it up to
-// date.
+// CABundle returns the authorities to trust in a webhook configuration of this server, in PEM, or none before the first
+// certificate. The bundle changes with rotation: list the configuration in Options.Configurations for updates.
 func (s *Server) CABundle() []byte { return s.certs.reach().Bundle }
 
 // Client returns the client configuration of a path of this server, for a webhook configuration made elsewhere. The
-// path begins with a secret part that changes: list the configuration in Options.Configurations to keep it up to date.
+// path begins with a changing secret part: list the configuration in Options.Configurations for updates.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
 	return s.certs.reach().Client(s.options.Endpoint, path)
 }
