@@ -9,15 +9,15 @@ import (
 
 const (
 	serviceRange = "10.96.0.0/16"
-	serviceIP    = "10.96.0.1" // the first of the range: service kubernetes
+	serviceIP    = "10.96.0.1" // the first address of the range: Service kubernetes
 	podRange     = "10.244.0.0/16"
 
-	// auditPolicy records who asked for what, without bodies, once per request.
+	// auditPolicy records the metadata of each request once, without bodies.
 	auditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}
 `
 )
 
-// startStorage starts etcd and writes everything the API server reads at its start.
+// startStorage starts etcd and writes all files that the API server reads at its start.
 func (c *Cluster) startStorage(ctx context.Context) error {
 	clientPort, err := c.ports.take()
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) startStorage(ctx context.Context) error {
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "local=" + peer,
 		"--cert-file", server.certFile, "--key-file", server.keyFile,
 		"--trusted-ca-file", c.ca.certFile(), "--client-cert-auth",
-		// Nobody waits for a disk: the data is worth nothing after a power failure.
+		// The data need not survive a power failure, so etcd does not wait for the disk.
 		"--unsafe-no-fsync",
 		"--log-level", "warn",
 	})
@@ -81,8 +81,8 @@ func (c *Cluster) auditPolicyFile() string       { return filepath.Join(c.dir, "
 func (c *Cluster) apiServerArgs() []string {
 	args := []string{
 		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(c.port),
-		// Without an address the server asks the routing table for one, and ends
-		// on a machine that has no default route. This one is for documentation.
+		// Without an address the server takes one from the routing table, and ends on a machine without a default
+		// route. This address is reserved for documentation.
 		"--advertise-address", "192.0.2.1",
 		"--etcd-servers", c.etcdURL, "--etcd-cafile", c.ca.certFile(),
 		"--etcd-certfile", c.pki("apiserver-etcd-client.crt"), "--etcd-keyfile", c.pki("apiserver-etcd-client.key"),
@@ -100,7 +100,7 @@ func (c *Cluster) apiServerArgs() []string {
 		"--proxy-client-cert-file", c.pki("front-proxy-client.crt"), "--proxy-client-key-file", c.pki("front-proxy-client.key"),
 	}
 	if !c.opts.Level.includes(LevelWorkloads) {
-		// No controller makes the service accounts that the plugin asks for.
+		// The plugin requires service accounts, and no controller creates them.
 		args = append(args, "--disable-admission-plugins", "ServiceAccount")
 	}
 	if c.opts.Audit {
@@ -109,8 +109,8 @@ func (c *Cluster) apiServerArgs() []string {
 	return append(args, c.opts.ExtraAPIServerArgs...)
 }
 
-// StartAPIServer starts the API server that StopAPIServer has stopped, on the
-// same port and the same data, and waits until it is ready.
+// StartAPIServer starts the API server again after StopAPIServer, on the same port and data, and waits until it is
+// ready.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	running := c.apiserver != nil
@@ -128,8 +128,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return await(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return c.client.get(ctx, "/readyz", nil) }, p)
 }
 
-// StopAPIServer kills the API server: open connections break and new ones are
-// refused until StartAPIServer. Everything else runs on.
+// StopAPIServer kills the API server: open connections break and new ones are refused until StartAPIServer. All other
+// components keep running.
 func (c *Cluster) StopAPIServer() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The files of the share directory.
+// These are the files of the share directory.
 const (
 	assetNodeStages   = "kwok-nodes.yaml"
 	assetPodStages    = "kwok-pods.yaml"
@@ -43,7 +43,7 @@ func kwokAssets() []asset {
 	}
 }
 
-// writeAsset joins the sources found below moduleDir and puts the file in place.
+// writeAsset joins the sources below moduleDir and puts the file in place.
 func writeAsset(a asset, moduleDir, shareDir string) error {
 	docs := make([]string, 0, len(a.sources))
 	for _, source := range a.sources {

@@ -16,20 +16,20 @@ import (
 	"time"
 )
 
-// BuildOptions says which binaries are wanted.
+// BuildOptions select the binaries.
 type BuildOptions struct {
 	// Level is the level whose binaries are built; default LevelAPI.
 	Level Level
 	// With names further binaries, for example "helm".
 	With []string
-	// Source is the directory of this module; default: found upwards from the
-	// working directory. It is only needed when something is not built yet.
+	// Source is the directory of this module; default: found upwards from the working directory. It is needed only if a
+	// binary must be built.
 	Source string
 	// Log receives progress; default: none.
 	Log io.Writer
 }
 
-// Binaries are files that are ready to run.
+// Binaries are executable files.
 type Binaries struct {
 	paths map[string]string
 	share string
@@ -44,10 +44,9 @@ func (b *Binaries) Path(name string) (string, error) {
 	return path, nil
 }
 
-// Build makes sure that the binaries exist and returns them. What is missing is
-// built once into the user's cache directory, in a directory named after the
-// versions and the Go release; callers that come meanwhile wait for the one that
-// builds. A binary that the directory KUBEBUILDER_ASSETS holds is taken from there.
+// Build returns the binaries. Missing binaries are built once into the user's cache directory, in a directory named
+// after the versions and the Go release; concurrent callers wait for the build. Binaries in the directory
+// KUBEBUILDER_ASSETS are used from there.
 func Build(ctx context.Context, opts BuildOptions) (*Binaries, error) {
 	if opts.Level == "" {
 		opts.Level = LevelAPI
@@ -85,7 +84,7 @@ func Build(ctx context.Context, opts BuildOptions) (*Binaries, error) {
 	return result, nil
 }
 
-// provided finds a binary where the tools of the Kubernetes project expect it.
+// provided finds a binary in the usual directory of Kubernetes tools.
 func provided(c component) (string, bool) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" || len(c.assets) > 0 {
@@ -99,7 +98,7 @@ func provided(c component) (string, bool) {
 	return path, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// CacheDir returns the directory below which everything of this package is kept.
+// CacheDir returns the root directory of all files of this package.
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -108,8 +107,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "flyball"), nil
 }
 
-// buildDirs names the directory of one set of versions, Go release and recipe, and that below which binaries that are kept apart
-// have directories of their own.
+// buildDirs returns the directory for a set of versions, Go release and recipe, and the parent directory of binaries
+// with directories of their own.
 func buildDirs(ctx context.Context) (together, apart string, err error) {
 	cache, err := CacheDir()
 	if err != nil {
@@ -200,7 +199,7 @@ func (b *builder) buildAll(ctx context.Context, missing []component) error {
 	return nil
 }
 
-// build compiles one binary aside and renames it, so that a binary that exists is whole.
+// build compiles one binary to a temporary name and renames it, so that an existing binary is always complete.
 func (b *builder) build(ctx context.Context, c component) error {
 	dir := filepath.Join(b.source, "build", c.module)
 	aside := b.target(c) + ".tmp"
@@ -225,7 +224,7 @@ func (b *builder) build(ctx context.Context, c component) error {
 	return nil
 }
 
-// runGo runs the go command for this machine, whatever the caller cross-compiles for.
+// runGo runs the go command for this machine, even if the caller cross-compiles.
 func runGo(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -240,7 +239,7 @@ func runGo(ctx context.Context, dir string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// progress says what is going on, now and every 15 seconds until it is stopped.
+// progress reports the current work, now and every 15 seconds until stopped.
 func progress(log io.Writer, what string) (stop func()) {
 	began := time.Now()
 	fmt.Fprintln(log, what)
@@ -264,7 +263,7 @@ func progress(log io.Writer, what string) (stop func()) {
 	}
 }
 
-// lastLines returns the end of a text, at most n lines.
+// lastLines returns at most the last n lines of a text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// client speaks plain HTTP with the API server, as the administrator.
+// client is a plain HTTP client of the API server for the administrator.
 type client struct {
 	base string
 	http *http.Client
@@ -33,12 +33,12 @@ func newClient(base string, ca *authority, identity *pair) (*client, error) {
 	}}, nil
 }
 
-// get reads a path; into nil: only whether the answer is 200 matters.
+// get reads a path. With a nil target it only checks for status 200.
 func (c *client) get(ctx context.Context, path string, into any) error {
 	return c.do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// create posts one object, JSON or YAML; one that exists is left as it is.
+// create posts one object as JSON or YAML. An existing object is left unchanged.
 func (c *client) create(ctx context.Context, path string, object []byte) error {
 	contentType := "application/yaml"
 	if bytes.HasPrefix(bytes.TrimSpace(object), []byte("{")) {
@@ -83,7 +83,7 @@ func (c *client) do(ctx context.Context, method, path, contentType string, body 
 	return nil
 }
 
-// statusError is an answer that is not a success.
+// statusError is a response other than a success.
 type statusError struct {
 	method, path string
 	code         int

@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// Options says what to start. The zero value is an API server without anything
-// that acts on its objects.
+// Options configure a cluster. The zero value is an API server without any component that acts on objects.
 type Options struct {
-	// Level is how much runs; default LevelAPI.
+	// Level is the set of running components; default LevelAPI.
 	Level Level
-	// Dir is the cluster's directory, made when missing; it must be empty. It
-	// stays after Stop. Default: a temporary directory that Stop removes.
+	// Dir is the cluster's directory, created if missing; it must be empty. It stays after Stop. Default: a temporary
+	// directory, removed by Stop.
 	Dir string
 	// Nodes is the number of simulated nodes, spread over zones zone-a, zone-b
 	// and zone-c; default 6. LevelAPI has none.
@@ -37,13 +36,13 @@ type Options struct {
 	With []string
 	// Source is the directory of this module; see BuildOptions.
 	Source string
-	// Log receives progress, and what happens to components later; default: none.
+	// Log receives progress and later events of components; default: none.
 	Log io.Writer
 }
 
 const (
 	defaultNodes = 6
-	// startupTimeout is far longer than a start takes: a machine that is busy with something else needs minutes.
+	// startupTimeout is far longer than a start takes, because a busy machine needs minutes.
 	startupTimeout = 10 * time.Minute
 )
 
@@ -64,7 +63,7 @@ type Cluster struct {
 	port    int // of the API server
 	etcdURL string
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	processes []*process // in the order of their start
 	apiserver *process
 	stopped   bool
@@ -74,9 +73,8 @@ type Cluster struct {
 	failure  error
 }
 
-// Start builds what is missing and starts a cluster; it returns when the cluster
-// is ready for use. The context bounds the start only: a cluster runs until Stop,
-// or until this process ends.
+// Start builds missing binaries and starts a cluster; it returns when the cluster is ready for use. The context bounds
+// the start only: a cluster runs until Stop, or until this process ends.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -117,7 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// prepare makes the directory, the certificates and the kubeconfig files.
+// prepare creates the directory, the certificates and the kubeconfig files.
 func (c *Cluster) prepare() error {
 	if err := c.makeDir(); err != nil {
 		return err
@@ -183,8 +181,7 @@ func (c *Cluster) makeDir() error {
 	return nil
 }
 
-// linkBinaries gives the cluster one directory with all of its binaries,
-// wherever each of them was built.
+// linkBinaries creates one directory with links to all binaries of the cluster.
 func (c *Cluster) linkBinaries() error {
 	for name, path := range c.bin.paths {
 		if err := os.Symlink(path, filepath.Join(c.BinDir(), name)); err != nil {
@@ -216,29 +213,28 @@ func (c *Cluster) start(ctx context.Context) error {
 // client certificate of group system:masters.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "admin.kubeconfig") }
 
-// UserKubeconfigs returns, by user name, the path of the kubeconfig file of each
-// of Users, with a token.
+// UserKubeconfigs returns, by user name, the paths of the kubeconfig files of Users, each with a token.
 func (c *Cluster) UserKubeconfigs() map[string]string { return c.users }
 
 // URL returns the address of the API server; it stays the same for the life of the cluster.
 func (c *Cluster) URL() string { return "https://" + loopback(c.port) }
 
-// CA returns the PEM certificate that signs the API server's.
+// CA returns the PEM certificate that signs the API server's certificate.
 func (c *Cluster) CA() []byte { return c.caPEM }
 
 // Dir returns the cluster's directory, with logs, certificates and pid files.
 func (c *Cluster) Dir() string { return c.dir }
 
-// BinDir returns a directory with the binaries of the level and those asked for.
+// BinDir returns a directory with the binaries of the level and of Options.With.
 func (c *Cluster) BinDir() string { return filepath.Join(c.dir, "bin") }
 
 // AuditLog returns the path of the audit log, which exists with Options.Audit.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.dir, "audit.log") }
 
-// Failed is closed when a component ends by itself; Failure then says how.
+// Failed is closed when a component ends unexpectedly; Failure then returns the reason.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Failure returns the first unexpected end of a component, nil before Failed is closed.
+// Failure returns the first unexpected end of a component, or nil before Failed is closed.
 func (c *Cluster) Failure() error {
 	select {
 	case <-c.failed:
@@ -248,7 +244,7 @@ func (c *Cluster) Failure() error {
 	}
 }
 
-// Stop ends all processes and waits until they are gone. It may be called again.
+// Stop ends all processes and waits for them. It may be called again.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +299,7 @@ func (c *Cluster) run(binary string, args []string) (*process, error) {
 	return p, nil
 }
 
-// forget drops a process that was stopped on purpose.
+// forget removes an intentionally stopped process from the list.
 func (c *Cluster) forget(p *process) {
 	for i, other := range c.processes {
 		if other == p {

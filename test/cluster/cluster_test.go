@@ -33,7 +33,7 @@ func start(t *testing.T, opts cluster.Options) *cluster.Cluster {
 	return c
 }
 
-// kubectl runs kubectl as the owner of a kubeconfig file.
+// kubectl runs kubectl with a kubeconfig file.
 func kubectl(c *cluster.Cluster, kubeconfig string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(c.BinDir(), "kubectl"), args...)
 	cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + c.Dir()}
@@ -59,7 +59,7 @@ func apply(t *testing.T, c *cluster.Cluster, manifest string) {
 	mustKubectl(t, c, "create", "-f", file)
 }
 
-// eventually retries a check for as long as a slow machine may need.
+// eventually retries a check within the time that a slow machine may need.
 func eventually(t *testing.T, within time.Duration, check func() error) {
 	t.Helper()
 	var err error
@@ -275,7 +275,7 @@ func TestMetrics(t *testing.T) {
 			if len(fields) != 3 {
 				return fmt.Errorf("kubectl top pods says %q", line)
 			}
-			// A rate between two looks is only nearly what is simulated.
+			// A rate between two samples is only close to the simulated usage.
 			if milli := milliCPU(fields[1]); milli < 270 || milli > 330 || fields[2] != "100Mi" {
 				return fmt.Errorf("usage of a pod is %q, want about 300m and 100Mi", line)
 			}
@@ -284,7 +284,7 @@ func TestMetrics(t *testing.T) {
 	})
 	eventually(t, time.Minute, func() error {
 		output, err := kubectl(c, c.Kubeconfig(), "get", "vpa", "web", "-o", "jsonpath={.status.recommendation.containerRecommendations[0].target.cpu}")
-		// The recommender starts with its floor of 25m and adds 15 % to what it sees.
+		// The recommender starts with its floor of 25m and adds 15 % to the usage.
 		if err != nil || milliCPU(output) < 270 {
 			return fmt.Errorf("recommendation is %q: %w", output, err)
 		}
@@ -292,7 +292,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// milliCPU reads a quantity like 300m; anything else is -1.
+// milliCPU parses a quantity like 300m; any other text is -1.
 func milliCPU(quantity string) int {
 	milli, err := strconv.Atoi(strings.TrimSuffix(quantity, "m"))
 	if err != nil {
@@ -301,7 +301,7 @@ func milliCPU(quantity string) int {
 	return milli
 }
 
-func TestStartReportsTheComponentsLog(t *testing.T) {
+func TestStartErrorHasComponentLog(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		opts cluster.Options
@@ -330,7 +330,7 @@ func TestStartReportsTheComponentsLog(t *testing.T) {
 	}
 }
 
-func TestStartGivesUpWithItsContext(t *testing.T) {
+func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	c, err := cluster.Start(ctx, cluster.Options{})
@@ -342,7 +342,7 @@ func TestStartGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestEndOfAComponentIsReported(t *testing.T) {
+func TestUnexpectedEndIsReported(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The versions that are built. The go.mod files below build/ require the same
-// ones (a test compares them); the versions are part of the cache key.
+// These are the built versions. The go.mod files below build/ require the same versions (a test compares them); the
+// versions are part of the cache key.
 const (
 	KubernetesVersion    = "v1.37.1"
 	EtcdVersion          = "v3.7.0"
@@ -15,11 +15,11 @@ const (
 	MetricsServerVersion = "v0.9.0"
 	VPAVersion           = "v1.8.1"
 	HelmVersion          = "v4.3.1"
-	// PrometheusVersion is that of the Go module: v0.313 is release 3.13.
+	// PrometheusVersion is the version of the Go module: v0.313 is release 3.13.
 	PrometheusVersion = "v0.313.5"
 )
 
-// The binaries, by file name.
+// These are the binaries, by file name.
 const (
 	binEtcd              = "etcd"
 	binAPIServer         = "kube-apiserver"
@@ -34,7 +34,7 @@ const (
 	binPromtool          = "promtool"
 )
 
-// component is one binary and the module below build/ that it is built in.
+// component is one binary and the module below build/ that builds it.
 type component struct {
 	binary  string
 	module  string // directory below build/
@@ -42,19 +42,19 @@ type component struct {
 	version string
 	ldflags []string
 	tags    string
-	// apart says that the binary is kept by its own version and not by that of the cluster, so that another release of it builds
-	// nothing else anew.
+	// apart means that the binary is cached by its own version and not by the cluster's, so that a new release causes
+	// no other builds.
 	apart bool
-	// level needs the binary; empty: only built when asked for by name.
+	// level is the first level that needs the binary; empty: built only on request by name.
 	level Level
-	// assets are data files that the binary's own module carries.
+	// assets are data files in the binary's own module.
 	assets []asset
 }
 
 // asset is one file of the share directory, joined from files of a module.
 type asset struct {
 	file   string
-	module string // import path of the module that carries the sources
+	module string // import path of the module with the sources
 	// sources are joined as one multi-document YAML file.
 	sources []string
 }
@@ -78,13 +78,14 @@ func components() []component {
 	}
 }
 
-// prometheus is a program of the Prometheus project, without the discovery of targets in clouds, which is most of it.
+// prometheus returns a program of the Prometheus project, without service discovery in clouds, which is most of the
+// code.
 func prometheus(binary string) component {
 	return component{binary: binary, module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/" + binary, version: PrometheusVersion, tags: "remove_all_sd", apart: true}
 }
 
-// versionFlags stamps the release into the version packages, without which the
-// binaries call themselves v0.0.0-master and refuse version-dependent defaults.
+// versionFlags sets the release in the version packages. Without it the binaries report v0.0.0-master and refuse
+// version-dependent defaults.
 func versionFlags(packages ...string) []string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
@@ -98,7 +99,7 @@ func versionFlags(packages ...string) []string {
 	return flags
 }
 
-// selectComponents returns what a level needs, and what is asked for by name.
+// selectComponents returns the components of a level and the components requested by name.
 func selectComponents(level Level, with []string) ([]component, error) {
 	all := components()
 	for _, name := range with {

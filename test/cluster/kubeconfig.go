@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// User is a test user with a token. Users other than admin have no rights until
-// a test binds some to them or to their groups.
+// User is a test user with a token. Users other than admin have no rights until a test grants rights to them or to
+// their groups.
 type User struct {
 	Name   string
 	Groups []string
 }
 
-// Users returns the users that every cluster knows.
+// Users returns the users of every cluster.
 func Users() []User {
 	return []User{
 		{Name: "admin", Groups: []string{"system:masters"}},
@@ -27,14 +27,13 @@ func Users() []User {
 	}
 }
 
-// credential is how a kubeconfig file authenticates: by certificate or by token.
+// credential is the authentication in a kubeconfig file: by certificate or by token.
 type credential struct {
 	identity *pair
 	token    string
 }
 
-// writeKubeconfig writes a self-contained kubeconfig file. It is JSON, which
-// every reader of kubeconfig files takes as the YAML that it is.
+// writeKubeconfig writes a self-contained kubeconfig file in JSON, which is valid YAML.
 func writeKubeconfig(file, url string, ca *authority, who credential) error {
 	caPEM, err := os.ReadFile(ca.certFile())
 	if err != nil {
@@ -68,8 +67,8 @@ func writeKubeconfig(file, url string, ca *authority, who credential) error {
 	return writeSecret(file, append(raw, '\n'))
 }
 
-// writeUsers makes a token for each user, the API server's token file, and one
-// kubeconfig file per user, whose paths it returns by user name.
+// writeUsers writes a token for each user, the API server's token file, and one kubeconfig file per user. It returns
+// the paths of the kubeconfig files by user name.
 func writeUsers(dir, url string, ca *authority) (map[string]string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "users"), 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of users: %w", err)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// HoldAnnotation, with any value, keeps a simulated pod from becoming ready:
-// it is scheduled and stays Pending until the annotation is removed.
+// HoldAnnotation, with any value, keeps a simulated pod from becoming ready: it is scheduled and stays Pending until
+// the annotation is removed.
 const HoldAnnotation = "cluster.flyball.dev/hold"
 
-// kwokHighQPS lets KWOK play more pods at once than its default of four. A
-// configuration that is given has no defaults: all that matter are repeated.
+// kwokHighQPS raises the number of pods that KWOK simulates in parallel above the default of four. A given
+// configuration replaces all defaults, so the relevant ones are repeated.
 const kwokHighQPS = `{
   "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
   "kind": "KwokConfiguration",
@@ -30,8 +30,7 @@ const kwokHighQPS = `{
 }
 `
 
-// writeKWOKConfigs writes what the simulated nodes and pods do into the
-// cluster's directory and returns the files.
+// writeKWOKConfigs writes the behaviour of simulated nodes and pods into the cluster's directory and returns the files.
 func (c *Cluster) writeKWOKConfigs() ([]string, error) {
 	unchanged := func(text string) (string, error) { return text, nil }
 	type config struct {
@@ -64,8 +63,8 @@ func (c *Cluster) writeKWOKConfigs() ([]string, error) {
 	return append(files, speed), writeSecret(speed, []byte(kwokHighQPS))
 }
 
-// holdable adds HoldAnnotation to the conditions of the stage that makes a pod
-// ready, which is the first stage of the text.
+// holdable adds HoldAnnotation to the conditions of the stage that makes a pod ready, which is the first stage of the
+// text.
 func holdable(text string) (string, error) {
 	const anchor = "    matchExpressions:\n"
 	if !strings.Contains(text, anchor) {
@@ -75,9 +74,8 @@ func holdable(text string) (string, error) {
 	return strings.Replace(text, anchor, anchor+condition, 1), nil
 }
 
-// aboveZero adds a second to every cumulative counter and a mebibyte to the
-// memory of every node: metrics-server takes zero for a missing sample and drops
-// it, and with it new pods and nodes without pods.
+// aboveZero adds a second to every cumulative counter and a mebibyte to the memory of every node. metrics-server treats
+// zero as a missing sample and drops it, and with it new pods and nodes without pods.
 func aboveZero(text string) (string, error) {
 	counter := regexp.MustCompile(`(?m)^(\s+value: '\w+\.CumulativeUsage\(.*\))'$`)
 	memory := regexp.MustCompile(`(?m)^(\s+value: 'node\.Usage\("memory"\))'$`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Level says how much of a cluster runs. Each level contains the ones before.
+// Level is a set of running components. Each level includes the levels before.
 type Level string
 
 const (
@@ -22,7 +22,7 @@ const (
 // Levels returns all levels, the smallest first.
 func Levels() []Level { return []Level{LevelAPI, LevelWorkloads, LevelMetrics} }
 
-// ParseLevel reads a level by its name; the error lists the names there are.
+// ParseLevel returns a level by its name; the error lists the valid names.
 func ParseLevel(name string) (Level, error) {
 	if l := Level(name); slices.Contains(Levels(), l) {
 		return l, nil
@@ -34,7 +34,7 @@ func ParseLevel(name string) (Level, error) {
 	return "", fmt.Errorf("level %q is unknown; levels are %s", name, strings.Join(names, ", "))
 }
 
-// includes reports whether a cluster of level l runs what level part needs.
+// includes reports whether level l has all components of the level part.
 func (l Level) includes(part Level) bool {
 	return slices.Index(Levels(), l) >= slices.Index(Levels(), part)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// tryLock takes an exclusive lock on a file, which the kernel gives back when
-// the holder dies. ok is false when someone else holds it.
+// tryLock takes an exclusive lock on a file, released by the kernel when its holder dies. ok is false if another
+// process holds the lock.
 func tryLock(path string) (f *os.File, ok bool, err error) {
 	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -29,8 +29,7 @@ func tryLock(path string) (f *os.File, ok bool, err error) {
 	return nil, false, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// waitLock takes the lock, waiting for its holder; waiting is called once before
-// the first wait and must not block.
+// waitLock takes the lock, waiting for its holder; waiting is called once before the first wait and must not block.
 func waitLock(ctx context.Context, path string, waiting func() (stop func())) (*os.File, error) {
 	var stop func()
 	for {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// startMetrics starts the resource metrics API and the VPA recommender. It
-// returns when the API answers; metrics-server needs two looks at a pod, ten
-// seconds apart, before it knows its usage.
+// startMetrics starts the resource metrics API and the VPA recommender. It returns when the API answers; metrics-server
+// needs two samples of a pod, ten seconds apart, to know its usage.
 func (c *Cluster) startMetrics(ctx context.Context) error {
 	port, err := c.ports.take()
 	if err != nil {
@@ -34,7 +33,7 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 }
 
 func (c *Cluster) startMetricsServer(port int) (*process, error) {
-	// It delegates authentication and authorization; an administrator may.
+	// metrics-server delegates authentication and authorization, which an administrator may do.
 	kubeconfig, err := c.componentKubeconfig(binMetricsServer, "metrics-server", "system:masters")
 	if err != nil {
 		return nil, err
@@ -52,8 +51,8 @@ func (c *Cluster) startMetricsServer(port int) (*process, error) {
 	})
 }
 
-// registerMetricsAPI points the aggregation layer to metrics-server. The service
-// is a name for loopback: no pod network leads to a process of this machine.
+// registerMetricsAPI makes the aggregation layer use metrics-server. The Service is a name for loopback, because no pod
+// network leads to a process of this machine.
 func (c *Cluster) registerMetricsAPI(ctx context.Context, port int) error {
 	service := map[string]any{
 		"apiVersion": "v1",
@@ -93,8 +92,8 @@ func (c *Cluster) createJSON(ctx context.Context, path string, object any) error
 	return c.client.create(ctx, path, raw)
 }
 
-// startRecommender creates the custom resources of the vertical pod autoscaler
-// and starts the part that computes recommendations; nothing evicts pods.
+// startRecommender creates the custom resources of the vertical pod autoscaler and starts its recommender. No pod is
+// evicted.
 func (c *Cluster) startRecommender(ctx context.Context) (*process, error) {
 	crds, err := os.ReadFile(filepath.Join(c.bin.share, assetVPACRDs))
 	if err != nil {

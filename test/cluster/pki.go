@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// authority is a small certificate authority whose files live in one directory.
+// authority is a small certificate authority with its files in one directory.
 type authority struct {
 	dir  string
 	name string
@@ -29,7 +29,7 @@ type pair struct {
 	cert, key         []byte // PEM
 }
 
-// newAuthority makes an authority and writes NAME.crt and NAME.key.
+// newAuthority creates an authority and writes NAME.crt and NAME.key.
 func newAuthority(dir, name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -61,8 +61,8 @@ func (a *authority) client(file, user string, groups ...string) (*pair, error) {
 	return a.leaf(file, template)
 }
 
-// server issues a certificate for serving on loopback, usable by clients too,
-// since etcd checks its own certificate both ways.
+// server issues a certificate for serving on loopback. Clients can use it too, since etcd checks its own certificate
+// both ways.
 func (a *authority) server(file string, names ...string) (*pair, error) {
 	template := certificate(pkix.Name{CommonName: file})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -108,7 +108,7 @@ func (a *authority) issue(file string, template *x509.Certificate, key *ecdsa.Pr
 }
 
 func certificate(subject pkix.Name) *x509.Certificate {
-	// A day back and a year on: clocks of a test machine may be set.
+	// From a day ago until a year from now: the clock of a test machine may be changed.
 	return &x509.Certificate{
 		Subject:               subject,
 		NotBefore:             time.Now().AddDate(0, 0, -1),
@@ -117,7 +117,7 @@ func certificate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// serviceAccountKey writes the key that signs and verifies service account tokens.
+// serviceAccountKey writes the key for signing and verifying service account tokens.
 func serviceAccountKey(file string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -9,16 +9,15 @@ import (
 	"strconv"
 )
 
-// Ports come from below the range that kernels give to outgoing connections
-// (32768 and up on Linux). A port that is free for a while, such as that of a
-// stopped API server, can then not be taken by a client that happens to connect,
-// nor can a client that reconnects to it end up connected to itself.
+// The ports are below the range for outgoing connections of the kernel (32768 and up on Linux). So the free port of a
+// stopped API server cannot be taken by an outgoing connection, nor can a client that reconnects to it end up connected
+// to itself.
 const (
 	firstPort = 20000
 	lastPort  = 29999
 )
 
-// ports hands out loopback ports that no other cluster of this user has.
+// ports hands out loopback ports unused by other clusters of this user.
 type ports struct {
 	dir  string
 	held []*os.File
@@ -36,8 +35,7 @@ func newPorts() (*ports, error) {
 	return &ports{dir: dir}, nil
 }
 
-// take reserves a free port until release: a file lock keeps other clusters
-// away from it also while nothing listens.
+// take reserves a free port until release. A file lock keeps other clusters away from it even while no process listens.
 func (p *ports) take() (int, error) {
 	const span = lastPort - firstPort + 1
 	offset := rand.IntN(span)

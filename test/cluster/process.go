@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// garbageCollection has components collect garbage a quarter as often as they do by default. Their heaps are small here: under load they
-// would do so often, as those of large clusters do not.
+// garbageCollection makes components collect garbage a quarter as often as by default. Their heaps are small here, so
+// under load they would collect far more often than in large clusters.
 const garbageCollection = "GOGC=400"
 
 // process is one running component.
@@ -43,7 +43,7 @@ func startProcess(s *spawner, dir, name, binary string, args []string) (*process
 	defer output.Close()
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = output, output
-	// Nothing of the caller's surroundings (KUBECONFIG, proxies) may matter.
+	// The caller's environment (KUBECONFIG, proxies) must have no influence.
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), garbageCollection}
 	if err := s.start(p.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -61,17 +61,17 @@ func startProcess(s *spawner, dir, name, binary string, args []string) (*process
 	return p, nil
 }
 
-// kill ends the process at once and waits until it is gone. Nothing that it
-// holds is worth a graceful end: etcd keeps what it acknowledged.
+// kill ends the process at once and waits for its end. No graceful end is needed, because etcd keeps every acknowledged
+// write.
 func (p *process) kill() {
 	p.stopping.Store(true)
-	// The error says that it has ended already.
+	// An error means that the process has already ended.
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	os.Remove(p.pidFile)
 }
 
-// failure describes a process that ended by itself, with the end of its log.
+// failure describes the unexpected end of a process, with the end of its log.
 func (p *process) failure() error {
 	how := "without an error"
 	if p.err != nil {
@@ -98,8 +98,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// await calls check every 50 ms until it says nil. It gives up when the context
-// ends or when one of the processes does, with the end of the first one's log.
+// await calls check every 50 ms until it returns nil. It stops when the context or one of the processes ends, with the
+// end of the first process's log.
 func await(ctx context.Context, what string, check func(context.Context) error, watched ...*process) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

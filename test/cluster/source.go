@@ -11,8 +11,8 @@ import (
 
 const rootModule = "flyball.dev/flyball"
 
-// FindSource returns the directory of this module, below the repository that
-// contains the working directory: the go.mod of the operator marks its root.
+// FindSource returns the directory of this module, below the root of the repository. The operator's go.mod, in or above
+// the working directory, marks the root.
 func FindSource() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -32,7 +32,7 @@ func FindSource() (string, error) {
 	}
 }
 
-// moduleOf reads the module path of a go.mod file; empty when there is no file.
+// moduleOf returns the module path of a go.mod file, or "" if there is no file.
 func moduleOf(file string) (string, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -5,9 +5,8 @@ import (
 	"runtime"
 )
 
-// spawner starts processes from one operating system thread that lives until
-// close. The kernel ties "end me when my parent ends" to the thread that started
-// the child, not to the process, and the Go runtime ends threads as it likes.
+// spawner starts processes from one operating system thread that lives until close. The kernel ties the parent death
+// signal to the thread that started the child, not to the process, and the Go runtime may end threads at any time.
 type spawner struct {
 	jobs chan func()
 }
@@ -24,7 +23,7 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts the command; it ends when this process ends in whatever way.
+// start starts the command, which ends whenever this process ends, for any reason.
 func (s *spawner) start(cmd *exec.Cmd) error {
 	bindToParent(cmd)
 	result := make(chan error)
@@ -32,5 +31,5 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// close ends the thread and with it every process that still runs.
+// close ends the thread and with it every running process.
 func (s *spawner) close() { close(s.jobs) }

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// bindToParent can only give the child a process group of its own: there is no
-// parent death signal here, so a supervisor that is killed with SIGKILL leaves
-// its children behind.
+// bindToParent only puts the child into a process group of its own. There is no parent death signal here, so a
+// supervisor killed with SIGKILL leaves its children behind.
 func bindToParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The constants name the build cache; the go.mod files say what is built.
-func TestVersionsAreThoseOfTheBuildModules(t *testing.T) {
+// The constants name the build cache, but the go.mod files determine the build.
+func TestVersionsMatchBuildModules(t *testing.T) {
 	for _, test := range []struct{ module, requirement string }{
 		{"kubernetes", "k8s.io/kubernetes " + KubernetesVersion},
 		{"kubernetes", "go.etcd.io/etcd/server/v3 " + EtcdVersion},
@@ -31,7 +31,7 @@ func TestVersionsAreThoseOfTheBuildModules(t *testing.T) {
 	}
 }
 
-func TestStagingRepositoriesAreOfTheRelease(t *testing.T) {
+func TestStagingRepositoriesMatchRelease(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("build", "kubernetes", "go.mod"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestBinariesOfKubebuilder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]bool{binEtcd: true} // kubectl cannot be run; kwok comes with files
+	want := map[string]bool{binEtcd: true} // kubectl cannot run; kwok has additional files
 	for _, c := range components() {
 		if path, ok := provided(c); ok != want[c.binary] {
 			t.Errorf("%s is provided: %v (%s), want %v", c.binary, ok, path, want[c.binary])

@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Zones returns the values of topology.kubernetes.io/zone over which the
-// simulated nodes are spread in turn.
+// Zones returns the zones (topology.kubernetes.io/zone) of the simulated nodes, in turn.
 func Zones() []string { return []string{"zone-a", "zone-b", "zone-c"} }
 
-// startWorkloads starts controllers, scheduler and nodes, and waits until a pod
-// of the default namespace could run.
+// startWorkloads starts controllers, scheduler and nodes, and waits until a pod could run in the default namespace.
 func (c *Cluster) startWorkloads(ctx context.Context) error {
 	kwok, err := c.startKWOK()
 	if err != nil {
@@ -55,8 +53,7 @@ func (c *Cluster) startControllerManager() (*process, error) {
 		"--use-service-account-credentials", "--leader-elect=false",
 		"--service-account-private-key-file", c.serviceAccountKeyFile(), "--root-ca-file", c.ca.certFile(),
 		"--cluster-signing-cert-file", c.ca.certFile(), "--cluster-signing-key-file", c.ca.keyFile(),
-		// Nodes get no pod ranges, but their life cycle must be run: it takes the
-		// not-ready taint off.
+		// Nodes need no pod ranges, but their life cycle controller, which removes the not-ready taint.
 		"--controllers", "*,-nodeipam",
 		"--kube-api-qps", qps, "--kube-api-burst", burst,
 		"--horizontal-pod-autoscaler-sync-period", "2s",
@@ -80,7 +77,7 @@ func (c *Cluster) startScheduler() (*process, error) {
 	})
 }
 
-// rates returns the request rate and burst that controllers allow themselves.
+// rates returns the request rate and burst of controllers.
 func (c *Cluster) rates() (qps, burst string) {
 	if c.opts.HighQPS {
 		return "500", "1000"
@@ -89,7 +86,7 @@ func (c *Cluster) rates() (qps, burst string) {
 }
 
 func (c *Cluster) startKWOK() (*process, error) {
-	// It stands for all kubelets and for the volume provisioner at once.
+	// KWOK simulates all kubelets and the volume provisioner.
 	kubeconfig, err := c.componentKubeconfig(binKWOK, "kwok", "system:masters")
 	if err != nil {
 		return nil, err
@@ -119,7 +116,7 @@ func (c *Cluster) startKWOK() (*process, error) {
 	return c.run(binKWOK, args)
 }
 
-// createNode makes one node object; KWOK does what a kubelet would do to it.
+// createNode creates one Node; KWOK does the work of its kubelet.
 func (c *Cluster) createNode(ctx context.Context, index int) error {
 	name := fmt.Sprintf("node-%d", index+1)
 	resources := map[string]string{"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500"}
@@ -159,8 +156,8 @@ func (c *Cluster) createNode(ctx context.Context, index int) error {
 	return nil
 }
 
-// checkWorkloads says nil when all nodes take pods and the default namespace has
-// the account without which no pod is admitted.
+// checkWorkloads returns nil if all nodes accept pods and the default namespace has its service account, without which
+// no pod is admitted.
 func (c *Cluster) checkWorkloads(ctx context.Context) error {
 	var nodes struct {
 		Items []struct {
@@ -196,7 +193,7 @@ func (c *Cluster) checkWorkloads(ctx context.Context) error {
 	return nil
 }
 
-// componentKubeconfig makes the identity of a component and its kubeconfig file.
+// componentKubeconfig writes the identity of a component and its kubeconfig file.
 func (c *Cluster) componentKubeconfig(component, user string, groups ...string) (string, error) {
 	identity, err := c.ca.client(component, user, groups...)
 	if err != nil {

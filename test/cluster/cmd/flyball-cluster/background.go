@@ -20,9 +20,8 @@ import (
 	"flyball.dev/flyball/test/cluster"
 )
 
-// background is a cluster that runs under a supervisor of its own. The
-// supervisor holds a lock for as long as it lives, so that a pid read from the
-// file is never that of a stranger.
+// background is a cluster with its own supervisor process. The supervisor holds a lock while it lives, so that the pid
+// in the file never belongs to an unrelated process.
 type background struct{ dir string }
 
 func (b background) lockFile() string   { return filepath.Join(b.dir, "lock") }
@@ -86,7 +85,7 @@ func up(ctx context.Context, args []string) error {
 	if running, err := b.running(); err != nil || running {
 		return errors.Join(err, fmt.Errorf("a cluster named %s runs already; stop it with: flyball-cluster down --name %s", *name, *name))
 	}
-	// Built here, progress is seen.
+	// Building here shows the progress.
 	if _, err := cluster.Build(ctx, cluster.BuildOptions{Level: opts.Level, With: opts.With, Source: opts.Source, Log: opts.Log}); err != nil {
 		return err
 	}
@@ -105,7 +104,7 @@ func up(ctx context.Context, args []string) error {
 	return nil
 }
 
-// withoutName drops the one flag that run does not have.
+// withoutName removes the flag that run does not have.
 func withoutName(args []string) []string {
 	var kept []string
 	for i := 0; i < len(args); i++ {
@@ -148,14 +147,14 @@ func (b background) launch(ctx context.Context, args []string) (ready, error) {
 		return ready{}, fmt.Errorf("read from the supervisor: %w", err)
 	}
 	if json.Unmarshal(text, &line) != nil {
-		_ = supervisor.Wait() // its log says more than its exit status
+		_ = supervisor.Wait() // its log has more information than its exit status
 		said, err := os.ReadFile(b.logFile())
 		return ready{}, errors.Join(fmt.Errorf("the supervisor ended:\n%s", strings.TrimSpace(string(said))), err)
 	}
 	return line, nil
 }
 
-// supervise is the background part of up. It ends by SIGTERM only.
+// supervise is the background part of up. It ends only by SIGTERM.
 func supervise(ctx context.Context, b background, opts cluster.Options) error {
 	lock, err := os.OpenFile(b.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -260,7 +259,7 @@ func list(args []string) error {
 			state = "running"
 		}
 		var line ready
-		// A cluster that is only starting has no such file yet.
+		// A starting cluster has no such file yet.
 		if raw, err := os.ReadFile(b.readyFile()); err == nil {
 			if err := json.Unmarshal(raw, &line); err != nil {
 				return fmt.Errorf("read what is known of cluster %s: %w", entry.Name(), err)

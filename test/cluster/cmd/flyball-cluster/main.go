@@ -1,6 +1,5 @@
-// Command flyball-cluster builds and runs local Kubernetes control planes for
-// tests. Progress goes to standard error; standard output has only what another
-// program reads: the JSON lines of run, the export line of up, the table of list.
+// Command flyball-cluster builds and runs local Kubernetes control planes for tests. Progress goes to standard error.
+// Standard output is for programs: the JSON lines of run, the export line of up, the table of list.
 package main
 
 import (
@@ -37,7 +36,7 @@ KUBEBUILDER_ASSETS are used instead of built ones.
 "flyball-cluster COMMAND -h" lists the flags of a command.
 `
 
-// errUsage says that the arguments were wrong and that this was already printed.
+// errUsage means that the arguments were invalid and that the error was already printed.
 var errUsage = errors.New("usage")
 
 func main() {
@@ -101,7 +100,7 @@ func build(ctx context.Context, args []string) error {
 	return nil
 }
 
-// clusterFlags declares the flags that say what a cluster is like.
+// clusterFlags declares the flags of a cluster.
 func clusterFlags(flags *flag.FlagSet) *cluster.Options {
 	opts := &cluster.Options{Level: cluster.LevelAPI, Log: prefixed{os.Stderr}}
 	flags.Func("level", "`level` to run: api, workloads or metrics (default api)", func(name string) error {
@@ -128,7 +127,7 @@ func newFlags(command, about string) *flag.FlagSet {
 	return flags
 }
 
-// parse reads flags; the flag package prints what is wrong with them.
+// parse parses flags; the flag package prints errors.
 func parse(flags *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
@@ -142,7 +141,7 @@ func parse(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// repeated is a flag that may be repeated.
+// repeated is a flag for several values.
 type repeated []string
 
 func (l *repeated) String() string { return strings.Join(*l, ",") }
@@ -152,7 +151,7 @@ func (l *repeated) Set(value string) error {
 	return nil
 }
 
-// prefixed marks each write, which is a line, with the name of this program.
+// prefixed prefixes each write, which is one line, with the name of this program.
 type prefixed struct{ to io.Writer }
 
 func (p prefixed) Write(line []byte) (int, error) {

@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// asCommand makes this test binary behave as the command, so that the tests need
-// no second build.
+// asCommand makes this test binary behave as the command, so that the tests need no second build.
 const asCommand = "FLYBALL_CLUSTER_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -65,7 +64,7 @@ func startRun(t *testing.T, args ...string) *supervisor {
 	}
 	t.Cleanup(func() {
 		s.input.Close()
-		_ = s.cmd.Wait() // a second time after those tests that look at the status
+		_ = s.cmd.Wait() // the second wait in tests that check the status
 	})
 	s.lines = bufio.NewScanner(output)
 	s.next(t, &s.ready)
@@ -103,15 +102,14 @@ func componentPids(t *testing.T, dir string) map[string]int {
 	return pids
 }
 
-// alive tells a running process from one that is gone or waits to be reaped by
-// a parent that this test does not control.
+// alive distinguishes a running process from a missing or unreaped one.
 func alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return true // it may be going just now; asked again, it is gone
+		return true // it may be ending; the next call then finds it gone
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")
@@ -166,7 +164,7 @@ func TestRunLeavesNoProcess(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			s := startRun(t, "--level", "workloads", "--nodes", "3")
-			defer os.RemoveAll(s.ready.Dir) // which a killed command cannot do
+			defer os.RemoveAll(s.ready.Dir) // a killed command cannot remove it
 			if len(s.pids) != 5 {
 				t.Errorf("components are %v, want 5", s.pids)
 			}
@@ -187,8 +185,8 @@ func TestRunEndsWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The shell is the parent. Its input, which the command has too, stays open;
-	// without a detour a shell gives background commands an empty one.
+	// The shell is the parent. Its input, shared with the command, stays open; without this detour a shell gives
+	// background commands an empty input.
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ The cluster ends, and all its processes with it, when standard input is closed,
 on SIGINT, SIGTERM and SIGHUP, when the parent process ends, and when one of its
 processes ends by itself.`
 
-// ready is the line that says that a cluster can be used.
+// ready is the line for a cluster that is ready for use.
 type ready struct {
 	Kubeconfig string            `json:"kubeconfig"`
 	URL        string            `json:"url"`
@@ -38,13 +38,13 @@ type ready struct {
 	Users      map[string]string `json:"users"`
 }
 
-// answer is the line that follows a command; no error means that it was done.
+// answer is the line after a command; no error means success.
 type answer struct {
 	Command string `json:"command"`
 	Error   string `json:"error,omitempty"`
 }
 
-// errParentEnded and errInputClosed are reasons to stop, not faults.
+// errParentEnded and errInputClosed are reasons to stop, not failures.
 var (
 	errParentEnded = errors.New("the parent process ended")
 	errInputClosed = errors.New("standard input was closed")
@@ -73,8 +73,8 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// runCluster starts a cluster, says that it is ready, and obeys until the context
-// ends or a component does. The cluster is gone when it returns.
+// runCluster starts a cluster, reports that it is ready, and executes commands until the context ends or a component
+// does. When it returns, the cluster is gone.
 func runCluster(ctx context.Context, opts cluster.Options, commands <-chan string, announce func(ready) error) error {
 	c, err := cluster.Start(ctx, opts)
 	if err != nil {
@@ -135,8 +135,7 @@ func readCommands(input io.Reader, cancel context.CancelCauseFunc) <-chan string
 	return commands
 }
 
-// watchParent cancels when this process is given to another parent, which
-// happens when its own has ended.
+// watchParent cancels when the parent of this process has ended, which the kernel shows as a new parent.
 func watchParent(ctx context.Context, cancel context.CancelCauseFunc) {
 	parent := os.Getppid()
 	ticker := time.NewTicker(500 * time.Millisecond)
