@@ -1,5 +1,5 @@
-// Package harness runs the real manager against a local API server for tests: in the test's own process with a clock that
-// the test moves, or as a process of its own that can be killed.
+// Package harness runs the real manager against a local API server for tests: in the test's own process with a clock
+// that the test controls, or as a separate process that can be killed.
 package harness
 
 import (
@@ -36,11 +36,11 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// Namespace is where managers under test run.
+// Namespace is the namespace of managers under test.
 const Namespace = "flyball-system"
 
-// Patience is how long specs wait for what must come true. It is far longer than anything Flyball promises: a busy machine may
-// take its time, and how long things take is measured by make bench, beside a baseline of the same run.
+// Patience is how long specs wait for an expected state. It is far longer than any promise of Flyball, because a busy
+// machine may be slow. Durations are measured by make bench, beside a baseline of the same run.
 const Patience = time.Minute
 
 // Env is an API server with Flyball's CRDs installed.
@@ -86,7 +86,7 @@ func (e *Env) prepare(ctx context.Context) error {
 	return e.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+Namespace+"}}"))
 }
 
-// root finds the repository by its go.mod.
+// root returns the repository's root, found by its go.mod.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *Env) Apply(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// Objects decodes the objects of a YAML text.
+// Objects returns the objects of a YAML text.
 func Objects(text []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
@@ -171,8 +171,8 @@ func (e *Env) AwaitCRDs(ctx context.Context) error {
 	})
 }
 
-// served has no error once the API server finds and answers every version of some CRDs. It does so a moment after it has said that
-// they are established.
+// served returns nil once the API server serves every version of some CRDs, which happens shortly after it reports them
+// as established.
 func (e *Env) served(ctx context.Context, crds []unstructured.Unstructured) error {
 	for _, crd := range crds {
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
@@ -193,7 +193,7 @@ func (e *Env) served(ctx context.Context, crds []unstructured.Unstructured) erro
 	return nil
 }
 
-// InstallAdapters installs the shipped adapters of the given names; none means all.
+// InstallAdapters installs the shipped adapters with the given names, or all without names.
 func (e *Env) InstallAdapters(ctx context.Context, names ...string) error {
 	all, err := adapters.All()
 	if err != nil {
@@ -240,7 +240,7 @@ func condition(list []metav1.Condition, kind string) *metav1.Condition {
 	return nil
 }
 
-// Poll calls check every 20 ms until it gives no error; at the limit it gives the last one.
+// Poll calls check every 20 ms until it returns nil. At the limit it returns the last error.
 func Poll(ctx context.Context, limit time.Duration, check func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
@@ -259,9 +259,9 @@ func Poll(ctx context.Context, limit time.Duration, check func() error) error {
 	}
 }
 
-// Manager is a manager that runs in this process.
+// Manager is a manager in this process.
 type Manager struct {
-	// Registry holds its metrics.
+	// Registry has its metrics.
 	Registry *prometheus.Registry
 	stop     context.CancelFunc
 	done     chan error
@@ -270,29 +270,29 @@ type Manager struct {
 	err      error
 }
 
-// Options say how a manager under test runs.
+// Options configure a manager under test.
 type Options struct {
-	// Clock by which policies are decided; nil: the machine's.
+	// Clock is the clock by which policies are decided. nil means the machine's clock.
 	Clock clock.WithTicker
-	// Config to talk to the API server with; nil: that of the administrator.
+	// Config is the client configuration. nil means the administrator's.
 	Config *rest.Config
-	// Pod is the Pod that the manager believes to run in; empty: none.
+	// Pod is the name of the Pod that the manager treats as its own. Empty means none.
 	Pod string
-	// Webhook says how admission requests are served; zero: none are.
+	// Webhook configures the admission webhook. The zero value disables it.
 	Webhook app.WebhookOptions
-	// Adapters are those that the installation brings.
+	// Adapters are the names of the adapters of the installation.
 	Adapters []string
-	// UsageResolution is the pause between two measurements of what pods use; zero: that of the manager.
+	// UsageResolution is the pause between two measurements of pod usage. Zero means the manager's default.
 	UsageResolution time.Duration
-	// Prometheus says which server has a history of what pods use; zero: there is none.
+	// Prometheus configures the server that has the history of pod usage. The zero value means none.
 	Prometheus app.PrometheusOptions
-	// Health is where /healthz and /readyz are served; empty: nowhere.
+	// Health is the address of /healthz and /readyz. Empty disables them.
 	Health string
-	// Log takes the manager's lines; nil: none are kept.
+	// Log receives the manager's log. nil discards it.
 	Log io.Writer
 }
 
-// Start runs a manager in this process. It does not wait until it is ready.
+// Start runs a manager in this process. It does not wait until the manager is ready.
 func (e *Env) Start(opts Options) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{Registry: prometheus.NewRegistry(), stop: stop, done: make(chan error, 1)}
@@ -321,10 +321,10 @@ func (e *Env) Start(opts Options) *Manager {
 
 var setLogger sync.Once
 
-// Running is false once the manager was told to stop.
+// Running returns false once the manager was asked to stop.
 func (m *Manager) Running() bool { return !m.stopped.Load() }
 
-// Stop stops the manager and gives the error it ended with, again if it has ended.
+// Stop stops the manager and returns its error. A later call returns the same error.
 func (m *Manager) Stop() error {
 	m.stopped.Store(true)
 	m.stop()
@@ -332,13 +332,13 @@ func (m *Manager) Stop() error {
 	return m.err
 }
 
-// Process is a manager in a process of its own.
+// Process is a manager in a separate process.
 type Process struct {
 	cmd *exec.Cmd
 	out *bytes.Buffer
 }
 
-// Build builds the manager's binary into a directory and gives its path.
+// Build builds the manager's binary into a directory and returns its path.
 func (e *Env) Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "flyball-manager")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/flyball-manager")
@@ -361,16 +361,16 @@ func (e *Env) StartProcess(binary string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Kill ends the process as a crash does.
+// Kill ends the process like a crash.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
 }
 
-// Pause stops the process from running, and leaves it there with all that it has in its hands.
+// Pause suspends the process with all its state.
 func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Terminate asks the process to stop, as a kubelet does, and waits for it.
+// Terminate asks the process to stop, as a kubelet does, and waits for its end.
 func (p *Process) Terminate() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("terminate the manager: %w", err)
@@ -381,7 +381,7 @@ func (p *Process) Terminate() error {
 	return nil
 }
 
-// Output is what the process has written so far; call it only once the process has ended.
+// Output returns the output of the process. It may be called only after the process has ended.
 func (p *Process) Output() string { return p.out.String() }
 
 // Patch merge-patches an object.

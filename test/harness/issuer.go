@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Issuer is an authority that makes certificates, in the place of cert-manager.
+// Issuer is an authority that issues certificates, as a replacement of cert-manager.
 type Issuer struct {
 	Authority *x509.Certificate
 	key       *ecdsa.PrivateKey
 }
 
-// NewIssuer makes an authority.
+// NewIssuer returns a new authority.
 func NewIssuer() (*Issuer, error) {
 	authority, key, err := (*Issuer)(nil).sign(&x509.Certificate{Subject: pkix.Name{CommonName: "issuer"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	if err != nil {
@@ -33,7 +33,7 @@ func NewIssuer() (*Issuer, error) {
 	return &Issuer{Authority: authority, key: key}, nil
 }
 
-// sign makes a certificate of a new key; without an issuer it signs itself.
+// sign returns a certificate for a new key. Without an issuer it is self-signed.
 func (i *Issuer) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,16 +55,16 @@ func (i *Issuer) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.Pri
 	return cert, key, err
 }
 
-// Bundle is the authority in PEM.
+// Bundle returns the authority in PEM.
 func (i *Issuer) Bundle() []byte {
 	bundle, err := certutil.EncodeCertificates(i.Authority)
 	if err != nil {
-		panic(err) // it was parsed from what it is encoded to
+		panic(err) // it was parsed from the same encoding
 	}
 	return bundle
 }
 
-// Files are the files of a Secret with a new certificate for some hosts.
+// Files returns the files of a Secret with a new certificate for some hosts.
 func (i *Issuer) Files(hosts ...string) (map[string][]byte, error) {
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: "webhook"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	for _, host := range hosts {
@@ -89,7 +89,7 @@ func (i *Issuer) Files(hosts ...string) (map[string][]byte, error) {
 	return map[string][]byte{"tls.crt": crt, "tls.key": text, "ca.crt": i.Bundle()}, nil
 }
 
-// Project puts files into a directory as the kubelet does with those of a Secret: all at once, by one link.
+// Project writes files into a directory as the kubelet does for a Secret: all at once, by switching a link.
 func Project(dir string, files map[string][]byte) error {
 	data, err := os.MkdirTemp(dir, "..")
 	if err != nil {

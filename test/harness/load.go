@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Load makes requests all the time, at a steady rate.
+// Load makes requests continuously, at a steady rate.
 type Load struct {
 	begin   time.Time
 	stop    context.CancelFunc
@@ -19,18 +19,18 @@ type Load struct {
 	failures []Failure
 }
 
-// Failure is a request that was not answered as it should be.
+// Failure is a request with an unexpected answer.
 type Failure struct {
 	Begun, Ended time.Time
 	Err          error
 }
 
-// workers is how many requests a Load has under way at most: where each takes up to 40 ms, enough for 200 a second. On a machine that does
-// not keep up each waits for the others, and more of them would wait longer than API servers do.
+// workers is the maximum number of requests under way. It suffices for 200 requests a second that take up to 40 ms
+// each. On a slow machine requests wait for each other, and more of them would exceed the API server's timeout.
 const workers = 8
 
-// StartLoad makes requests until Stop, so many a second as long as the machine keeps up. Late ones are not made up for. An error is a
-// failure.
+// StartLoad makes requests until Stop, at the given rate as long as the machine is fast enough. It does not catch up on
+// late requests. An error counts as a failure.
 func StartLoad(perSecond int, request func(context.Context) error) *Load {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &Load{begin: time.Now(), stop: stop, waiting: map[int]time.Time{}}
@@ -62,7 +62,7 @@ func StartLoad(perSecond int, request func(context.Context) error) *Load {
 	return l
 }
 
-// ask makes one request, to its end also when the load is stopped.
+// ask makes one request and finishes it even if the load is stopped.
 func (l *Load) ask(n int, request func(context.Context) error) {
 	begun := time.Now()
 	l.mu.Lock()
@@ -78,14 +78,14 @@ func (l *Load) ask(n int, request func(context.Context) error) {
 	}
 }
 
-// Asked is how many requests were made so far.
+// Asked returns the number of requests made so far.
 func (l *Load) Asked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked
 }
 
-// Waiting is how many requests have been under way for longer than a time.
+// Waiting returns the number of requests under way for longer than a duration.
 func (l *Load) Waiting(longer time.Duration) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Load) Waiting(longer time.Duration) (n int) {
 	return n
 }
 
-// Stop ends the load, waits for the requests under way and gives those that failed. The summary is for people.
+// Stop ends the load, waits for the requests under way and returns the failures. The summary is for people.
 func (l *Load) Stop() (failures []Failure, summary string) {
 	l.stop()
 	took := time.Since(l.begin)

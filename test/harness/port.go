@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Ports for what tests start are below those that kernels give to outgoing connections (32768 and up on Linux): a port that is
-// free between two managers can then not go to a client that happens to connect. They are above those of local clusters.
+// The ports for tests are below the range for outgoing connections of the kernel (32768 and up on Linux), so that an
+// outgoing connection cannot take a port that is free between two managers. They are above the ports of local clusters.
 const (
 	firstPort = 30000
 	lastPort  = 32767
@@ -21,12 +21,12 @@ const (
 
 var (
 	portsMu sync.Mutex
-	// ports are the locks of the ports that this process has. The kernel gives them back when it ends.
+	// ports are the locks of this process's ports. The kernel releases them when the process ends.
 	ports []*os.File
 )
 
-// Port reserves a port of this machine's loopback address until the process ends: a file lock keeps other processes of this
-// user away from it, also while nothing listens on it.
+// Port reserves a port on the loopback address until the process ends. A file lock keeps other processes of this user
+// away from it, even while no process listens.
 func Port() (int, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -47,7 +47,7 @@ func Port() (int, error) {
 	return 0, fmt.Errorf("find a free port: every one from %d to %d is taken", firstPort, lastPort)
 }
 
-// FreePort is Port for a test, which fails where no port is free.
+// FreePort is Port for a test, which fails if no port is free.
 func FreePort(t interface {
 	Helper()
 	Fatal(args ...any)
@@ -60,7 +60,7 @@ func FreePort(t interface {
 	return port
 }
 
-// reserve takes one port. ok is false when another process has it.
+// reserve takes one port. ok is false if another process has it.
 func reserve(dir string, port int) (ok bool, err error) {
 	lock, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -79,7 +79,7 @@ func reserve(dir string, port int) (ok bool, err error) {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return false, nil // somebody who does not reserve ports listens on it
+		return false, nil // another program listens on it
 	}
 	if err := listener.Close(); err != nil {
 		return false, fmt.Errorf("reserve port %d: %w", port, err)

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// Prometheus says how a Prometheus server runs.
+// Prometheus configures a Prometheus server.
 type Prometheus struct {
-	// Binary is the program, Config the text of its configuration file.
+	// Binary is the program. Config is the text of its configuration file.
 	Binary, Config string
-	// Data is the directory of its database; empty: one of the test's own.
+	// Data is the directory of its database. Empty means a temporary directory of the test.
 	Data  string
 	Flags []string
 }
 
-// Start starts the server. It ends with the test, or once stop is called. It may not be ready yet.
+// Start starts the server and does not wait until it is ready. It ends with the test, or when stop is called.
 func (p Prometheus) Start(t testing.TB) (url string, stop func()) {
 	t.Helper()
 	dir := t.TempDir()

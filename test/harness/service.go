@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// probeEvery is how often a Service asks whether an endpoint is ready, and also how long it takes at most to follow.
+// probeEvery is the interval of readiness probes, and so the maximum delay of the Service.
 const probeEvery = 500 * time.Millisecond
 
-// Service leads connections to its endpoints as kube-proxy does for the API server: each new connection to any one that is ready,
-// without looking whether it accepts; a connection that is made stays with its endpoint, ready or not, until either side
-// ends or breaks it. Without an endpoint it refuses. An endpoint is ready as long as its probe says so.
+// Service forwards connections to its endpoints as kube-proxy does: each new connection goes to a random ready
+// endpoint, whether or not it accepts. An established connection stays with its endpoint, ready or not, until either
+// side ends or breaks the connection. Without a ready endpoint a connection is refused. An endpoint is ready as long as
+// its probe succeeds.
 type Service struct {
 	listener net.Listener
 	done     chan struct{}
@@ -44,16 +45,16 @@ func NewService() (*Service, error) {
 	return s, nil
 }
 
-// Port is where the Service is.
+// Port returns the port of the Service.
 func (s *Service) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Close ends the Service.
+// Close stops the Service.
 func (s *Service) Close() error {
 	close(s.done)
 	return s.listener.Close()
 }
 
-// Add adds an endpoint, with the URL of its readiness probe.
+// Add adds an endpoint with the URL of its readiness probe.
 func (s *Service) Add(address, probe string) {
 	e := &endpoint{address: address, probe: probe}
 	s.mu.Lock()
@@ -84,13 +85,13 @@ func probed(url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// Ready says whether new connections may be led to an endpoint.
+// Ready reports whether new connections may go to an endpoint.
 func (s *Service) Ready(address string) bool {
 	ready, _ := s.state(address)
 	return ready
 }
 
-// Gone says that nothing leads to an endpoint any more: it is not ready, and has no connection.
+// Gone reports whether an endpoint is not ready and has no connection.
 func (s *Service) Gone(address string) bool {
 	ready, open := s.state(address)
 	return !ready && open == 0
@@ -99,7 +100,7 @@ func (s *Service) Gone(address string) bool {
 func (s *Service) state(address string) (ready bool, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range slices.Backward(s.endpoints) { // an address may be that of one that died before
+	for _, e := range slices.Backward(s.endpoints) { // an ended endpoint may have had the same address
 		if e.address == address {
 			return e.ready, e.open
 		}
@@ -107,7 +108,7 @@ func (s *Service) state(address string) (ready bool, open int) {
 	return false, 0
 }
 
-// Refused is how many connections were refused so far: by an endpoint that was thought to be ready, or because there was none.
+// Refused returns the number of connections refused so far, by an endpoint assumed ready or for lack of an endpoint.
 func (s *Service) Refused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *Service) serve() {
 	}
 }
 
-// pick chooses an endpoint and counts a connection to it.
+// pick returns an endpoint and counts a connection to it.
 func (s *Service) pick() *endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +164,7 @@ func (s *Service) lead(from *net.TCPConn) {
 	_, _ = from.Close(), to.Close()
 }
 
-// pass copies one way, and hands on how that ends: in order, or broken.
+// pass copies data in one direction, and passes on whether the stream ended in order or broke.
 func pass(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		abort(to)
