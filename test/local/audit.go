@@ -13,17 +13,17 @@ import (
 type Request struct {
 	// Verb is the API verb, for example patch or watch.
 	Verb string `json:"verb"`
-	// Stage is ResponseComplete, ResponseStarted (watches that go on) or Panic. A
-	// watch that has ended appears once more as ResponseComplete.
+	// Stage is ResponseComplete, ResponseStarted (for running watches) or Panic. An ended watch appears again as
+	// ResponseComplete.
 	Stage string `json:"stage"`
-	// URI is the path and query as the client sent them.
+	// URI is the path and query of the request.
 	URI       string `json:"requestURI"`
 	UserAgent string `json:"userAgent"`
 	User      struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
-	// Object is nil for requests that are not about a resource.
+	// Object is nil for requests without a resource.
 	Object *struct {
 		APIGroup    string `json:"apiGroup"`
 		Resource    string `json:"resource"`
@@ -38,8 +38,8 @@ type Request struct {
 	Received time.Time `json:"requestReceivedTimestamp"`
 }
 
-// Audit returns all requests that the API server has answered so far, in the
-// order of their end. The cluster must have been started with Options.Audit.
+// Audit returns all requests answered by the API server so far, in the order of their end. The cluster must have been
+// started with Options.Audit.
 func (c *Cluster) Audit() ([]Request, error) {
 	if c.audit == "" {
 		return nil, errors.New("read the audit log: the cluster was started without Options.Audit")

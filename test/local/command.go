@@ -16,8 +16,7 @@ import (
 	"sync"
 )
 
-// findSource returns the directory of the module test/cluster in the repository
-// that contains the working directory.
+// findSource returns the directory of the module test/cluster in the repository of the working directory.
 func findSource() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -37,8 +36,7 @@ func findSource() (string, error) {
 	}
 }
 
-// buildCommand builds flyball-cluster once per state of its sources and returns
-// the path of the program.
+// buildCommand builds flyball-cluster once per state of its sources and returns the path of the program.
 func buildCommand(ctx context.Context, source string) (string, error) {
 	key, err := sourceKey(source)
 	if err != nil {
@@ -56,13 +54,13 @@ func buildCommand(ctx context.Context, source string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make the directory of flyball-cluster: %w", err)
 	}
-	// Test binaries of several packages may do this at once: each builds aside,
-	// and the last rename wins.
+	// Test binaries of several packages may build at the same time. Each uses its own directory, and the last rename
+	// wins.
 	aside, err := os.MkdirTemp(dir, "build-")
 	if err != nil {
 		return "", fmt.Errorf("make the directory of flyball-cluster: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(aside) }() // what is left lies in the cache
+	defer func() { _ = os.RemoveAll(aside) }() // leftovers stay in the cache
 	built := filepath.Join(aside, "flyball-cluster")
 	build := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o", built, "./cmd/flyball-cluster")
 	build.Dir = source
@@ -76,7 +74,7 @@ func buildCommand(ctx context.Context, source string) (string, error) {
 	return program, nil
 }
 
-// sourceKey digests the Go files of the command and its library.
+// sourceKey returns a hash of the Go files of the command and its library.
 func sourceKey(source string) (string, error) {
 	hash := sha256.New()
 	for _, pattern := range []string{"go.mod", "*.go", "cmd/flyball-cluster/*.go"} {
@@ -100,7 +98,7 @@ func sourceKey(source string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// tail passes output on and remembers the end of it.
+// tail passes output on and keeps the end of it.
 type tail struct {
 	to   io.Writer
 	mu   sync.Mutex

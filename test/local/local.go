@@ -1,12 +1,10 @@
-// Package local gives tests and programs of this repository a real Kubernetes
-// control plane on this machine. It builds the command of the module
-// test/cluster, runs it as a child process and speaks with it through its
-// standard streams, so that the modules from which Kubernetes is built never meet
-// those of the operator. It promises that a cluster it returns is ready, and that
-// nothing of it remains once it is stopped or this process has ended, however.
+// Package local starts a real Kubernetes control plane on this machine, for tests and programs of this repository. It
+// builds the command of the module test/cluster, runs it as a child process and communicates over its standard streams,
+// so that the modules of Kubernetes stay out of the operator's module. A returned cluster is ready, and no part of it
+// remains once it is stopped or this process has ended for any reason.
 //
-// The very first start compiles Kubernetes, which takes about ten minutes on two
-// cores; progress is written to standard error.
+// The very first start compiles Kubernetes, which takes about ten minutes on two cores; progress is written to standard
+// error.
 package local
 
 import (
@@ -28,10 +26,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The levels, each of which contains the ones before.
+// These are the levels. Each level includes the levels before.
 const (
-	// LevelAPI is etcd and the API server: objects are stored and validated, and
-	// nothing acts on them.
+	// LevelAPI is etcd and the API server: objects are stored and validated, and no controller acts on them.
 	LevelAPI = "api"
 	// LevelWorkloads adds controllers, scheduler and simulated nodes: pods of
 	// Deployments become ready within a second.
@@ -40,7 +37,7 @@ const (
 	LevelMetrics = "metrics"
 )
 
-// Options says what to start.
+// Options configure a cluster.
 type Options struct {
 	// Level is one of the Level constants; default LevelAPI.
 	Level string
@@ -57,8 +54,8 @@ type Options struct {
 	Audit bool
 	// With names further binaries for Cluster.Bin, for example "helm".
 	With []string
-	// Dir is an empty or missing directory for the cluster's files, which stay
-	// there with the logs; default: a temporary directory that goes with the cluster.
+	// Dir is an empty or missing directory for the cluster's files, which stay there with the logs. Default: a
+	// temporary directory, removed with the cluster.
 	Dir string
 	// Log receives progress; default: standard error.
 	Log io.Writer
@@ -88,8 +85,8 @@ type Cluster struct {
 	stopErr error
 }
 
-// Start starts a cluster for a test, which fails when that is impossible, and
-// stops it when the test and its subtests are done.
+// Start starts a cluster for a test and stops it at the end of the test and its subtests. If the start fails, the test
+// fails.
 func Start(t testing.TB, opts Options) *Cluster {
 	t.Helper()
 	c, err := Up(t.Context(), opts)
@@ -104,8 +101,7 @@ func Start(t testing.TB, opts Options) *Cluster {
 	return c
 }
 
-// Up starts a cluster for a program or for TestMain, which must call Stop. The
-// context bounds the start only.
+// Up starts a cluster for a program or for TestMain, which must call Stop. The context bounds the start only.
 func Up(ctx context.Context, opts Options) (*Cluster, error) {
 	if opts.Log == nil {
 		opts.Log = os.Stderr
@@ -127,7 +123,7 @@ func Up(ctx context.Context, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	if err := c.awaitReady(ctx); err != nil {
-		// The error of Stop is the supervisor's last words, which err has already.
+		// The error of Stop repeats the supervisor's last output, which err has already.
 		_ = c.Stop()
 		return nil, err
 	}
@@ -162,8 +158,8 @@ func arguments(opts Options, source string) []string {
 	return args
 }
 
-// launch starts the supervisor. Its standard input is a pipe that the kernel
-// closes when this process ends, upon which the supervisor ends the cluster.
+// launch starts the supervisor. Its standard input is a pipe; when this process ends, the kernel closes the pipe and
+// the supervisor ends the cluster.
 func (c *Cluster) launch(log io.Writer) error {
 	var err error
 	if c.input, err = c.command.StdinPipe(); err != nil {
@@ -214,8 +210,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// loadConfig reads a kubeconfig file for clients that do not limit themselves:
-// a test wants to see the server's pace.
+// loadConfig loads a kubeconfig file without client-side rate limits, so that tests run at the server's pace.
 func loadConfig(file string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
@@ -242,7 +237,7 @@ func (c *Cluster) receive(ctx context.Context, into any) error {
 	}
 }
 
-// order sends a command to the supervisor and waits until it is done.
+// order sends a command to the supervisor and waits for its end.
 func (c *Cluster) order(ctx context.Context, command string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,7 +254,7 @@ func (c *Cluster) order(ctx context.Context, command string) error {
 	return nil
 }
 
-// orderTimeout is more than the supervisor gives the API server to start.
+// orderTimeout is longer than the supervisor's timeout for the start of the API server.
 const orderTimeout = 90 * time.Second
 
 // StopAPIServer kills the API server: connections break and new ones are refused.
@@ -269,22 +264,21 @@ func (c *Cluster) StopAPIServer() error {
 	return c.order(ctx, "stop-apiserver")
 }
 
-// StartAPIServer starts the API server again, on the same port and data, and
-// waits until it is ready.
+// StartAPIServer starts the API server again, on the same port and data, and waits until it is ready.
 func (c *Cluster) StartAPIServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	return c.order(ctx, "start-apiserver")
 }
 
-// Stop ends the cluster and waits until all its processes are gone. It may be
-// called again. The error says what went wrong since the cluster was ready.
+// Stop ends the cluster and waits until all its processes are gone. It may be called again. The error describes
+// failures since the cluster was ready.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
 		if err := c.input.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 			c.stopErr = fmt.Errorf("close the supervisor's input: %w", err)
 		}
-		for range c.lines { // answers nobody waits for
+		for range c.lines { // unread answers
 		}
 		<-c.exited
 		c.stopErr = errors.Join(c.stopErr, c.exitErr)
@@ -296,10 +290,9 @@ func (c *Cluster) Stop() error {
 // client-side rate limits.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// ConfigFor returns a client configuration for a test user with a token: admin
-// (group system:masters), alice (developers), bob (developers, oncall) or sre
-// (sre). Other than admin they have no rights until a test binds some. It panics
-// on any other name.
+// ConfigFor returns a client configuration for a test user with a token: admin (group system:masters), alice
+// (developers), bob (developers, oncall) or sre (sre). Users other than admin have no rights until a test grants some.
+// Any other name panics.
 func (c *Cluster) ConfigFor(user string) *rest.Config {
 	config, ok := c.users[user]
 	if !ok {
@@ -315,6 +308,5 @@ func (c *Cluster) Impersonate(user string, groups ...string) *rest.Config {
 	return config
 }
 
-// Bin returns the path of a binary of the level (kubectl is in all of them) or
-// of Options.With.
+// Bin returns the path of a binary of the level (every level has kubectl) or of Options.With.
 func (c *Cluster) Bin(name string) string { return filepath.Join(c.bin, name) }

@@ -85,7 +85,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-func TestUpReportsWhatTheServerSays(t *testing.T) {
+func TestUpReportsServerLog(t *testing.T) {
 	_, err := local.Up(t.Context(), local.Options{ExtraAPIServerArgs: []string{"--no-such-flag=1"}, Log: t.Output()})
 	if err == nil {
 		t.Fatal("a cluster starts with a flag that does not exist")
