@@ -30,7 +30,7 @@ func (v *view) amounts() (all []amountField, fault string) {
 	if fault = v.crowdFault(isAmount); fault != "" {
 		return nil, fault
 	}
-	names := v.nameCounts()
+	elements := v.index()
 	for i := range v.a.amounts {
 		x := &v.a.amounts[i]
 		if x.slot != nil {
@@ -47,7 +47,7 @@ func (v *view) amounts() (all []amountField, fault string) {
 			}
 			f := amountField{part: x, key: x.key(elementLabel(e)), element: k, original: v.originalOf(k), entry: v.entryAt(location{inElement, k})}
 			if f.original != "" || x.absent != "" {
-				fault = cmp.Or(fault, elementName{e.Component, e.Name}.fault(names))
+				fault = cmp.Or(fault, elements.fault(k))
 			}
 			all, fault = appendAmount(all, fault, f, e.Field, e.Pointer)
 		}

@@ -107,7 +107,7 @@ func (v *view) takenOver(w *want) decision {
 		Made: v.outermostMade(w.pointer, w.field), Pending: w.viaScale,
 	}
 	if w.element != nil {
-		d.after.Element, d.after.Position, d.after.Beside = w.element.Name, w.element.Name == "", v.bystanders(w.location.index, w.value)
+		d.after.Element, d.after.Place = w.element.Name, v.index().places[w.location.index]
 	}
 	d.write, d.value, d.viaScale = true, w.value, w.viaScale
 	d.direction = workload.DirectionDown

@@ -26,7 +26,7 @@ func TestElements(t *testing.T) {
 				`{"op":"test","path":"/spec/nodeSets/0/name","value":"hot"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
 				`{"op":"add","path":"/metadata/annotations","value":{}},` +
-				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,\"beside\":[\"cold\"],` +
+				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,` +
 				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"}]`,
 			`{"nodeSets":[{"name":"hot","count":1},{"name":"cold","count":1},{"name":"warm"}]}`, "hot count 3 -> 1"},
 		{"an absent count is added", object(`{"nodeSets":[{"name":"hot"}]}`, "a", "b"), size(workload.SizeExactly, 2),
@@ -43,11 +43,10 @@ func TestElements(t *testing.T) {
 				`{"op":"remove","path":"/metadata/annotations/flyball.dev~1ledger"}]`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":3}]}`, "hot count 1 -> 3"},
 		{"moved: the ledger follows, by a merge patch", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot), sleep(),
-			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"beside\":[\"new\"],\"by\":\"Schedule/shop/nights\",` +
+			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"by\":\"Schedule/shop/nights\",` +
 				`\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"},"resourceVersion":"8"}}`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, ""},
-		{"gone: the entry goes", withLedger(t, `{"nodeSets":[{"name":"new","count":2}]}`, hot), workload.Plan{},
-			`{"metadata":{"annotations":{"flyball.dev/ledger":null},"resourceVersion":"8"}}`, `{"nodeSets":[{"name":"new","count":2}]}`, ""},
+		{"gone: the entry stays", withLedger(t, `{"nodeSets":[{"name":"new","count":2}]}`, hot), workload.Plan{}, ``, `{"nodeSets":[{"name":"new","count":2}]}`, ""},
 		{"two of one name: nothing is changed", object(`{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`), sleep(),
 			``, `{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`, "two elements of the list have the name a"},
 		{"no object among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},7]}`), sleep(),
@@ -58,8 +57,8 @@ func TestElements(t *testing.T) {
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
 				`{"op":"add","path":"/metadata/annotations","value":{}},` +
-				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,\"beside\":1,` +
-				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"position\":true},\"of\":\"Elasticsearch/web\"}"}]`,
+				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,` +
+				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"place\":\"1 of 1\"},\"of\":\"Elasticsearch/web\"}"}]`,
 			`{"nodeSets":[{"count":1}]}`, "[0] count 3 -> 1"},
 		{"an absent count given back is removed", withLedger(t, `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":1}]}`, func() workload.Entry {
 			cold.Element = "cold"
@@ -165,11 +164,11 @@ scale:
 	}{
 		{"nothing", pools, asleep, pools, false},
 		{"one renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
-			`{"pools":[{"name":"x","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, true},
 		{"all renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`,
-			`{"pools":[{"name":"x","role":"worker","n":3},{"name":"y","role":"head","n":5},{"name":"z","role":"worker","n":7}]}`, false},
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`, true},
 		{"renamed and sized", pools, `{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
-			`{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
+			`{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, true},
 		{"renamed and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":7}]}`, true},
 		{"one removed, another renamed", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0}]}`,
@@ -186,21 +185,21 @@ scale:
 		{"one removed, and in its place one that is not asked for", `{"pools":[{"name":"a","role":"worker","n":3},{"name":"z","role":"none","n":0}]}`,
 			`{"pools":[{"name":"z","role":"none","n":0}]}`, `{"pools":[{"name":"z","role":"none","n":0}]}`, true},
 		{"a name given to another one", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
-			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, true},
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, false},
 		{"sized by its owner, and one that sleeps in its place", pools, `{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"c","role":"worker","n":7},{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":6}]}`, false},
 		{"two of a name, one sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`,
-			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":3}]}`, false},
+			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`, true},
 		{"two of a name, both at 0 and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`, true},
 		{"two of a name, both sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`,
-			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`, false},
-		{"without the list", pools, `{}`, `{}`, false},
-		{"the list is no list any more", pools, `{"pools":"none"}`, `{"pools":"none"}`, false},
+			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`, true},
+		{"without the list", pools, `{}`, `{}`, true},
+		{"the list is no list any more", pools, `{"pools":"none"}`, `{"pools":"none"}`, true},
 		{"an element that had the value of its own stays, another goes", `{"pools":[{"name":"z","role":"worker","n":0},{"name":"a","role":"worker","n":3}]}`,
-			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, false},
+			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, true},
 		{"one that had the value stays behind another without a name", `{"pools":[{"name":"a","role":"worker","n":3},{"role":"worker","n":0},{"name":"z","role":"worker","n":0}]}`,
-			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, false},
+			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, true},
 		{"a count in another spelling", pools, `{"pools":[{"name":"a","role":"worker","n":"0"},{"name":"b","role":"head","n":0.0},{"name":"c","role":"worker","n":0}]}`, pools, false},
 		{"a count that is gone", pools, `{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
@@ -211,17 +210,17 @@ scale:
 		{"places, one named and sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"name":"x","n":2},{"n":0}]}`, `{"places":[{"name":"x","n":2},{"n":5}]}`, false},
 		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, true},
 		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
-		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
+		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, true},
 		{"places, and one that is not asked for moves", `{"rows":[{"role":"worker","n":3},{"n":5},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
-			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+			`{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
 		{"places, and one that is not asked for comes", `{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
-			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+			`{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
 		{"places, and one that is not asked for goes", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`,
-			`{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`, true},
+			`{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
 		{"places, and one that is not asked for stays", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":6},{"role":"worker","n":0},{"role":"worker","n":2}]}`,
 			`{"rows":[{"n":6},{"role":"worker","n":3},{"role":"worker","n":2}]}`, false},
-		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
-		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`, `{"map":{"0":{"n":3},"2":{"n":7}}}`, false},
+		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, true},
+		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`, `{"map":{"0":{"n":3},"2":{"n":7}}}`, true},
 		{"a map with numbers as keys, one more", `{"map":{"0":{"n":3}}}`, `{"map":{"1":{"n":0},"0":{"n":0}}}`, `{"map":{"1":{"n":0},"0":{"n":3}}}`, false},
 		{"a map, one under another key", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":0},"y":{"n":0}}}`, `{"map":{"z":{"n":0},"y":{"n":5}}}`, true},
 	} {
@@ -257,90 +256,37 @@ scale:
 	}
 }
 
-// TestTwoOfANameAreGivenBackTogether: which of them the first entry is about tells which the second one is.
-func TestTwoOfANameAreGivenBackTogether(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
-	s := newServer(object(`{"nodeSets":[{"name":"a","count":2},{"name":"b","count":5},{"name":"c","count":7}]}`))
-	s.settle(t, a, sleep())
-	s.set("/spec/nodeSets/2/name", `"a"`)
-	plan := sleep()
-	plan.Hold = holding().Hold
-	s.settle(t, a, plan) // the ledger knows it by its new name now
-	s.set("/spec/nodeSets", `[{"name":"a","count":1},{"name":"a","count":1}]`)
-	if r := rendered(t, a, s.doc, plan); r.Failure != "" {
-		t.Errorf("asleep: %s", r.Failure)
-	}
-	before := s.writes
-	s.settle(t, a, workload.Plan{})
-	if want := `{"nodeSets":[{"name":"a","count":2},{"name":"a","count":7}]}`; !path.Equal(s.spec(), want) || s.writes != before+1 {
-		t.Errorf("%s after %d writes, want %s after one", s.spec(), s.writes-before, want)
-	}
-	if left := s.ledger(t, a); len(left) > 0 {
-		t.Errorf("left in the ledger: %+v", left)
-	}
-}
-
-// TestAnElementThatHasGotANameAndMoved is not taken for the one that is in its place now: its original is kept.
-func TestAnElementThatHasGotANameAndMoved(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
-	s := newServer(object(`{"nodeSets":[{"count":5},{"name":"b"}]}`))
-	s.settle(t, a, sleep())
-	s.set("/spec/nodeSets", `[{"name":"b"},{"name":"x","count":1}]`)
-	r := s.settle(t, a, workload.Plan{})
-	if left := s.ledger(t, a); len(left) != 1 || left[0].Was != "5" || r.Failure == "" {
-		t.Errorf("%q, left in the ledger: %+v", r.Failure, left)
-	}
-}
-
-// TestAnElementWithoutANameThatHeldTheValue is not taken for one that went from its place: nobody's count becomes another's.
-func TestAnElementWithoutANameThatHeldTheValue(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
-	s := newServer(object(`{"nodeSets":[{"name":"a","count":5},{"count":1}]}`))
-	s.settle(t, a, sleep())
-	s.set("/spec/nodeSets", `[{"count":1}]`)
-	r := s.settle(t, a, workload.Plan{})
-	if want := `{"nodeSets":[{"count":1}]}`; !path.Equal(s.spec(), want) || r.Failure == "" {
-		t.Errorf("%s, %q", s.spec(), r.Failure)
-	}
-}
-
-// TestASizedElementThatGetsATwin: whose name is given to another element stays what its owner made of it, also once the other one has got a
-// name of its own.
-func TestASizedElementThatGetsATwin(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
-	s := newServer(object(`{"nodeSets":[{"name":"a","count":3}]}`))
-	s.settle(t, a, sleep())
-	s.set("/spec/nodeSets", `[{"name":"a","count":4},{"name":"a","count":6}]`)
-	s.settle(t, a, sleep())
-	s.set("/spec/nodeSets/1/name", `"b"`)
-	r := s.settle(t, a, sleep())
-	if want := `{"nodeSets":[{"name":"a","count":4},{"name":"b","count":1}]}`; !path.Equal(want, s.spec()) || r.State != workload.StateOverridden {
-		t.Errorf("%s, %s", r.State, s.spec())
-	}
-}
-
-// TestWhatAPersonHasToDo is said where an original can be given back to no field.
-func TestWhatAPersonHasToDo(t *testing.T) {
+// TestUnclearEntriesNameTheCommandThatDropsThem checks the sentence about an original that can be given back to no field.
+func TestUnclearEntriesNameTheCommandThatDropsThem(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name: p, each: '.spec.places[*]', replicas: .n}]
 `, Keys{})
-	const count = ", and the original of its count is kept: it was 3 before it was set to 0. Put the list back as it was, or set the count by hand to something else than 0"
+	const kept = ", so its original is kept: it was 3 before it was set to 0. Put it back as it was, or set the value yourself and run: "
+	const drop = "kubectl annotate any.example.com web -n shop flyball.dev/ledger-"
 	const other = `[{"x":0},{"name":"a","n":0},{"name":"a","n":0}]`
 	for _, c := range []struct{ name, spec, pointer, edited, want string }{
-		{"by name", `{"pools":[{"name":"a","n":3}]}`, "/spec/pools", other, "the element named a is not in its list any more, or more than once" + count},
-		{"by place", `{"places":[{"n":3}]}`, "/spec/places", other, "it cannot be told which element of its list was in the place of /spec/places/0/n" + count},
+		{"by name", `{"pools":[{"name":"a","n":3}]}`, "/spec/pools", other,
+			"the list of /spec/pools/0/n does not have exactly one element a any more" + kept + drop},
+		{"by place", `{"places":[{"n":3}]}`, "/spec/places", other,
+			"the list of /spec/places/0/n has another length: the element was 1 of 1" + kept + drop},
+		{"beside another entry", `{"pools":[{"name":"a","n":3},{"name":"b","n":5}]}`, "/spec/pools", `[{"name":"b","n":0}]`,
+			"the list of /spec/pools/0/n does not have exactly one element a any more" + kept +
+				`kubectl annotate --overwrite any.example.com web -n shop flyball.dev/ledger='{"/spec/pools/1/n":{"was":5,"set":0,` +
+				`"by":"Schedule/shop/nights","since":"2026-03-02T20:00:00Z","element":"b"},"of":"Any/web"}'`},
 	} {
-		s := newServer(object(c.spec))
-		s.settle(t, a, sleep())
-		s.set(c.pointer, c.edited)
-		if r := rendered(t, a, s.doc, workload.Plan{}); r.Failure != c.want {
-			t.Errorf("%s: %s", c.name, r.Failure)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := newServer(object(c.spec))
+			s.settle(t, a, sleep())
+			s.set(c.pointer, c.edited)
+			if r := rendered(t, a, s.doc, sleep()); r.Failure != c.want {
+				t.Errorf("got  %s\nwant %s", r.Failure, c.want)
+			}
+		})
 	}
 	for was, e := range map[string]workload.Entry{"5": entry("/spec/gone", "5", "7"), "null": wasNull(entry("/spec/gone", "", "7"))} {
-		want := "/spec/gone is not in the object any more, and its original is kept: it was " + was + " before it was set to 7. Put the field " +
-			"back, or take its entry out of the annotation flyball.dev/ledger"
+		want := "/spec/gone is not in the object any more, so its original is kept: it was " + was + " before it was set to 7. Put it back as it was, " +
+			"or set the value yourself and run: " + drop
 		if r := rendered(t, a, withLedger(t, `{}`, e), workload.Plan{}); r.Failure != want {
 			t.Errorf("a field: %s", r.Failure)
 		}
@@ -350,37 +296,77 @@ scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name:
 	}
 }
 
-// TestWhoStandsBesideIsRenewed: an element is taken away whose value another one holds by itself since the entry was written. It gets nothing.
-func TestWhoStandsBesideIsRenewed(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
-	both := `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":2}]}`
-	for _, c := range []struct {
-		name, spec string
-		then       func(s *server) // between being put to sleep and the end of hot
-		plan       workload.Plan   // in force at its end
-		left       string
-	}{
-		{"at another level", both, func(*server) {}, size(workload.SizeAtMost, 2), `[{"name":"cold","count":2}]`},
-		{"an element that has come", `{"nodeSets":[{"name":"hot","count":3}]}`, func(s *server) {
-			s.set("/spec/nodeSets", `[{"name":"hot","count":1},{"name":"new","count":1}]`)
-		}, sleep(), `[{"name":"new","count":1}]`},
-		{"an element that its owner has sized", both, func(s *server) {
-			s.set("/spec/nodeSets/1/count", "4")
-			s.settle(t, a, sleep())
-			s.set("/spec/nodeSets/1/count", "1")
-		}, sleep(), `[{"name":"cold","count":1}]`},
+// twoFiltersYAML is a kind in which two filters of one list may yield an element of one name each.
+const twoFiltersYAML = `
+target: {group: example.com, kind: Any, versions: [v1]}
+scale:
+- {name: w, each: '.spec.pools[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
+- {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n, minimum: 1}
+`
+
+// TestOneNameUnderTwoFiltersIsRefused: nothing is set that could not be told apart in the morning.
+func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
+	a := compiled(t, twoFiltersYAML, Keys{})
+	doc := object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`)
+	if r := rendered(t, a, doc, sleep()); r.Patch != nil || r.State != workload.StateUnable || r.Message != "two elements of the list have the name a" {
+		t.Errorf("%s, %q, %v", r.State, r.Message, r.Patch)
+	}
+}
+
+// TestSidecarsAreNotTheElementOfTheirName: the other containers of a node set have its name, and `each` yields none of them.
+func TestSidecarsAreNotTheElementOfTheirName(t *testing.T) {
+	const kind = `
+target: {group: example.com, kind: Any, versions: [v1]}
+resources:
+- {each: '.spec.nodeSets[*]', nameFrom: .name, requests: {memory: {path: '.containers[?(@.name=="db")].memory', default: 0}}}
+`
+	a := compiled(t, kind, Keys{Amounts: true})
+	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
+	for component, value := range map[string]int64{"hot": 1, "raised": 4} {
+		key := workload.Amount{Kind: workload.AmountRequest, Component: component, Resource: workload.Memory}
+		plan.Amounts[key] = workload.Claim[int64]{Since: monday, By: nights, Value: value}
+	}
+	for _, c := range []struct{ name, sets, edited, back string }{
+		{"another set goes, which had the value by itself",
+			`[{"name":"master","containers":[{"name":"db","memory":1}]},{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":"1"}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2}]}]`},
+		{"a container goes, and one that has the value comes to the place",
+			`[{"name":"hot","containers":[{"name":"log","memory":9},{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`,
+			`[{"name":"hot","containers":[{"name":"db","memory":"1"},{"name":"metrics","memory":1}]}]`,
+			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"metrics","memory":1}]}]`},
+		{"applied in another order",
+			`[{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]},{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`,
+			`[{"name":"master","containers":[{"name":"db","memory":1},{"name":"log","memory":9}]},{"name":"hot","containers":[{"name":"db","memory":2},{"name":"log","memory":9}]}]`},
+		{"a container that has the value is applied before it",
+			`[{"name":"hot","containers":[{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":1},{"name":"db","memory":2}]}]`,
+			`[{"name":"hot","containers":[{"name":"log","memory":1},{"name":"db","memory":2}]}]`},
 	} {
-		s := newServer(object(c.spec))
-		s.settle(t, a, sleep())
-		c.then(s)
-		s.settle(t, a, c.plan)
-		if r := rendered(t, a, s.doc, c.plan); r.Patch != nil {
-			t.Errorf("%s: it is written again though nothing has changed: %s", c.name, r.Patch.Body)
+		s := newServer(object(`{"nodeSets":` + c.sets + `}`))
+		s.settle(t, a, plan)
+		s.set("/spec/nodeSets", c.edited)
+		if r := s.settle(t, a, plan); r.Failure != "" {
+			t.Errorf("%s: set: %s", c.name, r.Failure)
 		}
-		s.set("/spec/nodeSets", c.left)
-		s.settle(t, a, workload.Plan{})
-		if got := s.value("/spec/nodeSets"); !path.Equal(got, c.left) {
-			t.Errorf("%s: given back %s, want %s", c.name, got, c.left)
+		if s.settle(t, a, workload.Plan{}); !path.Equal(s.value("/spec/nodeSets"), c.back) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s: given back %s, want %s; left %+v", c.name, s.value("/spec/nodeSets"), c.back, s.ledger(t, a))
 		}
+	}
+}
+
+// TestAnAppliedManifestWithANewElementLeavesNothing: the owner's counts are back, and the new element has nothing to do with them.
+func TestAnAppliedManifestWithANewElementLeavesNothing(t *testing.T) {
+	a := compiled(t, elasticYAML, Keys{})
+	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))
+	s.settle(t, a, sleep())
+	s.set("/spec/nodeSets", `[{"name":"master","count":1},{"name":"hot","count":3}]`)
+	if r := rendered(t, a, s.doc, sleep()); r.Failure != "" {
+		t.Errorf("failure %q", r.Failure)
+	}
+	s.settle(t, a, workload.Plan{})
+	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"master","count":1},{"name":"hot","count":3}]`) || len(left) > 0 {
+		t.Errorf("given back %s, left %+v", got, left)
 	}
 }

@@ -22,36 +22,41 @@ const (
 	inSlot      locationKind = iota // one of the adapter's own fields
 	inElement                       // one of Object.Elements
 	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
-	nowhere                         // a list element that is no longer there
-	unclear                         // a list element that may be any of several
-	unmatched                       // a list element that has still to be found
+	unclear                         // a list element that is not there exactly once
 )
 
 // locate finds the fields of the ledger's entries. The index of an unwritten field is left to the caller, who counts them.
 func (a *Adapter) locate(obj *workload.Object) []location {
 	at := make([]location, len(obj.Ledger))
+	var elements *elementIndex
 	for i := range obj.Ledger {
-		at[i] = a.locateField(&obj.Ledger[i])
+		e, list := &obj.Ledger[i], 0
+		if at[i], list = a.locateField(e); list < 0 {
+			continue
+		}
+		if elements == nil {
+			elements = a.elementsOf(obj)
+		}
+		at[i] = elements.find(e, list)
 	}
-	a.fillInElements(at, obj)
 	return at
 }
 
-// locateField finds the field of one entry, unless it is in a list element.
-func (a *Adapter) locateField(e *workload.Entry) location {
+// locateField finds the field of one entry. If the field is in a list, locateField returns the list, and -1 otherwise.
+func (a *Adapter) locateField(e *workload.Entry) (at location, list int) {
 	if !e.IsInList() {
 		if s := a.projection.byPointer[e.Pointer]; s != nil && s.written {
-			return location{inSlot, s.index}
+			return location{inSlot, s.index}, -1
 		}
-		return location{kind: inUnwritten}
+		return location{kind: inUnwritten}, -1
 	}
 	tokens := path.Pointer(e.Pointer).Tokens()
 	for i := range a.projection.each {
 		if a.projection.each[i].mayHold(tokens) {
-			return location{kind: unmatched}
+			return location{}, a.projection.each[i].list
 		}
 	}
-	return location{kind: inUnwritten}
+	return location{kind: inUnwritten}, -1
 }
 
 // fits says whether a pointer could be a match of the steps.
@@ -69,7 +74,7 @@ func fits(steps []path.Step, tokens []string) bool {
 
 // ledgerField is a ledger entry with the field it speaks of.
 type ledgerField struct {
-	entry workload.Entry // its Pointer, and the name of its element, are what they are now
+	entry workload.Entry // its Pointer is the present one
 	// stored is the entry as the ledger has it.
 	stored   *workload.Entry
 	author   workload.Author
@@ -101,6 +106,8 @@ type view struct {
 	originals []string
 	// elementOriginals are the same by element; nil where there is no ledger.
 	elementOriginals []string
+	// elements is the index of the object's list elements; nil until it is needed.
+	elements *elementIndex
 }
 
 func (a *Adapter) view(obj *workload.Object) *view {
@@ -121,7 +128,7 @@ func (a *Adapter) view(obj *workload.Object) *view {
 			l.field = v.current(a.projection.slots[l.location.index])
 		case inElement:
 			e := &obj.Elements[l.location.index]
-			l.field, l.entry.Pointer, l.entry.Element, l.entry.Position = e.Field, e.Pointer, e.Name, e.Name == ""
+			l.field, l.entry.Pointer = e.Field, e.Pointer
 		case inUnwritten:
 			l.location.index = unwritten
 			unwritten++

@@ -164,7 +164,7 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 
 // TestElementsThatAFilterLeavesOut are projected while an object sleeps, and do not make it one with too many.
 func TestElementsThatAFilterLeavesOut(t *testing.T) {
-	a := compiled(t, namesakesYAML, Keys{})
+	a := compiled(t, twoFiltersYAML, Keys{})
 	list := func(n int) string {
 		var all []string
 		for i := range maxElements + 100 {

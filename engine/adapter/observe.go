@@ -98,7 +98,7 @@ func (v *view) counts() (all []count, fault string) {
 	if fault = v.crowdFault(isCount); fault != "" {
 		return nil, fault
 	}
-	names := v.nameCounts()
+	elements := v.index()
 	for i := range v.a.components {
 		part := &v.a.components[i]
 		if part.slot != nil {
@@ -116,7 +116,7 @@ func (v *view) counts() (all []count, fault string) {
 				name = part.name + "/" + name
 			}
 			c := count{part: part, element: k, entry: v.entryAt(location{inElement, k}), original: v.originalOf(k)}
-			fault = cmp.Or(fault, elementName{e.Component, e.Name}.fault(names))
+			fault = cmp.Or(fault, elements.fault(k))
 			all, fault = v.appendCount(all, fault, c, e.Field, e.Pointer, name)
 		}
 	}

@@ -234,7 +234,7 @@ func (r *reading) setDepths() {
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	var pointers []path.Pointer
 	for i := range obj.Ledger {
-		if a.locateField(&obj.Ledger[i]).kind == inUnwritten {
+		if at, _ := a.locateField(&obj.Ledger[i]); at.kind == inUnwritten {
 			pointers = append(pointers, path.Pointer(obj.Ledger[i].Pointer))
 		}
 	}

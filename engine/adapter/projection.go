@@ -72,6 +72,8 @@ type projection struct {
 // eachPaths are the absolute paths read under `each`.
 type eachPaths struct {
 	component int
+	// list is the place of the first of the adapter's eachPaths that may yield the same values: components with other filters read one list.
+	list int
 	// elements is the length of the pointer of an element.
 	elements int
 	// value is the path of what is read of each element: a count, an amount or a bound.
@@ -92,7 +94,27 @@ func (c *compiler) addEach(component int, each, value path.Path, lazy bool, name
 		e.own = path.NewSet(e.paths()...)
 	}
 	e.all = e.unfiltered()
+	e.list = len(c.each)
+	for i := range c.each {
+		if isSameList(c.each[i].value.Steps(), value.Steps()) {
+			e.list = i
+			break
+		}
+	}
 	c.each = append(c.each, e)
+}
+
+// isSameList reports whether two paths may have a match in common, whatever their filters say.
+func isSameList(a, b []path.Step) bool {
+	return slices.EqualFunc(a, b, func(x, y path.Step) bool {
+		switch {
+		case x.Kind == path.Field || y.Kind == path.Field:
+			return x.Kind == y.Kind && x.Name == y.Name
+		case x.Kind == path.Index && y.Kind == path.Index:
+			return x.Index == y.Index
+		}
+		return true
+	})
 }
 
 // paths are the values and then the names.

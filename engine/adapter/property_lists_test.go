@@ -39,7 +39,7 @@ func (x *trial) editList() {
 	if op == "count" && (x.isSetSomewhere(integer(int64(n))) || same(now.Value.Raw(), integer(int64(n)))) {
 		return
 	}
-	byPlace := slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return e.Position })
+	byPlace := slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return e.Place != "" })
 	if x.isOneTooMany(op) {
 		return
 	}
@@ -95,7 +95,7 @@ func (x *trial) isOneTooMany(op string) bool {
 		x.moved, x.vague = false, false
 		return false
 	}
-	vague := x.vague || op == "repeat" || slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Position })
+	vague := x.vague || op == "repeat" || slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Place != "" })
 	for k := range obj.Elements {
 		name := obj.Elements[k].Name
 		vague = vague || name == "" || names[name]

@@ -79,14 +79,14 @@ func (v *view) ranges() (all []ends, fault string) {
 	if fault = v.crowdFault(isEnd); fault != "" {
 		return nil, fault
 	}
-	byElement, names := map[string]int{}, v.nameCounts()
+	byElement, elements := map[string]int{}, v.index()
 	for k := range v.obj.Elements {
 		e := &v.obj.Elements[k]
 		b := v.eachBoundOf(k)
 		if b == nil || e.Outside {
 			continue
 		}
-		fault = cmp.Or(fault, elementName{e.Component, e.Name}.fault(names))
+		fault = cmp.Or(fault, elements.fault(k))
 		if e.Depth == blocked {
 			fault = cmp.Or(fault, elementLabel(e)+" has no place for a bound at "+e.Pointer)
 		} else if _, ok := v.a.readBound(&b.bound, v.originalOf(k)); !ok {

@@ -135,7 +135,6 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	}
 	decisions = append(decisions, released...)
 	v.disclaimContainersIn(decisions)
-	v.renewBystandersIn(decisions)
 	return decisions
 }
 

@@ -76,7 +76,7 @@ func TestWhatIsThere(t *testing.T) {
 	for _, tc := range []struct {
 		entry workload.Entry
 		want  bool
-	}{{workload.Entry{}, false}, {workload.Entry{Element: "a"}, true}, {workload.Entry{Position: true}, true}} {
+	}{{workload.Entry{}, false}, {workload.Entry{Element: "a"}, true}, {workload.Entry{Place: "1 of 1"}, true}} {
 		if got := tc.entry.IsInList(); got != tc.want {
 			t.Errorf("%+v is in a list: %t", tc.entry, got)
 		}

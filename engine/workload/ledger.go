@@ -31,12 +31,9 @@ type Entry struct {
 	Made uint8 `json:"made,omitempty"`
 	// Element is the name of the list element that the pointer went through when the entry was written.
 	Element string `json:"element,omitempty"`
-	// Position is true where the pointer went through a list element without a name: its place tells it from the others.
-	Position bool `json:"position,omitempty"`
-	// Beside is, where the pointer went through a list element, JSON text that helps to tell it from others. Of an element with a name it is
-	// a list of the names of those that held the value of Set by themselves when the entry was written: none of them is this one
-	// under another name. Of one without a name it is the number of elements that there were: with as many, places are the same.
-	Beside string `json:"-"`
+	// Place is the place of a list element without a name among those that `each` yields, such as "2 of 3". The element is known by it as
+	// long as the list has this length.
+	Place string `json:"place,omitempty"`
 	// Adopted is true where somebody else was seen to have written the field after Flyball, and only this entry can say so: whatever
 	// the field holds is that writer's, also where it is Set again.
 	Adopted bool `json:"adopted,omitempty"`
@@ -62,8 +59,8 @@ func (e *Entry) Original() string {
 	return e.Was
 }
 
-// IsInList says whether the pointer went through a list element that is to be found again.
-func (e *Entry) IsInList() bool { return e.Element != "" || e.Position }
+// IsInList reports whether the pointer went through a list element that is to be found again.
+func (e *Entry) IsInList() bool { return e.Element != "" || e.Place != "" }
 
 // Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with up to three more keys
 // that say on which object it was written (Origin).
@@ -94,8 +91,6 @@ type entryJSON struct {
 	Prior json.RawMessage `json:"prior,omitempty"`
 	// Interrupted is empty or a list of type Once.
 	Interrupted json.RawMessage `json:"interrupted,omitempty"`
-	// Beside is empty, a list of strings or a number.
-	Beside json.RawMessage `json:"beside,omitempty"`
 	Entry
 }
 
@@ -130,7 +125,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	for _, e := range l {
 		e.Since = e.Since.UTC()
 		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Original()), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
-			Interrupted: json.RawMessage(e.Interrupted), Beside: json.RawMessage(e.Beside), Entry: e}
+			Interrupted: json.RawMessage(e.Interrupted), Entry: e}
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -166,7 +161,7 @@ func ParseLedger(text string) (l Ledger, on Origin, err error) {
 		}
 		e := j.Entry
 		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
-		e.Interrupted, e.Beside = string(j.Interrupted), string(j.Beside)
+		e.Interrupted = string(j.Interrupted)
 		if e.Was == "null" {
 			e.Was, e.WasNull = "", true
 		}

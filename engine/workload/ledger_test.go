@@ -43,8 +43,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 				Pointer: fmt.Sprintf("/spec/%d", i), Was: value.Draw(r, "was"), Set: value.Draw(r, "set"), Prior: value.Draw(r, "prior"),
 				By: rapid.SampledFrom([]string{"", "Schedule/a/b"}).Draw(r, "by"), Since: begun.Add(time.Duration(i) * time.Second),
 				Made: rapid.Uint8().Draw(r, "made"), Element: rapid.SampledFrom([]string{"", "hot"}).Draw(r, "element"),
-				Beside:   rapid.SampledFrom([]string{"", `["cold"]`}).Draw(r, "beside"),
-				Position: rapid.Bool().Draw(r, "position"), Adopted: rapid.Bool().Draw(r, "adopted"),
+				Place: rapid.SampledFrom([]string{"", "2 of 3"}).Draw(r, "place"), Adopted: rapid.Bool().Draw(r, "adopted"),
 				Pending: rapid.Bool().Draw(r, "pending"), Once: rapid.SampledFrom([]string{"", "6"}).Draw(r, "once"),
 				Interrupted: rapid.SampledFrom([]string{"", `[{"by":"q","asked":"1"}]`}).Draw(r, "interrupted"),
 			})
