@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
