@@ -95,7 +95,7 @@ type ResizedPods struct {
 	Message string `json:"message,omitempty"`
 }
 
-// NewContainer is what a container of a pod gets as the pod is created. Limits follow requests.
+// NewContainer is what a container of a pod gets as the pod is created.
 type NewContainer struct {
 	// Name of the container.
 	Name string `json:"name"`
@@ -120,6 +120,9 @@ type NewPods struct {
 	// +listType=map
 	// +listMapKey=name
 	Containers []NewContainer `json:"containers,omitempty"`
+	// Limits says what becomes of the limits beside these requests: see vertical.limits of the policy. Absent: Ratio.
+	// +optional
+	Limits VerticalLimits `json:"limits,omitempty"`
 	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has.
 	// +optional
 	GoMaxProcs bool `json:"goMaxProcs,omitempty"`

@@ -136,7 +136,22 @@ const (
 	ApplyOnCreate VerticalApply = "OnCreate"
 )
 
+// VerticalLimits says what becomes of the limits of what is tuned.
+// +kubebuilder:validation:Enum=Ratio;Keep;None
+type VerticalLimits string
+
+// What becomes of limits.
+const (
+	// LimitsRatio keeps the owner's ratio of the limit to the request.
+	LimitsRatio VerticalLimits = "Ratio"
+	// LimitsKeep leaves the owner's limit as it is.
+	LimitsKeep VerticalLimits = "Keep"
+	// LimitsNone removes the limit.
+	LimitsNone VerticalLimits = "None"
+)
+
 // TunedVertical says how requests change.
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits != 'None' || !has(self.apply) || self.apply in ['RollOut', 'OnCreate']",message="vertical.limits None needs vertical.apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"
 type TunedVertical struct {
 	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
 	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. OnCreate changes pods as they are created and
@@ -145,6 +160,12 @@ type TunedVertical struct {
 	// +optional
 	// +kubebuilder:default=RollOut
 	Apply VerticalApply `json:"apply,omitempty"`
+	// Limits: Ratio has the limit of each request that is tuned follow it, by the ratio that its owner has given. Keep leaves the limit as its
+	// owner has it, and the request never goes above it. None removes the limit: pods have none of what is tuned. None needs apply RollOut
+	// or OnCreate.
+	// +optional
+	// +kubebuilder:default=Ratio
+	Limits VerticalLimits `json:"limits,omitempty"`
 	// Cooldown is the least time between two changes of requests, up or down. What is short of memory rises at once, and so does a container
 	// that is short of CPU beside the one that is scaled; a quarter of the cooldown later they may do so again. Default: 1h.
 	// +optional

@@ -185,6 +185,9 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 			continue
 		}
 		w.canOther = true
+		if limit := findAmount(all, key, true); limit != nil && key.Kind == workload.AmountRequest {
+			c.Value, _ = fleet.Fit(c.Limits, c.Value, requested(all, f), limit.value)
+		}
 		n := v.wantAmount(f, c, c.Value)
 		w.setValue(key.String(), n.value)
 		w.add(n)
@@ -228,10 +231,10 @@ func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) 
 	return claimedBy(n, &c)
 }
 
-// addLimit keeps the ratio of a limit to its request. While somebody else's request is respected, the limit stays as it is.
+// addLimit adds what becomes of the limit beside a request. While somebody else's request is respected, the limit stays as it is.
 func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
 	limit := findAmount(all, f.key, true)
-	if f.part.kind != workload.AmountRequest || limit == nil {
+	if f.part.kind != workload.AmountRequest || limit == nil || c.Limits == workload.LimitsStay {
 		return
 	}
 	own := requested(all, f)
@@ -250,53 +253,58 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 			}
 		}
 	}
-	n := v.wantAmount(limit, c, fleet.LimitFor(c.Value, own, limit.value))
+	n := v.wantAmount(limit, c, limit.value)
+	if c.Limits == workload.LimitsGo {
+		n.value, n.valueForWas = "", ""
+		w.add(n)
+		return
+	}
+	_, to := fleet.Fit(c.Limits, c.Value, own, limit.value)
+	n.value = limit.part.spell(to, n.original, n.field.Raw)
+	n.valueForWas = n.value
 	if l := limit.entry; l != nil {
 		if was, ok := limit.part.read(l.entry.Was); ok {
-			n.valueForWas = limit.part.spell(fleet.LimitFor(c.Value, own, was), l.entry.Was, l.entry.Set)
+			_, to := fleet.Fit(c.Limits, c.Value, own, was)
+			n.valueForWas = limit.part.spell(to, l.entry.Was, l.entry.Set)
 		}
 	}
 	w.add(n)
 }
 
 // InTemplate returns what the containers of a template request and are limited to with the amounts of requests for it, where the owner has some
-// allocations: limits follow requests.
+// allocations.
 func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) workload.Allocations {
 	all := slices.Clone(own)
-	for i, a := range own {
-		for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
-			claim, asked := amounts[workload.Amount{Kind: workload.AmountRequest, Component: a.Component, Resource: of}]
-			if !asked {
-				continue
-			}
-			all[i].Requests.Set(of, claim.Value)
-			if limit := a.Limits.Of(of); limit > 0 {
-				all[i].Limits.Set(of, fleet.LimitFor(claim.Value, a.Requests.Of(of), limit))
-			}
+	for i := range all {
+		_ = allocate(&all[i], amounts, workload.AmountRequest, own[i])
+	}
+	return all
+}
+
+// InPlace gives, of amounts for pods, what each container is to request and to be limited to where the owner has some allocations. Zero is as it
+// is.
+func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {
+	all := map[string]workload.Allocation{}
+	for _, a := range own {
+		to := workload.Allocation{Component: a.Component}
+		if allocate(&to, amounts, workload.AmountInPlace, a) {
+			all[a.Component] = to
 		}
 	}
 	return all
 }
 
-// InPlace gives, of amounts for pods, what each container is to request and to be limited to where the owner has some allocations: limits
-// follow requests. Zero is as it is.
-func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {
-	all := map[string]workload.Allocation{}
-	for _, a := range own {
-		to := workload.Allocation{Component: a.Component}
-		for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
-			claim, asked := amounts[workload.Amount{Kind: workload.AmountInPlace, Component: a.Component, Resource: of}]
-			if !asked {
-				continue
-			}
-			to.Requests.Set(of, claim.Value)
-			if limit := a.Limits.Of(of); limit > 0 {
-				to.Limits.Set(of, fleet.LimitFor(claim.Value, a.Requests.Of(of), limit))
-			}
+// allocate sets the requests that amounts of a kind ask for, and the limits beside them. It reports whether there are any.
+func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Claim[int64], kind workload.AmountKind, own workload.Allocation) (any bool) {
+	for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
+		claim, asked := amounts[workload.Amount{Kind: kind, Component: own.Component, Resource: of}]
+		if !asked {
+			continue
 		}
-		if to.Requests != (workload.Requests{}) {
-			all[a.Component] = to
-		}
+		request, limit := fleet.Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
+		to.Requests.Set(of, request)
+		to.Limits.Set(of, limit)
+		any = any || request > 0
 	}
-	return all
+	return any
 }

@@ -88,3 +88,37 @@ func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 		t.Errorf("%s: %s, changed %v", r.State, r.Message, r.Changed)
 	}
 }
+
+// TestLimitsThatDoNotFollow: one that stays bounds the request and is its owner's, one that goes comes back, and who changes the rule gets what it
+// says.
+func TestLimitsThatDoNotFollow(t *testing.T) {
+	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	own := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m","memory":"1Gi"}}`)
+	s := newServer(object(own))
+	for _, step := range []struct {
+		rule  workload.LimitRule
+		value int64
+		want  string
+	}{
+		{workload.LimitsStay, 100, `{"requests":{"cpu":"100m"},"limits":{"cpu":"500m","memory":"1Gi"}}`},
+		{workload.LimitsStay, 500, `{"requests":{"cpu":"500m"},"limits":{"cpu":"500m","memory":"1Gi"}}`},
+		{workload.LimitsStay, 900, `{"requests":{"cpu":"500m"},"limits":{"cpu":"500m","memory":"1Gi"}}`},
+		{workload.LimitsFollow, 900, `{"requests":{"cpu":"900m"},"limits":{"cpu":"1800m","memory":"1Gi"}}`},
+		{workload.LimitsGo, 900, `{"requests":{"cpu":"900m"},"limits":{"memory":"1Gi"}}`},
+		{workload.LimitsStay, 300, `{"requests":{"cpu":"300m"},"limits":{"cpu":"500m","memory":"1Gi"}}`},
+		{workload.LimitsGo, 300, `{"requests":{"cpu":"300m"},"limits":{"memory":"1Gi"}}`},
+	} {
+		plan := asking(webCPU, step.value)
+		claim := plan.Amounts[webCPU]
+		claim.Limits = step.rule
+		plan.Amounts[webCPU] = claim
+		s.settle(t, a, plan)
+		if want := pod(step.want); !path.Equal(want, s.spec()) {
+			t.Errorf("rule %d, %d: %s, want %s", step.rule, step.value, s.spec(), want)
+		}
+	}
+	s.settle(t, a, workload.Plan{})
+	if !path.Equal(own, s.spec()) {
+		t.Errorf("given back: %s", s.spec())
+	}
+}

@@ -32,6 +32,21 @@ func TestAmountsOfPods(t *testing.T) {
 	if got := InTemplate(amounts, limited); got[0].Limits.MilliCPU != 30 {
 		t.Errorf("a limit of three times the request: %+v", got)
 	}
+	for rule, want := range map[workload.LimitRule]workload.Allocation{
+		workload.LimitsStay: {Component: "side", Requests: workload.Requests{MilliCPU: 3000}, Limits: workload.Requests{MilliCPU: 3000}},
+		workload.LimitsGo:   {Component: "side", Requests: workload.Requests{MilliCPU: 4000}},
+	} {
+		asked := map[workload.Amount]workload.Claim[int64]{}
+		for _, kind := range []workload.AmountKind{workload.AmountInPlace, workload.AmountRequest} {
+			asked[workload.Amount{Kind: kind, Component: "side", Resource: workload.CPU}] = workload.Claim[int64]{Value: 4000, Limits: rule}
+		}
+		if got := InTemplate(asked, limited)[0]; got != want {
+			t.Errorf("rule %d in the template: %+v", rule, got)
+		}
+		if got := InPlace(asked, limited)["side"]; got != want {
+			t.Errorf("rule %d in place: %+v", rule, got)
+		}
+	}
 	if got := ofObjects(amounts); len(got) != 1 || len(amounts) != 4 {
 		t.Errorf("%v of %v are for objects", got, amounts)
 	}

@@ -86,7 +86,9 @@ func (a Agreement) Plan() workload.Plan {
 		if p.Amounts == nil {
 			p.Amounts = map[workload.Amount]workload.Claim[int64]{}
 		}
-		p.Amounts[key] = *claim(in, in.Amounts[key])
+		c := claim(in, in.Amounts[key])
+		c.Limits = in.Limits
+		p.Amounts[key] = *c
 	}
 	if in := a.deletionCosts; in != nil {
 		p.DeletionCosts = claim(in, in.DeletionCosts)

@@ -9,6 +9,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -27,12 +28,19 @@ func (l *Loop) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdi
 		}
 	}
 	for _, c := range st.Containers {
-		n := v1alpha1.NewContainer{Name: c.Name, CPU: onCreate(v.Plan, c.Name, workload.CPU), Memory: onCreate(v.Plan, c.Name, workload.Memory)}
-		if n.CPU == nil && n.Memory == nil {
+		n := v1alpha1.NewContainer{Name: c.Name}
+		cpu, memory := onCreate(v.Plan, c.Name, workload.CPU), onCreate(v.Plan, c.Name, workload.Memory)
+		if cpu == nil && memory == nil {
 			continue
 		}
 		if st.NewPods == nil {
 			st.NewPods = &v1alpha1.NewPods{}
+		}
+		if cpu != nil {
+			n.CPU, st.NewPods.Limits = resource.NewMilliQuantity(cpu.Value, resource.DecimalSI), policy.LimitsName(cpu.Limits)
+		}
+		if memory != nil {
+			n.Memory, st.NewPods.Limits = resource.NewQuantity(memory.Value, resource.BinarySI), policy.LimitsName(memory.Limits)
 		}
 		st.NewPods.Containers = with(st.NewPods.Containers, n)
 	}
@@ -70,16 +78,11 @@ func isOfPods(p workload.Plan) bool {
 	return false
 }
 
-// onCreate is what a container of new pods requests; nil: what its template says.
-func onCreate(p workload.Plan, container string, of workload.Resource) *resource.Quantity {
+// onCreate is what is asked of a container of new pods; nil: what its template says.
+func onCreate(p workload.Plan, container string, of workload.Resource) *workload.Claim[int64] {
 	for _, kind := range []workload.AmountKind{workload.AmountInPlace, workload.AmountOnCreate} {
-		claim, asked := p.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]
-		switch {
-		case !asked:
-		case of == workload.CPU:
-			return resource.NewMilliQuantity(claim.Value, resource.DecimalSI)
-		default:
-			return resource.NewQuantity(claim.Value, resource.BinarySI)
+		if claim, asked := p.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]; asked {
+			return &claim
 		}
 	}
 	return nil

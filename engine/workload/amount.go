@@ -89,6 +89,19 @@ const (
 	AmountOnCreate
 )
 
+// LimitRule says what becomes of the limit of a container whose request is set.
+type LimitRule uint8
+
+// Rules for limits.
+const (
+	// LimitsFollow keeps the owner's ratio of the limit to the request.
+	LimitsFollow LimitRule = iota
+	// LimitsStay leaves the owner's limit as it is, and the request never goes above it.
+	LimitsStay
+	// LimitsGo removes the limit.
+	LimitsGo
+)
+
 // Amount names one number that policies can set beside counts and bounds.
 type Amount struct {
 	Kind AmountKind

@@ -97,8 +97,9 @@ type Intent struct {
 	Min          *int64
 	Max          *int64
 	Hold         bool
-	// Amounts are the requests and utilisations asked for, of class ClassSet only.
+	// Amounts are the requests and utilisations asked for, of class ClassSet only. Limits says what becomes of the limits beside the requests.
 	Amounts map[Amount]int64
+	Limits  LimitRule
 	// Annotations to set where the adapter says annotations go.
 	Annotations map[string]string
 	// DeletionCosts says by which rules the pods of the target are to get deletion costs; empty: by none. Equal texts are equal rules.
@@ -116,6 +117,8 @@ type Claim[T any] struct {
 	Enforce bool
 	// Once sets the value once for each Since and then leaves it alone; where it is Resumed, that has been done.
 	Once, Resumed bool
+	// Limits says of a request what becomes of the limit beside it.
+	Limits LimitRule
 }
 
 // Plan is what all policies together want of one target. The zero Plan gives back everything.

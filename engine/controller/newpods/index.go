@@ -26,6 +26,7 @@ import (
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -286,7 +287,7 @@ func entryOf(obj *workload.Object) *entry {
 		e.unreadable = true
 		return e
 	}
-	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
+	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
 	for _, c := range told.Containers {
 		to := newpod.Container{Name: c.Name}
 		if c.CPU != nil {

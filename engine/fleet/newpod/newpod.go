@@ -1,6 +1,6 @@
 // Package newpod says how a pod that is being created is changed so that it starts with the requests that are recommended for it. It promises
-// that no request, limit or variable is added over what the owner has set, that limits keep their ratio to requests, and so the pod its class
-// of service, and that a pod that was changed is not changed again.
+// that no request, limit or variable is added over what the owner has set, that a pod whose limits follow its requests keeps its class of service,
+// and that a pod that was changed is not changed again.
 package newpod
 
 import (
@@ -31,6 +31,8 @@ type Want struct {
 	// Policy is the one by which, as it is noted on the pod.
 	Policy     string
 	Containers []Container
+	// Limits says what becomes of limits beside requests.
+	Limits workload.LimitRule
 	// GoMaxProcs and GoMemLimit set variables of these containers by what they are limited to.
 	GoMaxProcs, GoMemLimit bool
 }
@@ -67,7 +69,7 @@ const memLimitPercent = 90
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Value any    `json:"value,omitempty"`
 }
 
 // errPodLevel says that a pod has resources of its own, which those of its containers must fit into.
@@ -97,7 +99,7 @@ func Patch(pod gjson.Result, w Want) ([]byte, error) {
 				return false
 			}
 			at := "/spec/" + list + "/" + strconv.Itoa(i)
-			ops, next := resize(is, to, at)
+			ops, next := resize(is, to, w.Limits, at)
 			resized = resized || len(ops) > 0
 			all = append(append(all, ops...), variables(c, next, at, w)...)
 			return true
@@ -237,8 +239,8 @@ func read(resources gjson.Result) (r fleet.Resources, err error) {
 	return r, nil
 }
 
-// resize changes requests that are there, and limits that are there by their ratio.
-func resize(is fleet.Resources, to Container, at string) (ops []operation, next fleet.Resources) {
+// resize changes requests that are there, and the limits beside them.
+func resize(is fleet.Resources, to Container, rule workload.LimitRule, at string) (ops []operation, next fleet.Resources) {
 	next = is
 	for _, n := range []struct {
 		name           string
@@ -249,13 +251,17 @@ func resize(is fleet.Resources, to Container, at string) (ops []operation, next 
 		{"cpu", &next.CPU, &next.CPULimit, to.CPU, cores}, {"memory", &next.Memory, &next.MemoryLimit, to.Memory, bytes},
 	} {
 		own, ownLimit := *n.request, *n.limit
-		if n.to <= 0 || own <= 0 || n.to == own {
+		if n.to <= 0 || own <= 0 || n.to == own && rule != workload.LimitsGo {
 			continue
 		}
-		*n.request = n.to
-		ops = append(ops, operation{"replace", at + "/resources/requests/" + n.name, n.text(n.to)})
-		if ownLimit > 0 {
-			*n.limit = fleet.LimitFor(n.to, own, ownLimit)
+		if *n.request, *n.limit = fleet.Fit(rule, n.to, own, ownLimit); *n.request != own {
+			ops = append(ops, operation{"replace", at + "/resources/requests/" + n.name, n.text(*n.request)})
+		}
+		switch {
+		case *n.limit == ownLimit:
+		case *n.limit == 0:
+			ops = append(ops, operation{Op: "remove", Path: at + "/resources/limits/" + n.name})
+		default:
 			ops = append(ops, operation{"replace", at + "/resources/limits/" + n.name, n.text(*n.limit)})
 		}
 	}

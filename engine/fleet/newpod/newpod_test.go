@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/fleet/newpod"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const mebi = 1 << 20
@@ -37,11 +38,18 @@ func TestPatches(t *testing.T) {
 	runtime := newpod.Want{Policy: want.Policy, Containers: []newpod.Container{{Name: "main"}}, GoMaxProcs: true, GoMemLimit: true}
 	both := want
 	both.GoMaxProcs, both.GoMemLimit = true, true
+	keep, none := want, want
+	keep.Limits, none.Limits = workload.LimitsStay, workload.LimitsGo
 	for _, test := range []struct {
 		reason, pod string
 		want        newpod.Want
 		after       string // empty: as before
 	}{
+		{"limits that stay", container(owner), keep, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"2Gi"}}`)},
+		{"limits that stay below what is wanted", container(`,"resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"300m"}}`), keep,
+			tuned(`,"resources":{"requests":{"cpu":"300m"},"limits":{"cpu":"300m"}}`)},
+		{"limits that go", container(owner), none, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
+		{"limits that go beside a request that is right", container(done), none, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
 		{"requests are set, and limits by their ratio", container(owner), want, tuned(done)},
 		{"what is right stays", container(done), want, ""},
 		{"nothing is wanted", container(owner), newpod.Want{}, ""},

@@ -139,13 +139,34 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 	own, now := m.Own[name], m.Setting.Requests[name]
 	c := v1alpha1.RecommendedContainer{Name: name}
 	if own.CPU > 0 {
-		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU), Reason: m.why(name, workload.CPU, m.Reasons[tune.CPUReason(m.Scaled, name)])}
+		c.CPU = &v1alpha1.RecommendedRequest{Own: ptr.To(milli(own.CPU)), Recommended: milli(now.CPU),
+			Reason: m.why(name, workload.CPU, m.Reasons[tune.CPUReason(m.Scaled, name)]) + m.limitText(name, workload.CPU)}
 	}
 	if own.Memory > 0 {
 		c.Memory = &v1alpha1.RecommendedRequest{Own: ptr.To(inBytes(own.Memory)), Recommended: inBytes(now.Memory),
-			Reason: m.why(name, workload.Memory, m.Reasons[name+" memory"])}
+			Reason: m.why(name, workload.Memory, m.Reasons[name+" memory"]) + m.limitText(name, workload.Memory)}
 	}
 	return c
+}
+
+// limitText says what becomes of the limit beside a request that is tuned; empty: it has none.
+func (m *mind) limitText(name string, of workload.Resource) string {
+	limit := m.limited[name].CPU
+	text := milli(limit)
+	if of == workload.Memory {
+		limit = m.limited[name].Memory
+		text = inBytes(limit)
+	}
+	if limit == 0 || !m.tunes(name, of) {
+		return ""
+	}
+	switch m.rules.limits {
+	case workload.LimitsStay:
+		return fmt.Sprintf("; its limit stays %s (vertical.limits is Keep)", text.String())
+	case workload.LimitsGo:
+		return fmt.Sprintf("; its limit of %s is removed (vertical.limits is None)", text.String())
+	}
+	return fmt.Sprintf("; its limit of %s follows by the ratio (vertical.limits is Ratio)", text.String())
 }
 
 // why is the reason for a request.

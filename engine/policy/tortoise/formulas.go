@@ -1,6 +1,8 @@
 package tortoise
 
 import (
+	"cmp"
+
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
@@ -29,6 +31,24 @@ func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
 			}
 			out.Asked[name] = mercari.Scalings{CPU: mercari.Scaling(rule.cpu), Memory: mercari.Scaling(rule.memory)}
 		}
+	}
+	return out
+}
+
+// original gives what the profile Tortoise is told for the containers of the target.
+func (m *mind) original() mercari.Rules {
+	out := m.rules.original(m.Own)
+	for name := range m.Own {
+		given := m.rules.of(name).given
+		most := tune.Request{CPU: cmp.Or(given.Max.CPU, tune.Unbounded), Memory: cmp.Or(given.Max.Memory, tune.Unbounded)}
+		left := m.narrowed(name, tune.Limits{Min: given.Min, Max: most})
+		if left.Max.CPU == tune.Unbounded {
+			left.Max.CPU = 0
+		}
+		if left.Max.Memory == tune.Unbounded {
+			left.Max.Memory = 0
+		}
+		out.Least[name], out.Most[name] = left.Min, left.Max
 	}
 	return out
 }

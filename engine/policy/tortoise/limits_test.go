@@ -1,8 +1,10 @@
 package tortoise
 
 import (
+	"strings"
 	"testing"
 
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -20,6 +22,31 @@ func TestNoLimitOfOurOwn(t *testing.T) {
 		m.Own["app"] = own
 		if got := m.limitsOf("app").Max; got != want {
 			t.Errorf("%s: the most is %+v, want %+v", spec, got, want)
+		}
+	}
+}
+
+// TestLimitsOfTheOwnerThatStay bound requests, whichever profile decides, and reasons say so.
+func TestLimitsOfTheOwnerThatStay(t *testing.T) {
+	const gib = 1 << 30
+	for _, profile := range []string{"Balanced", "Tortoise"} {
+		m := mindOf(t, `{profile: `+profile+`, vertical: {limits: Keep}, resources: [{container: app, max: {cpu: "4", memory: 1Gi}}]}`)
+		m.Scaled, m.limited = "app", map[string]tune.Request{"app": {CPU: 2000, Memory: 2 * gib}}
+		want := tune.Request{CPU: 2000, Memory: gib}
+		if got := m.limitsOf("app").Max; got != want {
+			t.Errorf("%s: the most is %+v, want %+v", profile, got, want)
+		}
+		if got := m.original().Most["app"]; got != want {
+			t.Errorf("%s: the formulas are told %+v, want %+v", profile, got, want)
+		}
+		if b := m.spec(policy.Seen{Replicas: 3}).Bounds; b.MaxRequest != 2000 || b.MaxBy != "its limit (spec.vertical.limits is Keep)" {
+			t.Errorf("%s: %d by %s", profile, b.MaxRequest, b.MaxBy)
+		}
+		if got := m.reportContainer("app").Memory.Reason; !strings.HasSuffix(got, "; its limit stays 2Gi (vertical.limits is Keep)") {
+			t.Errorf("%s: %s", profile, got)
+		}
+		if got := m.original().Most["big"]; got != (tune.Request{}) {
+			t.Errorf("%s: of a container without limits the formulas are told %+v", profile, got)
 		}
 	}
 }

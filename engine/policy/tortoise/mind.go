@@ -36,6 +36,8 @@ type mind struct {
 	edited bool
 	// others are the VerticalPodAutoscalers that change requests themselves, by the request.
 	others map[workload.Amount]string
+	// limited is what its owner limits containers to; zero: to nothing.
+	limited map[string]tune.Request
 	memory
 }
 
@@ -108,7 +110,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		ready, requested = max(ready, m.Setting.Min), 0 // as there would be
 	}
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
-		t.Rules = m.rules.original(m.Own)
+		t.Rules = m.original()
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started, Stuck: seen.Stuck,
@@ -133,7 +135,9 @@ func (m *mind) follow(seen policy.Seen) {
 		m.Reasons = map[string]string{}
 	}
 	own := map[string]tune.Request{}
+	m.limited = map[string]tune.Request{}
 	for _, a := range seen.Own {
+		m.limited[a.Component] = tune.Request{CPU: a.Limits.MilliCPU, Memory: a.Limits.MemoryBytes}
 		if a.Requests != (workload.Requests{}) {
 			own[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
 		}
@@ -259,6 +263,9 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		spec.Bounds.MinRequest = scaled.Min.CPU
 	}
 	spec.Bounds.MaxRequest, spec.Bounds.MaxBy = scaled.Max.CPU, "max of spec.resources"
+	if m.rules.limits == workload.LimitsStay && scaled.Max.CPU == m.limited[m.Scaled].CPU {
+		spec.Bounds.MaxBy = "its limit (spec.vertical.limits is Keep)"
+	}
 	if node := max(seen.Node.MilliCPU, m.Own[m.Scaled].CPU); seen.Node.MilliCPU > 0 && node < scaled.Max.CPU {
 		spec.Bounds.MaxRequest, spec.Bounds.MaxBy = node, "the largest node"
 	}
@@ -303,6 +310,23 @@ func (m *mind) limitsOf(name string) tune.Limits {
 	}
 	if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
 		l.Min.Memory, l.Max.Memory, l.Floor.Memory = own.Memory, own.Memory, 0
+	}
+	return m.narrowed(name, l)
+}
+
+// narrowed is what is left of limits where the limits of its owner stay: no request is above them.
+func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
+	if m.rules.limits == workload.LimitsStay {
+		for _, of := range []struct {
+			limit            int64
+			low, high, least *int64
+		}{
+			{m.limited[name].CPU, &l.Min.CPU, &l.Max.CPU, &l.Floor.CPU}, {m.limited[name].Memory, &l.Min.Memory, &l.Max.Memory, &l.Floor.Memory},
+		} {
+			if of.limit > 0 && of.limit < *of.high {
+				*of.high, *of.low, *of.least = of.limit, min(*of.low, of.limit), min(*of.least, of.limit)
+			}
+		}
 	}
 	return l
 }

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Defaults where an object was not completed by its schema.
@@ -39,6 +40,8 @@ type rules struct {
 	cooldown time.Duration
 	// apply says how requests change.
 	apply v1alpha1.VerticalApply
+	// limits says what becomes of the limits beside requests.
+	limits workload.LimitRule
 	// runtime says which settings of runtimes new pods get.
 	runtime  v1alpha1.TunedRuntime
 	priority int32
@@ -183,6 +186,7 @@ func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred in
 func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
 	r.apply = cmp.Or(in.Apply, v1alpha1.ApplyRollOut)
 	errs := policy.OneOf(at.Child("apply"), in.Apply, v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate)
+	errs = append(errs, r.compileLimitRule(in, at)...)
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))
 		if err != nil {
@@ -202,6 +206,15 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 		n, es := percent(p.text, p.most, at.Child(p.name))
 		errs = append(errs, es...)
 		*p.share = float64(n) / 100
+	}
+	return errs
+}
+
+func (r *rules) compileLimitRule(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
+	r.limits = policy.LimitRules[in.Limits]
+	errs := policy.OneOf(at.Child("limits"), in.Limits, v1alpha1.LimitsRatio, v1alpha1.LimitsKeep, v1alpha1.LimitsNone)
+	if r.limits == workload.LimitsGo && (r.apply == v1alpha1.ApplyInPlace || r.apply == v1alpha1.ApplyInPlaceOrRollOut) {
+		errs = append(errs, field.Invalid(at.Child("limits"), in.Limits, "needs apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"))
 	}
 	return errs
 }

@@ -45,6 +45,12 @@ func TestEndsOfRanges(t *testing.T) {
 		`{resources: [{cpu: Horizontal}, {container: a, cpu: Horizontal}]}`:             "",
 		`{resources: [{container: a, cpu: "Off"}, {container: b, cpu: Horizontal}]}`:    "",
 		`{resources: [{container: a, memory: "Off"}, {container: a, memory: "Off"}]}`:   "spec.resources[1].container",
+		`{vertical: {limits: None}}`:                                                    "",
+		`{vertical: {limits: Keep, apply: InPlace}}`:                                    "",
+		`{vertical: {limits: None, apply: OnCreate}}`:                                   "",
+		`{vertical: {limits: None, apply: InPlace}}`:                                    "spec.vertical.limits",
+		`{vertical: {limits: None, apply: InPlaceOrRollOut}}`:                           "spec.vertical.limits",
+		`{vertical: {limits: Double}}`:                                                  "spec.vertical.limits",
 		`{replicas: {min: 4, max: 4, preferredMax: 4}, vertical: {maxStepUp: 1001%}}`:   "spec.vertical.maxStepUp",
 		`{replicas: {preferredMax: 100000}, vertical: {maxStepUp: 1000%, apply: Wait}}`: "spec.vertical.apply",
 	} {

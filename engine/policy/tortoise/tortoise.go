@@ -139,7 +139,7 @@ func (t *tortoise) requests(f *pipeline.Frame) error {
 	}
 	f.Sayf("%s", amountsText(amounts))
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: amounts, Reason: "tuned",
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: amounts, Limits: t.rules.limits, Reason: "tuned",
 	})
 	return nil
 }
