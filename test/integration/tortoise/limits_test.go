@@ -60,8 +60,7 @@ var _ = Describe("A Tortoise whose limits do not follow requests", func() {
 		}).Should(Succeed())
 
 		By("refusing what pods that run cannot have")
-		t.Spec.Vertical.Apply = v1alpha1.ApplyInPlace
-		Expect(env.Client.Update(ctx, t)).To(MatchError(ContainSubstring("vertical.limits None needs vertical.apply RollOut or OnCreate")))
+		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"apply":"InPlace"}}}`)).To(MatchError(ContainSubstring("vertical.limits None needs vertical.apply RollOut or OnCreate")))
 
 		By("leaving")
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
