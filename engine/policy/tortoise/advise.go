@@ -149,26 +149,6 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 	return c
 }
 
-// limitText says what becomes of the limit beside a request that is tuned; empty: it has none.
-func (m *mind) limitText(name string, of workload.Resource) string {
-	limit := m.limited[name].CPU
-	text := milli(limit)
-	if of == workload.Memory {
-		limit = m.limited[name].Memory
-		text = inBytes(limit)
-	}
-	if limit == 0 || !m.tunes(name, of) {
-		return ""
-	}
-	switch m.rules.limits {
-	case workload.LimitsStay:
-		return fmt.Sprintf("; its limit stays %s (vertical.limits is Keep)", text.String())
-	case workload.LimitsGo:
-		return fmt.Sprintf("; its limit of %s is removed (vertical.limits is None)", text.String())
-	}
-	return fmt.Sprintf("; its limit of %s follows by the ratio (vertical.limits is Ratio)", text.String())
-}
-
 // why is the reason for a request.
 func (m *mind) why(name string, of workload.Resource, reason string) string {
 	switch other := m.others[request(name, of)]; {

@@ -314,23 +314,6 @@ func (m *mind) limitsOf(name string) tune.Limits {
 	return m.narrowed(name, l)
 }
 
-// narrowed is what is left of limits where the limits of its owner stay: no request is above them.
-func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
-	if m.rules.limits == workload.LimitsStay {
-		for _, of := range []struct {
-			limit            int64
-			low, high, least *int64
-		}{
-			{m.limited[name].CPU, &l.Min.CPU, &l.Max.CPU, &l.Floor.CPU}, {m.limited[name].Memory, &l.Min.Memory, &l.Max.Memory, &l.Floor.Memory},
-		} {
-			if of.limit > 0 && of.limit < *of.high {
-				*of.high, *of.low, *of.least = of.limit, min(*of.low, of.limit), min(*of.least, of.limit)
-			}
-		}
-	}
-	return l
-}
-
 // mebi is what memory requests are rounded up to.
 const mebi = 1 << 20
 

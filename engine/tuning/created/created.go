@@ -1,0 +1,63 @@
+// Package created says what pods of a target get as they are created, of what its policies agree on.
+package created
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// IsAsked reports whether something is asked of pods, and not of the target.
+func IsAsked(p workload.Plan) bool {
+	for key := range p.Amounts {
+		if key.Kind == workload.AmountInPlace || key.Kind == workload.AmountOnCreate {
+			return true
+		}
+	}
+	return false
+}
+
+// Add adds what a plan asks of containers to what pods get; nil is nothing yet.
+func Add(n *v1alpha1.NewPods, p workload.Plan, containers []v1alpha1.RecommendedContainer) *v1alpha1.NewPods {
+	for _, of := range containers {
+		c := v1alpha1.NewContainer{Name: of.Name}
+		cpu, memory := claimOf(p, of.Name, workload.CPU), claimOf(p, of.Name, workload.Memory)
+		if cpu == nil && memory == nil {
+			continue
+		}
+		if n == nil {
+			n = &v1alpha1.NewPods{}
+		}
+		if cpu != nil {
+			c.CPU, n.Limits = resource.NewMilliQuantity(cpu.Value, resource.DecimalSI), policy.LimitsName(cpu.Limits)
+		}
+		if memory != nil {
+			c.Memory, n.Limits = resource.NewQuantity(memory.Value, resource.BinarySI), policy.LimitsName(memory.Limits)
+		}
+		n.Containers = with(n.Containers, c)
+	}
+	return n
+}
+
+// claimOf is what is asked of a container of new pods; nil: what its template says.
+func claimOf(p workload.Plan, container string, of workload.Resource) *workload.Claim[int64] {
+	for _, kind := range []workload.AmountKind{workload.AmountInPlace, workload.AmountOnCreate} {
+		if claim, asked := p.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]; asked {
+			return &claim
+		}
+	}
+	return nil
+}
+
+// with puts a container in the place of the one of its name, or behind the others.
+func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewContainer {
+	for i := range all {
+		if all[i].Name == c.Name {
+			all[i] = c
+			return all
+		}
+	}
+	return append(all, c)
+}
