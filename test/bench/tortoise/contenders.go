@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/tortoise/mercari"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
 // tuner changes the setting of a cluster before a tick.
@@ -39,6 +41,7 @@ var Judged = []string{Baseline, Fixed, Original, Flyball}
 var contenders = []contender{
 	{name: Baseline, scaled: true},
 	{name: "cron", scaled: true, make: func(w *world) tuner { return newCron(w) }},
+	{name: "hpa-vpa", scaled: true, make: func(*world) tuner { return &vpa{} }},
 	{name: Original, scaled: true, make: func(w *world) tuner {
 		return newMind(w, v1alpha1.TortoiseRules{Profile: v1alpha1.ProfileTortoise}, false)
 	}},
@@ -121,3 +124,37 @@ func (oracle) tune(c *cluster) {
 	largest := slices.Max(c.demand[c.t:min(c.t+15*ticksPerMin, len(c.demand))])
 	c.replicas = min(max(int(math.Ceil(largest/threshold/c.set.app)), c.set.minimum), c.set.maximum)
 }
+
+// vpa has a VerticalPodAutoscaler for memory and for the CPU of the sidecar, beside an autoscaler for the CPU of the app: the two must not share
+// one. Pods are evicted where something is off by more than a tenth, at most every twelve hours, or after a kill.
+type vpa struct {
+	mercari.Recommender
+	last, kills int
+}
+
+// The least that the recommender says for one of two containers, in milli-CPU and MiB.
+const leastMilli, leastMebi = 12.5, 125
+
+func (v *vpa) tune(c *cluster) {
+	s := c.look()
+	if s == nil || c.t%ticksPerMin != 0 {
+		return
+	}
+	now, killed := c.at(c.t), s.kills-v.kills
+	v.kills = s.kills
+	v.Observe(usage.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed, MemoryLimit: c.set.memory * mebi})
+	v.Observe(usage.Sample{At: now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
+	if c.t < ticksPerDay || c.t-v.last < ticksPerDay/2 && killed == 0 {
+		return
+	}
+	side, _ := v.CPU(proxy, now)
+	memory, _ := v.Memory(app, now)
+	side, memory = math.Ceil(max(side, leastMilli)), math.Ceil(max(memory/mebi, leastMebi))
+	if off(side, c.set.side) || off(memory, c.set.memory) {
+		v.last = c.t
+		c.rollOut(c.set.app, side, memory)
+	}
+}
+
+// off says that a request should be changed: by more than a tenth.
+func off(wanted, is float64) bool { return math.Abs(wanted-is) > 0.1*is }

@@ -11,17 +11,18 @@ import (
 const (
 	// quantile is that of the target, upperQuantile that of the upper bound; margin is what both have above usage.
 	quantile, upperQuantile, margin = 0.9, 0.95, 1.15
-	// halfLife of CPU, and of the peaks of memory.
-	halfLife, memoryHalfLife = 24 * time.Hour, 8 * 24 * time.Hour
-	// killBump is how much more than its limit a container that was killed is taken to need.
-	killBump = 1.2
-	day      = 24 * time.Hour
-	mebi     = 1 << 20
+	// halfLife is that of CPU, and of the peaks of memory.
+	halfLife = 24 * time.Hour
+	// killBump is how much more than its limit a container that was killed is taken to need, and leastBump the least that is added, in MiB.
+	killBump, leastBump = 1.2, 100
+	day                 = 24 * time.Hour
+	mebi                = 1 << 20
 )
 
-// Recommender says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage, for memory
-// one of the peaks of days, both with older samples at less weight and with a margin. The profile needs its numbers where no
-// VerticalPodAutoscaler is installed. They are close to those of a real one, not equal: buckets differ. The zero value has seen nothing.
+// Recommender says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage in which
+// each pod counts the same, for memory one of the peaks of days, both with older samples at less weight and with a margin. The profile
+// needs its numbers where no VerticalPodAutoscaler is installed. They are within a bucket of those of a real one, of which a test has the
+// record: buckets differ, and a day begins at midnight. The zero value has seen nothing.
 //
 // Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
 type Recommender struct {
@@ -51,18 +52,28 @@ func (r *Recommender) Observe(s usage.Sample) {
 		r.containers[s.Container] = c
 	}
 	if s.Replicas > 0 && s.CPU >= 0 {
-		c.cpu.Add(s.CPU, max(s.CPU, 1), s.At, halfLife)
+		c.cpu.Add(s.CPU, float64(s.Replicas), s.At, halfLife)
+	}
+	if now := s.At.Truncate(day); now.After(c.since) {
+		c.memory = c.peaks()
+		c.since, c.peak = now, 0
 	}
 	if !math.IsNaN(s.Memory) {
 		c.peak = max(c.peak, s.Memory/mebi)
 	}
 	if s.OOMKills > 0 {
-		c.peak = max(c.peak, s.MemoryLimit/mebi*killBump)
+		limit := s.MemoryLimit / mebi
+		c.peak = max(c.peak, limit*killBump, limit+leastBump)
 	}
-	if now := s.At.Truncate(day); now.After(c.since) || s.OOMKills > 0 {
-		c.memory.Add(c.peak, 1, s.At, memoryHalfLife)
-		c.since, c.peak = now, 0
+}
+
+// peaks returns the peaks of all days, that of today at the weight of the instant at which it will be over.
+func (c *container) peaks() usage.Histogram {
+	h := c.memory
+	if c.peak > 0 {
+		h.Add(c.peak, 1, c.since.Add(day), halfLife)
 	}
+	return h
 }
 
 // MakeRoom forgets the containers that a target does not have, where there is no room for another one.
@@ -88,7 +99,8 @@ func (r *Recommender) Memory(name string, now time.Time) (target, upper float64)
 	if c == nil {
 		return 0, 0
 	}
-	return max(c.memory.Quantile(quantile), c.peak) * margin * mebi, max(c.memory.Quantile(upperQuantile), c.peak) * margin * mebi * r.doubt(now)
+	h := c.peaks()
+	return h.Quantile(quantile) * margin * mebi, h.Quantile(upperQuantile) * margin * mebi * r.doubt(now)
 }
 
 // doubt is how much wider an upper bound is for lack of history.

@@ -39,8 +39,8 @@ func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 		0: 1441, time.Minute: 1441, 2 * time.Minute: 721, 12 * time.Hour: 3, 24 * time.Hour: 2, 4 * 24 * time.Hour: 1.25,
 	} {
 		target, upper := r.Memory("app", start.Add(after))
-		if want := 1.15 * 300 * mebi; !equal(target, want) || !equal(upper, want*factor) {
-			t.Errorf("after %s memory is %v and at most %v, want %v and %v times that", after, target, upper, want, factor)
+		if !equal(target, 1.15*bucket(50.9)*mebi) || !equal(upper, 1.15*bucket(50.95)*mebi*factor) {
+			t.Errorf("after %s memory is %v and at most %v", after, target, upper)
 		}
 	}
 	if target, upper := r.Memory("none", start); target != 0 || upper != 0 {
@@ -49,16 +49,16 @@ func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 }
 
 // TestADayThatIsOverIsAPeakOfTheHistory: 300 MiB are in bucket 50, as 1.12^50 = 289 and 1.12^51 = 324; the day that begins starts at
-// what it used itself.
+// what it used itself. The day that is over has half its weight, so a third of all.
 func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 	var r Recommender
 	r.Observe(usage.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
 	r.Observe(usage.Sample{At: start.Add(day), Container: "app", CPU: -1, Memory: 100 * mebi, Replicas: 1})
 	target, upper := r.Memory("app", start.Add(2*day))
-	if want := 1.15 * bucket(50.9) * mebi; !equal(target, want) {
+	if want := 1.15 * bucket(50.7) * mebi; !equal(target, want) {
 		t.Errorf("memory is %v, want %v", target, want)
 	}
-	if want := 1.15 * bucket(50.95) * mebi * 1.5; !equal(upper, want) {
+	if want := 1.15 * bucket(50.85) * mebi * 1.5; !equal(upper, want) {
 		t.Errorf("after two days memory is at most %v, want %v", upper, want)
 	}
 }
@@ -71,7 +71,7 @@ func TestAKillCountsAsMoreThanTheLimit(t *testing.T) {
 		t.Errorf("memory is %v MiB", target/mebi)
 	}
 	r.Observe(usage.Sample{At: start, Container: "other", CPU: -1, Memory: 100 * mebi, Replicas: 1, MemoryLimit: 500 * mebi})
-	if target, _ := r.Memory("other", start); !equal(target, 1.15*100*mebi) {
+	if target, _ := r.Memory("other", start); !equal(target, 1.15*bucket(40.9)*mebi) {
 		t.Errorf("a limit at which nothing was killed makes memory %v MiB", target/mebi)
 	}
 }

@@ -71,7 +71,7 @@ func TestMemoryThatIsNoNumberIsNotKnown(t *testing.T) {
 	for hour, memory := range []float64{300 * mebi, math.NaN(), -1} {
 		r.Observe(usage.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: "app", CPU: -1, Memory: memory, Replicas: 1})
 	}
-	if target, _ := r.Memory("app", start.Add(day)); !equal(target, 1.15*300*mebi) {
+	if target, _ := r.Memory("app", start.Add(day)); !equal(target, 1.15*bucket(50.9)*mebi) {
 		t.Errorf("memory is %v", target)
 	}
 }

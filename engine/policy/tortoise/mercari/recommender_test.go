@@ -28,8 +28,8 @@ func TestCPU(t *testing.T) {
 			}
 		}
 	}
-	// Samples weigh what they use: of 100 to 1000, nine tenths of the weight are up to 950.
-	if target, upper := r.CPU("app", start.Add(8*24*time.Hour)); !within(target, 1.15*950) || upper <= target {
+	// Of 100 to 1000, nine tenths are up to 900.
+	if target, upper := r.CPU("app", start.Add(8*24*time.Hour)); !within(target, 1.15*900) || upper <= target {
 		t.Errorf("the target is %.0fm, the upper bound %.0fm", target, upper)
 	}
 	if target, upper := r.CPU("none", start); target != 0 || upper != 0 {
