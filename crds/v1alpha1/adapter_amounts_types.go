@@ -6,19 +6,20 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:Enum=Quantity;Integer
 type AmountEncoding string
 
-// Encodings of requests and limits.
+// These are the encodings of requests and limits.
 const (
 	// AmountQuantity is a Kubernetes quantity in a JSON string: 250m, 1Gi.
 	AmountQuantity AmountEncoding = "Quantity"
-	// AmountInteger is a JSON number of whole cores or of bytes; parts of a core are rounded up.
+	// AmountInteger is a JSON number of whole cores or bytes. Fractions of a core are rounded up.
 	AmountInteger AmountEncoding = "Integer"
 )
 
-// Amount is where one request or limit is.
+// Amount is the path of one request or limit.
 type Amount struct {
-	// Path of the amount. Under each it may have filters.
+	// Path of the amount. Together with each it may have filters.
 	Path Path `json:"path"`
-	// Default is what an absent amount means, 0 where that is none. Without it an absent amount stays absent.
+	// Default is the meaning of an absent amount, for example 0 for none. Without a default an absent amount stays
+	// absent.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
@@ -40,8 +41,8 @@ type Amounts struct {
 	Memory *Amount `json:"memory,omitempty"`
 }
 
-// ResourceComponent is one part of an object that requests CPU and memory, such as a container, or one per element of a list where each
-// is set.
+// ResourceComponent is one part of an object that requests CPU and memory, such as a container, or one per list element
+// if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.nameFrom)",message="each and nameFrom go together"
 // +kubebuilder:validation:XValidation:rule="has(self.each) != has(self.name)",message="give name or each"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && has(self.when))",message="when cannot be used with each"
@@ -51,44 +52,46 @@ type ResourceComponent struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// Each yields the elements of a list; the other paths are then relative to an element.
+	// Each is the path of list elements. The other paths are then relative to an element.
 	// +optional
 	Each Path `json:"each,omitempty"`
-	// NameFrom is, in an element, the field that names it.
+	// NameFrom is the path, in an element, of its name.
 	// +optional
 	NameFrom Path `json:"nameFrom,omitempty"`
-	// When lists the predicates, ANDed, that must hold of an object for it to have the component. They are judged on the object as its
-	// owner has it. Empty: always.
+	// When lists predicates that must all hold for the object to have the component. They are evaluated on the object
+	// as its owner has it. Empty means always.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	When []Predicate `json:"when,omitempty"`
-	// Requests are where the requests are.
+	// Requests are the paths of the requests.
 	Requests Amounts `json:"requests"`
-	// Limits are where the limits are. They follow the requests by the ratio that their owner has given them.
+	// Limits are the paths of the limits. Flyball keeps the owner's ratio of limits to requests.
 	// +optional
 	Limits *Amounts `json:"limits,omitempty"`
 }
 
-// Utilisation is one target utilisation of an autoscaler, or one per element of a list where each is set.
+// Utilisation is one target utilisation of an autoscaler, or one per list element if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.resourceFrom)",message="each and resourceFrom go together"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.containerFrom)",message="containerFrom goes together with each"
 // +kubebuilder:validation:XValidation:rule="has(self.each) != has(self.resource)",message="give resource or each"
 type Utilisation struct {
-	// Resource that is used, without each.
+	// Resource is the measured resource, if each is not set.
 	// +optional
 	// +kubebuilder:validation:Enum=cpu;memory
 	Resource string `json:"resource,omitempty"`
-	// Each yields the elements of a list; the other paths are then relative to an element.
+	// Each is the path of list elements. The other paths are then relative to an element.
 	// +optional
 	Each Path `json:"each,omitempty"`
-	// ResourceFrom is, in an element, the field that names the resource: cpu or memory.
+	// ResourceFrom is the path, in an element, of the resource: cpu or memory.
 	// +optional
 	ResourceFrom Path `json:"resourceFrom,omitempty"`
-	// ContainerFrom is, in an element, the field that names the container whose use counts. Where it is absent, that of whole pods does.
+	// ContainerFrom is the path, in an element, of the container whose usage is measured. If absent, the usage of whole
+	// pods is measured.
 	// +optional
 	ContainerFrom Path `json:"containerFrom,omitempty"`
-	// Percent is where the target is, in percent of what is requested. An object without it has no such target, and none is made.
+	// Percent is the path of the target utilisation, in percent of the request. An object without it has no target, and
+	// Flyball sets none.
 	Percent Path `json:"percent"`
 	// Encoding of the target.
 	// +optional

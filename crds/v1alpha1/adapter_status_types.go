@@ -5,10 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Capability is something an adapter can do.
+// Capability is one ability that an adapter gives a kind.
 type Capability string
 
-// Capabilities.
+// These are all capabilities.
 const (
 	CapabilityScale        Capability = "scale"
 	CapabilitySuspend      Capability = "suspend"
@@ -20,12 +20,12 @@ const (
 	CapabilityDeletionCost Capability = "deletionCost"
 )
 
-// AdapterStatus is what Flyball found out about the kind.
+// AdapterStatus is the state of the adapter and its kind, as Flyball observed it.
 type AdapterStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions by the Kubernetes API conventions.
+	// Conditions follow the Kubernetes API conventions.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
@@ -38,20 +38,21 @@ type AdapterStatus struct {
 	// Resource is the plural name, as in RBAC rules.
 	// +optional
 	Resource string `json:"resource,omitempty"`
-	// Capabilities lists what the adapter can do: scale, suspend, hold, bounds, resources, utilisation, annotate, deletionCost.
+	// Capabilities lists the capabilities of the adapter: scale, suspend, hold, bounds, resources, utilisation,
+	// annotate, deletionCost.
 	// +optional
 	// +listType=set
 	Capabilities []Capability `json:"capabilities,omitempty"`
-	// MissingRules are the RBAC rules that Flyball lacks, as one line of YAML to paste after rules: of a ClusterRole.
+	// MissingRules are the RBAC rules that Flyball lacks, as one line of YAML for the rules of a ClusterRole.
 	// +optional
 	MissingRules string `json:"missingRules,omitempty"`
-	// UnknownPaths lists paths that lie in a part of the schema that preserves unknown fields, so that they cannot be checked.
+	// UnknownPaths lists paths in a part of the schema that preserves unknown fields, so that they cannot be checked.
 	// +optional
 	// +listType=atomic
 	UnknownPaths []string `json:"unknownPaths,omitempty"`
 }
 
-// GroupKind is the kind as API machinery has it.
+// GroupKind returns the kind as a schema.GroupKind.
 func (t AdapterTarget) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
 }

@@ -5,14 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]; a leading $ and braces are optional.
+// Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]. A leading $ and braces are optional.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=512
 type Path string
 
-// AdapterTarget is the kind an adapter speaks of.
+// AdapterTarget is the kind of an adapter.
 type AdapterTarget struct {
-	// Group is the API group; empty for the core group.
+	// Group is the API group. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
@@ -20,8 +20,8 @@ type AdapterTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Versions in order of preference: the first that the API server serves is used. Where writes through it would lose fields of the version
-	// in which objects are stored, that one is used instead, if it has every path of the adapter.
+	// Versions are API versions in order of preference. Flyball uses the first version that the API server serves. If writing it would
+	// lose fields of the storage version, Flyball uses the storage version instead, provided that it has every path of the adapter.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
@@ -32,7 +32,7 @@ type AdapterTarget struct {
 // +kubebuilder:validation:Enum=Patch;Scale
 type ScaleVia string
 
-// Ways to write a replica count.
+// These are the ways to write a replica count.
 const (
 	// ViaPatch writes the field in the object itself, together with the ledger.
 	ViaPatch ScaleVia = "Patch"
@@ -40,7 +40,7 @@ const (
 	ViaScale ScaleVia = "Scale"
 )
 
-// ScaleComponent is one replica count, or one per element of a list where each is set.
+// ScaleComponent is one replica count, or one per list element if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || has(self.name)",message="name is required unless each is set"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && self.via == 'Scale')",message="via: Scale cannot be used with each"
@@ -50,35 +50,35 @@ type ScaleComponent struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// Each yields the elements of a list; the other paths are then relative to an element.
+	// Each is the path of list elements. The other paths are then relative to an element.
 	// +optional
 	Each Path `json:"each,omitempty"`
-	// NameFrom is, in an element, the field that names it. Without it, and where an element has none, elements are told apart by their
-	// places, which fits lists that are written as a whole only.
+	// NameFrom is the path, in an element, of its name. Without it, and in an element without a name, elements are identified by their
+	// index, which is safe only for lists that are always written as a whole.
 	// +optional
 	NameFrom Path `json:"nameFrom,omitempty"`
-	// When lists the predicates, ANDed, that must hold of an object for its count to be changed, up or down. They are judged on
-	// the object as its owner has it. Empty: always.
+	// When lists predicates that must all hold for the count to be changed, up or down. They are evaluated on the object as its owner has
+	// it. Empty means always.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	When []Predicate `json:"when,omitempty"`
-	// Replicas is where the count is.
+	// Replicas is the path of the count.
 	Replicas Path `json:"replicas"`
-	// Default is what an absent count means where the object that it is a field of exists. Without it, and in a part that the
-	// object does not have, there is no count and none is made.
+	// Default is the meaning of an absent count, provided that its parent object exists. Without a default, or without the parent, there
+	// is no count and Flyball creates none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Default *int64 `json:"default,omitempty"`
-	// ZeroMeans is the count that the kind takes 0 for, such as its own default. Without it 0 is 0. It needs a minimum of 1 or more.
+	// ZeroMeans is the count that the kind uses for 0, such as its own default. Without it 0 means 0. It requires a minimum of 1 or more.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ZeroMeans *int64 `json:"zeroMeans,omitempty"`
-	// Minimum is the lowest count that the kind accepts, and what asleep means.
+	// Minimum is the lowest count that the kind accepts, used as the asleep count.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Minimum int64 `json:"minimum,omitempty"`
-	// Via says how the count is written.
+	// Via is how the count is written.
 	// +optional
 	// +kubebuilder:default=Patch
 	Via ScaleVia `json:"via,omitempty"`
@@ -88,7 +88,7 @@ type ScaleComponent struct {
 // +kubebuilder:validation:Enum=Exists;NotExists;Eq;Ne;Lt;Le;Gt;Ge;In
 type PredicateOp string
 
-// Comparisons. Lt, Le, Gt and Ge are for numbers; In takes a list. A comparison with an absent field is false.
+// Lt, Le, Gt and Ge compare numbers, and In takes a list. A comparison with an absent field is false.
 const (
 	OpExists    PredicateOp = "Exists"
 	OpNotExists PredicateOp = "NotExists"
@@ -101,13 +101,13 @@ const (
 	OpIn        PredicateOp = "In"
 )
 
-// Predicate is a test on one field. Exists and NotExists take no value; every other op takes exactly one of value and
-// valueFrom (which CEL cannot say of a value of any type: it is checked when the adapter is compiled).
+// Predicate is a test of one field. Exists and NotExists take no value. Every other op takes exactly one of value and valueFrom, which is
+// checked when the adapter is compiled, because CEL cannot check a value of any type.
 // +kubebuilder:validation:XValidation:rule="!(self.op in ['Exists', 'NotExists'] && has(self.valueFrom))",message="Exists and NotExists take no value"
 type Predicate struct {
 	// Path of the field.
 	Path Path `json:"path"`
-	// Default is what an absent field means.
+	// Default is the meaning of an absent field.
 	// +optional
 	Default *apiextensionsv1.JSON `json:"default,omitempty"`
 	// Op is the comparison.
@@ -120,41 +120,41 @@ type Predicate struct {
 	ValueFrom Path `json:"valueFrom,omitempty"`
 }
 
-// ReadyPredicate is a Predicate that some objects do not have to meet.
+// ReadyPredicate is a Predicate that applies only to some objects.
 type ReadyPredicate struct {
 	Predicate `json:",inline"`
-	// When lists predicates, ANDed. Where one does not hold, the object does not have to meet this one. Empty: always.
+	// When lists predicates. If any does not hold, this predicate does not apply to the object. Empty means that it always applies.
 	// +optional
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=atomic
 	When []Predicate `json:"when,omitempty"`
 }
 
-// Write sets one field. A value of null removes it.
+// Write sets one field. The value null removes the field.
 type Write struct {
-	// Path of the field; it names one place (no [*] and no filter).
+	// Path of the field. It must name a single place, without [*] and filters.
 	Path Path `json:"path"`
-	// Value to set. Null, or no value at all, removes the field; kubectl apply without --server-side drops a null.
+	// Value to set. Null or no value removes the field. Note that kubectl apply without --server-side drops a null.
 	// +optional
 	// +nullable
 	Value apiextensionsv1.JSON `json:"value,omitempty"`
 }
 
-// Impact says what a write does to running pods.
+// Impact is the effect of a write on running pods.
 // +kubebuilder:validation:Enum=None;Rollout
 type Impact string
 
-// Impacts.
+// These are the impacts of a write.
 const (
-	// ImpactNone leaves running pods as they are, or only stops them.
+	// ImpactNone leaves running pods unchanged, or only stops them.
 	ImpactNone Impact = "None"
 	// ImpactRollout restarts pods.
 	ImpactRollout Impact = "Rollout"
 )
 
-// Variant is one way to do something: the first variant whose predicates all hold is used.
+// Variant is one way to reach a state. Flyball uses the first variant whose predicates all hold.
 type Variant struct {
-	// When lists the predicates, ANDed. Empty: always.
+	// When lists predicates that must all hold. Empty means always.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -164,8 +164,8 @@ type Variant struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Set []Write `json:"set"`
-	// Already lists the predicates, ANDed, that hold of an object that its owner has set that way, such as that an annotation exists,
-	// whatever its value. Such an object is left alone. Empty: every field of set holds its value.
+	// Already lists predicates that all hold if the object's owner has set this state, for example that an annotation exists with any
+	// value. Flyball leaves such an object alone. Empty means that every field of set has its value.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -176,11 +176,11 @@ type Variant struct {
 	Impact Impact `json:"impact,omitempty"`
 }
 
-// Bound is one end of an autoscaler's range.
+// Bound is the minimum or the maximum of an autoscaler.
 type Bound struct {
 	// Path of the bound.
 	Path Path `json:"path"`
-	// Default is what an absent bound means.
+	// Default is the meaning of an absent bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Default *int64 `json:"default,omitempty"`
@@ -188,7 +188,7 @@ type Bound struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Minimum int64 `json:"minimum,omitempty"`
-	// Unlimited is a number that stands for "no limit" in this kind.
+	// Unlimited is the number for "no limit" in this kind.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Unlimited *int64 `json:"unlimited,omitempty"`
@@ -198,102 +198,101 @@ type Bound struct {
 // +kubebuilder:validation:Enum=Integer;String
 type Encoding string
 
-// Encodings.
+// These are the encodings of a number.
 const (
 	// EncodingInteger is a JSON number.
 	EncodingInteger Encoding = "Integer"
-	// EncodingString is a decimal number in a JSON string, as annotations need it.
+	// EncodingString is a decimal number in a JSON string, for annotations.
 	EncodingString Encoding = "String"
 )
 
-// Bounds are the ends of an autoscaler's range.
+// Bounds are the minimum and the maximum of an autoscaler.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
 type Bounds struct {
-	// Each yields the elements of a list, each of which has a range of its own; the paths of min and max are then relative to an
-	// element.
+	// Each is the path of list elements with bounds of their own. The paths of min and max are then relative to an element.
 	// +optional
 	Each Path `json:"each,omitempty"`
-	// NameFrom is, in an element, the field that names it, as in scale.
+	// NameFrom is the path, in an element, of its name, as in scale.
 	// +optional
 	NameFrom Path `json:"nameFrom,omitempty"`
-	// Min is the lower end.
+	// Min is the minimum.
 	// +optional
 	Min *Bound `json:"min,omitempty"`
-	// Max is the upper end.
+	// Max is the maximum.
 	// +optional
 	Max *Bound `json:"max,omitempty"`
-	// Encoding of both.
+	// Encoding of both bounds.
 	// +optional
 	// +kubebuilder:default=Integer
 	Encoding Encoding `json:"encoding,omitempty"`
 }
 
-// Pods says how a kind's pods are found.
+// Pods says how to find the pods of a kind.
 type Pods struct {
-	// Selector is where the label selector is.
+	// Selector is the path of the label selector.
 	// +optional
 	Selector Path `json:"selector,omitempty"`
-	// Template is where the pod template is.
+	// Template is the path of the pod template.
 	// +optional
 	Template Path `json:"template,omitempty"`
-	// Immutable says that the template of an object that exists cannot be changed.
+	// Immutable means that the template of an existing object cannot be changed.
 	// +optional
 	Immutable bool `json:"immutable,omitempty"`
-	// DeletionCost says that the kind's controller honours controller.kubernetes.io/pod-deletion-cost.
+	// DeletionCost means that the kind's controller honours controller.kubernetes.io/pod-deletion-cost.
 	// +optional
 	DeletionCost bool `json:"deletionCost,omitempty"`
 }
 
-// Annotate says where annotations of a kind go.
+// Annotate says where Flyball writes annotations of a kind.
 type Annotate struct {
-	// Path of the map.
+	// Path of the annotations.
 	// +kubebuilder:default=.metadata.annotations
 	Path Path `json:"path"`
 }
 
-// Changes sorts the fields of a kind into what changing them means. The more specific path wins. One path may stand in several
-// of create, delete, rollout and scale: changing it is all of them.
+// Changes classifies the fields of a kind by the meaning of a change. The more specific path wins. A path may be in several of create,
+// delete, rollout and scale; a change then has all these meanings.
 type Changes struct {
 	// Create lists fields whose change makes a controller create objects.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Create []Path `json:"create,omitempty"`
-	// Delete lists fields whose change makes a controller delete objects, this one included.
+	// Delete lists fields whose change makes a controller delete objects, including this object.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Delete []Path `json:"delete,omitempty"`
-	// Rollout lists fields whose change restarts pods or changes what runs.
+	// Rollout lists fields whose change restarts pods or changes their content.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Rollout []Path `json:"rollout,omitempty"`
-	// Scale lists fields whose change alters how much runs.
+	// Scale lists fields whose change alters the size.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Scale []Path `json:"scale,omitempty"`
-	// Ignore lists fields whose change is nothing.
+	// Ignore lists fields whose change has no meaning.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Ignore []Path `json:"ignore,omitempty"`
-	// Requests lists fields of create, delete, rollout or scale that ask the kind's controller for something and that it takes
-	// away when it has begun. Taking one away, or elements from a list of them, is nothing.
+	// Requests lists fields of create, delete, rollout or scale that ask the kind's controller for an action, and that the controller
+	// removes when it has begun. Removing such a field, or elements of such a list, has no meaning.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Requests []Path `json:"requests,omitempty"`
-	// CreateDeleteWhen lists the predicates, ANDed, that must hold of an object for its creation to be Create and its deletion
-	// to be Delete. Empty: always.
+	// CreateDeleteWhen lists predicates that must all hold for a creation to mean Create and a deletion to mean Delete. Empty means
+	// always.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	CreateDeleteWhen []Predicate `json:"createDeleteWhen,omitempty"`
-	// Subresources lists the subresources whose updates carry the whole object, so that they are judged like edits of it, e.g.
-	// status or resize. The subresource scale needs no mention.
+	// Subresources lists subresources whose updates contain the whole object, for example status or resize, so that they are judged like
+	// edits of the object. The subresource scale need not be listed.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Pattern=`^[a-z]+$`
@@ -304,7 +303,7 @@ type Changes struct {
 // AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
 // +kubebuilder:validation:XValidation:rule="!has(self.governsKind) || has(self.governs)",message="governsKind needs governs"
 type AdapterSpec struct {
-	// Target is the kind. It cannot be changed: make another adapter.
+	// Target is the kind. It cannot be changed; create another adapter instead.
 	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group != 'flyball.dev'",message="target.group must not be Flyball's own group: its policies are no targets"
 	// +kubebuilder:validation:XValidation:rule="(has(self.group) ? self.group : '') == (has(oldSelf.group) ? oldSelf.group : '') && self.kind == oldSelf.kind",message="target.group and target.kind cannot be changed; make another Adapter"
 	Target AdapterTarget `json:"target"`
@@ -313,21 +312,21 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Scale []ScaleComponent `json:"scale,omitempty"`
-	// Suspend stops the object from consuming. The first variant whose predicates hold is used.
+	// Suspend stops the object's consumption. The first variant whose predicates hold is used.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Suspend []Variant `json:"suspend,omitempty"`
-	// Hold stops the rollout, or the controller that owns or drives the object, from acting.
+	// Hold stops the roll-out, or the controller that owns or drives the object.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Hold []Variant `json:"hold,omitempty"`
-	// Bounds are the ends of an autoscaler's range.
+	// Bounds are the minimum and the maximum of an autoscaler.
 	// +optional
 	Bounds *Bounds `json:"bounds,omitempty"`
-	// Resources lists what requests CPU and memory. Default: the containers of pods.template, and those of its init containers that are
-	// restarted always, unless pods.immutable is set.
+	// Resources lists the parts that request CPU and memory. Default: the containers of pods.template and its init containers with
+	// restartPolicy Always, unless pods.immutable is set.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -337,40 +336,40 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Utilisation []Utilisation `json:"utilisation,omitempty"`
-	// Blind lists predicates, ANDed, that hold while an autoscaler cannot read its metrics, so that it does not scale.
+	// Blind lists predicates that all hold while an autoscaler cannot read its metrics and therefore does not scale.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Blind []Predicate `json:"blind,omitempty"`
-	// Governs is where the reference to another object is, whose replicas this object owns.
+	// Governs is the path of the reference to the object that an autoscaler scales.
 	// +optional
 	Governs Path `json:"governs,omitempty"`
-	// GovernsKind is what a reference without a kind means.
+	// GovernsKind is the kind of a reference without a kind.
 	// +optional
 	GovernsKind *KindRef `json:"governsKind,omitempty"`
-	// RunsToCompletion says that objects of the kind do their work once and end, as a Job does. One that was made while a schedule is asleep is not put to
-	// sleep by it before its next night: its work would be lost.
+	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
+	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional
 	RunsToCompletion bool `json:"runsToCompletion,omitempty"`
-	// Pods says how the kind's pods are found.
+	// Pods says how to find the kind's pods.
 	// +optional
 	Pods *Pods `json:"pods,omitempty"`
-	// Annotate says where annotations of this kind go. Default: .metadata.annotations.
+	// Annotate says where Flyball writes annotations of this kind. Default: .metadata.annotations.
 	// +optional
 	Annotate *Annotate `json:"annotate,omitempty"`
-	// Ready lists predicates, ANDed, that hold once the object has settled.
+	// Ready lists predicates that all hold when the object has settled.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Ready []ReadyPredicate `json:"ready,omitempty"`
-	// Changes says what an edit means to a change freeze. By default the paths of scale, bounds, suspend and utilisation are scales, another
-	// owner in .metadata.ownerReferences is a deletion, the rest of .metadata and .status is nothing, and every other field is a
-	// roll-out.
+	// Changes says what an edit means for a change freeze. By default the paths of scale, bounds, suspend and utilisation mean Scale, a
+	// new owner in .metadata.ownerReferences means Delete, the rest of .metadata and .status means nothing, and every other field means
+	// RollOut.
 	// +optional
 	Changes *Changes `json:"changes,omitempty"`
 }
 
-// Adapter tells Flyball about a kind. Its name is <plural>.<group> (just <plural> for the core group), so that there is one for a kind.
+// Adapter describes one kind to Flyball. Its name is <plural>.<group> (just <plural> for the core group), so that a kind has at most one.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

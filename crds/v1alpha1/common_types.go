@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KindRef names a kind by its API group and kind; the adapter says which version is used.
+// KindRef names a kind by its API group and kind. The adapter determines the version.
 type KindRef struct {
-	// Group is the API group; empty for the core group.
+	// Group is the API group. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
@@ -17,10 +17,10 @@ type KindRef struct {
 	Kind string `json:"kind"`
 }
 
-// GroupKind is the kind as API machinery has it.
+// GroupKind returns the kind as a schema.GroupKind.
 func (k KindRef) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
-// GroupKinds are several kinds as API machinery has them, in their order.
+// GroupKinds returns the kinds as schema.GroupKinds, in order.
 func GroupKinds(refs []KindRef) []schema.GroupKind {
 	kinds := make([]schema.GroupKind, len(refs))
 	for i, ref := range refs {
@@ -29,9 +29,9 @@ func GroupKinds(refs []KindRef) []schema.GroupKind {
 	return kinds
 }
 
-// TargetSelector says which objects a policy acts on. All fields are ANDed; an empty field selects everything.
+// TargetSelector selects the objects of a policy. All fields are ANDed, and an empty field selects everything.
 type TargetSelector struct {
-	// Kinds lists the kinds to act on. Empty: every adapted kind that can do what the policy needs.
+	// Kinds lists the kinds to act on. Empty means every adapted kind with the capability that the policy needs.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -50,15 +50,16 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Exclude takes out objects by their labels. An empty one ({}) takes out nothing. Default: flyball.dev/exclude=true;
-	// of freezes, maintenance windows and exceptions: nothing, since whoever may set a label would be free of every freeze.
+	// Exclude excludes objects by their labels. An empty selector ({}) excludes none. Default:
+	// flyball.dev/exclude=true, except that freezes, maintenance windows and exceptions exclude none, because users who
+	// may set labels could evade every freeze.
 	// +optional
 	Exclude *metav1.LabelSelector `json:"exclude,omitempty"`
 }
 
-// ClusterTargetSelector is a TargetSelector that reaches over namespaces. The namespaces are the union of the listed ones
-// and those that the namespace selector matches, less the excluded ones. kube-system, kube-public, kube-node-lease and
-// Flyball's own namespace are never selected by a selector that does not name them.
+// ClusterTargetSelector is a TargetSelector for many namespaces: the listed namespaces and the namespaces that the
+// selector matches, without the excluded ones. kube-system, kube-public, kube-node-lease and Flyball's own namespace
+// are selected only by name.
 type ClusterTargetSelector struct {
 	TargetSelector `json:",inline"`
 	// Namespaces lists namespaces by name.
@@ -71,7 +72,7 @@ type ClusterTargetSelector struct {
 	// NamespaceSelector matches the labels of namespaces. An empty selector ({}) matches every namespace.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// ExcludeNamespaces takes out namespaces by name; it beats the two fields above.
+	// ExcludeNamespaces excludes namespaces by name. It overrides the two fields above.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
@@ -126,76 +127,79 @@ type Window struct {
 	End string `json:"end,omitempty"`
 }
 
-// TargetCounts says how many targets a policy has in each state.
+// TargetCounts is the number of targets of a policy in each state.
 type TargetCounts struct {
-	// Total is the number of objects selected.
+	// Total is the number of selected objects.
 	Total int32 `json:"total"`
-	// Asleep counts targets that the policy holds asleep: suspended, at fewer replicas or lower bounds, held or annotated.
+	// Asleep counts targets that the policy keeps asleep: suspended, at fewer replicas or lower bounds, held or
+	// annotated.
 	Asleep int32 `json:"asleep"`
-	// Awake counts targets left as their owner has them.
+	// Awake counts targets that are left as their owner has them.
 	Awake int32 `json:"awake"`
-	// Set counts targets that have values of a trigger.
+	// Set counts targets with values of a trigger.
 	// +optional
 	Set int32 `json:"set,omitempty"`
-	// AlreadyAsleep counts targets that their owner had at zero or suspended; they are left alone.
+	// AlreadyAsleep counts targets that their owner has put to sleep: at zero or suspended. Flyball leaves them alone.
 	AlreadyAsleep int32 `json:"alreadyAsleep"`
-	// Pending counts targets that have still to be looked at, after a transition or an edit of the policy, and those whose change
-	// waits: for a batch, for a governor to be held, or for a freeze to end.
+	// Pending counts targets that have not been processed since a transition or an edit of the policy, and targets
+	// whose change waits for a batch, for an autoscaler to be held, or for the end of a freeze.
 	Pending int32 `json:"pending"`
-	// Overridden counts targets changed by hand or held by a policy of higher precedence.
+	// Overridden counts targets changed by hand, or controlled by a policy of higher precedence.
 	Overridden int32 `json:"overridden"`
-	// Failed counts targets whose last write was refused or could not be made.
+	// Failed counts targets whose last write was refused or failed.
 	Failed int32 `json:"failed"`
-	// Unable counts targets that are left running because they cannot be put to sleep the way that is asked.
+	// Unable counts targets left running because they cannot be put to sleep in the requested way.
 	// +optional
 	Unable int32 `json:"unable,omitempty"`
 }
 
-// TargetFailure names one target and says what is the matter with it.
+// TargetFailure is one target with its problem.
 type TargetFailure struct {
 	// Kind and group of the object, for example Deployment.apps.
 	Kind string `json:"kind"`
-	// Namespace of the object; empty for cluster-scoped kinds.
+	// Namespace of the object. Empty for cluster-scoped kinds.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Message says what was attempted and what the answer was, who overrides the target, or what it waits for.
+	// Message has the attempted write and its result, the writer or policy that overrides the target, or the reason for
+	// waiting.
 	Message string `json:"message"`
 }
 
 // BatchStatus is the last batch that a rate limit opened. It is written before the batch's first change, so that a
 // restart cannot open a second batch early.
 type BatchStatus struct {
-	// OpenedAt is when the batch's first change was let through.
+	// OpenedAt is the time of the batch's first change.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	OpenedAt metav1.MicroTime `json:"openedAt"`
 }
 
-// PolicyStatus is what every policy reports.
+// PolicyStatus is the common status of policies.
 type PolicyStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions by the Kubernetes API conventions.
+	// Conditions follow the Kubernetes API conventions.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// State is the state in one word: Awake, Asleep, Suspended, Invalid, Blocked or Restoring; of triggers Active, After or Idle.
+	// State is the state in one word: Awake, Asleep, Suspended, Invalid, Blocked or Restoring, and for triggers Active,
+	// After or Idle.
 	// +optional
 	State string `json:"state,omitempty"`
-	// PreviousTransitionTime is when the current state began.
+	// PreviousTransitionTime is the time at which the current state began.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	PreviousTransitionTime *metav1.Time `json:"previousTransitionTime,omitempty"`
-	// NextTransitionTime is when the state changes next; absent when it never does.
+	// NextTransitionTime is the time of the next transition. Absent if there is none.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
@@ -204,22 +208,22 @@ type PolicyStatus struct {
 	// Targets counts the selected objects by state.
 	// +optional
 	Targets *TargetCounts `json:"targets,omitempty"`
-	// Failures names the first ten failed targets, in order of kind, namespace and name.
+	// Failures lists the first ten failed targets, sorted by kind, namespace and name.
 	// +optional
 	// +listType=atomic
 	Failures []TargetFailure `json:"failures,omitempty"`
-	// Overridden names the first ten targets that somebody has changed by hand, or that another policy holds, in the same order.
+	// Overridden lists the first ten targets changed by hand or controlled by another policy, in the same order.
 	// +optional
 	// +listType=atomic
 	Overridden []TargetFailure `json:"overridden,omitempty"`
-	// Waiting names the first ten pending targets of which it is known what they wait for, in the same order.
+	// Waiting lists the first ten pending targets with a known reason for waiting, in the same order.
 	// +optional
 	// +listType=atomic
 	Waiting []TargetFailure `json:"waiting,omitempty"`
-	// UpscaleBatch is the last batch of waking changes, where a rate limit is set.
+	// UpscaleBatch is the last batch of waking changes, if a rate limit is set.
 	// +optional
 	UpscaleBatch *BatchStatus `json:"upscaleBatch,omitempty"`
-	// DownscaleBatch is the last batch of sleeping changes, where a rate limit is set.
+	// DownscaleBatch is the last batch of sleeping changes, if a rate limit is set.
 	// +optional
 	DownscaleBatch *BatchStatus `json:"downscaleBatch,omitempty"`
 }

@@ -6,11 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeLabels are one node label, as a text, or several, as a list with the most important first. What is neither is kept in words and
-// refused where the policy is compiled: a list of objects that does not decode would take all policies of the kind out of use.
+// NodeLabels are one node label as a string, or several as a list, most important first. Any other value is kept as
+// text and refused when the policy is compiled: a decoding error would make all policies of the kind unreadable.
 type NodeLabels []string
 
-// UnmarshalJSON reads a text or a list of texts, and keeps anything else as it is.
+// UnmarshalJSON accepts a string or a list of strings, and keeps any other value as text.
 func (l *NodeLabels) UnmarshalJSON(raw []byte) error {
 	var one *string
 	var several []string
@@ -22,12 +22,12 @@ func (l *NodeLabels) UnmarshalJSON(raw []byte) error {
 	case json.Unmarshal(raw, &several) == nil:
 		*l = several
 	default:
-		*l = NodeLabels{"not a text: " + string(raw)} // no label has a space in it
+		*l = NodeLabels{"not a text: " + string(raw)} // a label has no space, so this is refused later
 	}
 	return nil
 }
 
-// MarshalJSON writes one label as a text and several as a list.
+// MarshalJSON encodes one label as a string and several as a list.
 func (l NodeLabels) MarshalJSON() ([]byte, error) {
 	if len(l) == 1 {
 		return json.Marshal(l[0])
@@ -35,13 +35,13 @@ func (l NodeLabels) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(l))
 }
 
-// WeightedAlgorithm says how much an algorithm counts beside others.
+// WeightedAlgorithm is an algorithm with its weight.
 type WeightedAlgorithm struct {
-	// Algorithm by its name.
+	// Algorithm is the name of the algorithm.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Algorithm string `json:"algorithm"`
-	// Weight is how much it counts.
+	// Weight is the weight of the algorithm in the sum.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -49,66 +49,71 @@ type WeightedAlgorithm struct {
 	Weight int32 `json:"weight,omitempty"`
 }
 
-// GoingNodes says which nodes are about to go, or may go at any time.
+// GoingNodes describes nodes that are about to be removed, or may be removed at any time.
 type GoingNodes struct {
-	// Taints are keys of taints of nodes that are about to go. Default: those of cordoned nodes, of nodes that are shut down, and
-	// those that the cluster autoscaler and Karpenter set.
+	// Taints are keys of taints of nodes that are about to be removed. Default: the taints of cordoned nodes and of
+	// nodes being shut down, and the taints set by the cluster autoscaler and Karpenter.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=317
 	// +listType=set
 	Taints []string `json:"taints,omitempty"`
-	// Labels of nodes that may go at any time, such as spot nodes. Default: those of the big clouds and of Karpenter.
+	// Labels of nodes that may be removed at any time, such as spot nodes. Default: the labels of large cloud providers
+	// and of Karpenter.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// DeletionCostRules are what a DeletionCost and a ClusterDeletionCost share.
+// DeletionCostRules are the common fields of DeletionCost and ClusterDeletionCost.
 type DeletionCostRules struct {
-	// SpreadBy is the node label whose values keep as even a number of pods as they can, or a list of such labels with the most
+	// SpreadBy is the node label over whose values pods are kept as even as possible, or a list of labels, most
 	// important first: [topology.kubernetes.io/zone, kubernetes.io/hostname]. Default: topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	SpreadBy NodeLabels `json:"spreadBy,omitempty"`
-	// Algorithm says which pods go first: Spread keeps zones even; Youngest and Oldest go by age; NodeOccupancy empties nearly idle
-	// nodes; NodeLifetime empties nodes that are about to go; Weighted adds up several.
+	// Algorithm decides which pods are deleted first: Spread keeps zones even; Youngest and Oldest go by age;
+	// NodeOccupancy empties nearly idle nodes; NodeLifetime empties nodes that are about to be removed; Weighted adds
+	// up several algorithms.
 	// +optional
 	// +kubebuilder:default=Spread
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Algorithm string `json:"algorithm,omitempty"`
-	// Weights are the algorithms that Weighted adds up.
+	// Weights are the algorithms for Weighted.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=algorithm
 	Weights []WeightedAlgorithm `json:"weights,omitempty"`
-	// GoingNodes is what NodeLifetime looks at.
+	// GoingNodes configures NodeLifetime.
 	// +optional
 	GoingNodes *GoingNodes `json:"goingNodes,omitempty"`
-	// WritesPerSecond is the most pods whose cost is set in a second. Default: one for each 100 pods, at least one.
+	// WritesPerSecond is the maximum number of pods whose cost is set per second. Default: one per 100 pods, at least
+	// one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	WritesPerSecond *int32 `json:"writesPerSecond,omitempty"`
-	// DuringRollOut sets costs while a roll-out is under way too. By default nothing is written then: most of its pods are about to go.
+	// DuringRollOut also sets costs during a roll-out. By default it does not, because most pods are about to be
+	// deleted then.
 	// +optional
 	DuringRollOut bool `json:"duringRollOut,omitempty"`
-	// Priority decides between policies of this kind that select one target: the higher wins; at equal priority the one whose name sorts first.
+	// Priority decides between policies of this kind that select the same target: the highest wins, and at equal
+	// priority the first name in alphabetical order.
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
-	// Suspend switches the policy off: the costs that were set for it are removed.
+	// Suspend switches the policy off and removes the costs it has set.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
 // DeletionCostSpec orders the pods of selected objects of its own namespace for deletion.
 type DeletionCostSpec struct {
-	// Target selects the objects. Empty: everything in the namespace whose controller heeds the cost.
+	// Target selects the objects. Empty means everything in the namespace whose controller honours the cost.
 	// +optional
 	// +kubebuilder:default={}
 	Target            TargetSelector `json:"target,omitempty"`
@@ -117,54 +122,55 @@ type DeletionCostSpec struct {
 
 // ClusterDeletionCostSpec orders the pods of selected objects of many namespaces for deletion.
 type ClusterDeletionCostSpec struct {
-	// Target selects the objects; it names namespaces or a namespace selector.
+	// Target selects the objects by namespaces or a namespace selector, and optionally more.
 	Target            ClusterTargetSelector `json:"target"`
 	DeletionCostRules `json:",inline"`
 }
 
-// SpreadStatus is how uneven targets are: the difference between the domains of the first label with the most and the fewest pods.
+// SpreadStatus is the unevenness of targets: the difference between the domains with the most and the fewest pods, for
+// the first label.
 type SpreadStatus struct {
-	// Now is that of the most uneven target.
+	// Now is the difference for the most uneven target.
 	Now int32 `json:"now"`
-	// Half is that of the target which would be the most uneven once each is scaled down to half.
+	// Half is the largest difference that would remain after scaling each target down to half.
 	Half int32 `json:"half"`
 }
 
-// ForeignWriter is somebody else who sets deletion costs on pods of the targets.
+// ForeignWriter is another writer of deletion costs on pods of the targets.
 type ForeignWriter struct {
 	// Manager is the field manager.
 	Manager string `json:"manager"`
-	// Pods is how many pods have a cost of theirs; they are left alone.
+	// Pods is the number of pods with a cost from this writer. Flyball leaves them alone.
 	Pods int32 `json:"pods"`
 }
 
-// DeletionCostStatus is what a DeletionCost reports.
+// DeletionCostStatus is the status of a DeletionCost.
 type DeletionCostStatus struct {
 	PolicyStatus `json:",inline"`
-	// Pods is how many pods are planned for.
+	// Pods is the number of pods in the plan.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
-	// WritesLastHour is how many costs were set in the last hour, give or take ten minutes. After a restart of the manager, those of before count as
-	// made when the last of them was.
+	// WritesLastHour is the number of costs set in the last hour, within ten minutes. After a restart of the manager,
+	// all earlier writes count as made at the time of the last.
 	// +optional
 	WritesLastHour int32 `json:"writesLastHour,omitempty"`
-	// LastWriteTime is when a cost was set last.
+	// LastWriteTime is the time of the last write of a cost.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	LastWriteTime *metav1.Time `json:"lastWriteTime,omitempty"`
-	// Spread is how uneven targets are, over the first label of spreadBy.
+	// Spread is the unevenness of targets for the first label of spreadBy.
 	// +optional
 	Spread *SpreadStatus `json:"spread,omitempty"`
-	// ForeignWriters lists the first ten others who set costs on pods of the targets.
+	// ForeignWriters lists the first ten other writers of costs on pods of the targets.
 	// +optional
 	// +listType=map
 	// +listMapKey=manager
 	ForeignWriters []ForeignWriter `json:"foreignWriters,omitempty"`
 }
 
-// DeletionCost gives the pods of objects of its own namespace a deletion cost, so that scaling down leaves zones even.
+// DeletionCost sets deletion costs on the pods of objects in its own namespace, so that scaling down keeps zones even.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -195,7 +201,7 @@ type DeletionCostList struct {
 	Items           []DeletionCost `json:"items"`
 }
 
-// ClusterDeletionCost is a DeletionCost over many namespaces.
+// ClusterDeletionCost is a DeletionCost for many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -1,5 +1,6 @@
-// Package v1alpha1 holds the types of the flyball.dev/v1alpha1 API: adapters, which say how a kind is scaled, suspended,
-// held and bounded, and the policies that use them. The CRDs in the parent directory are generated from these types.
+// Package v1alpha1 has the types of the flyball.dev/v1alpha1 API: adapters, which describe how a kind is scaled,
+// suspended, held and bounded, and the policies that use them. The CRDs in the parent directory are generated from
+// these types.
 //
 // +kubebuilder:object:generate=true
 // +groupName=flyball.dev
@@ -40,51 +41,53 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Names of annotations and finalizers that Flyball reads and writes.
+// These are the annotations, labels and finalizers that Flyball reads and writes.
 const (
-	// AnnotationLedger holds, on a target, what each changed field was before (see package workload).
+	// AnnotationLedger has, on a target, the original of each changed field (see package workload).
 	AnnotationLedger = "flyball.dev/ledger"
-	// AnnotationAwakeUntil keeps a target, a namespace's targets or a policy's targets awake until an RFC 3339 instant, a date and time in the
-	// zone of the policy, or the end of a date.
+	// AnnotationAwakeUntil keeps a target, the targets of a namespace or the targets of a policy awake until an RFC
+	// 3339 instant, a date and time in the policy's zone, or the end of a date.
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
-	// AnnotationTunedBy names, on a pod that was created with other requests than its template has, the policy by which.
+	// AnnotationTunedBy is set on a pod created with other requests than its template. Its value is the policy.
 	AnnotationTunedBy = "flyball.dev/tuned-by"
-	// AnnotationAwakeReason says, beside AnnotationAwakeUntil, why. Flyball does not read it.
+	// AnnotationAwakeReason is the reason for AnnotationAwakeUntil. Flyball does not read it.
 	AnnotationAwakeReason = "flyball.dev/awake-reason"
-	// FinalizerRestore keeps a policy or an adapter until everything it changed is given back.
+	// FinalizerRestore keeps a policy or an adapter until all its changes are restored.
 	FinalizerRestore = "flyball.dev/restore"
-	// LabelExclude on an object, with the value true, takes it out of every policy that leaves `exclude` at its default. Freezes,
+	// LabelExclude with the value true excludes an object from every policy whose `exclude` has its default. Freezes,
 	// maintenance windows and exceptions have no such default.
 	LabelExclude = "flyball.dev/exclude"
-	// LabelMade marks VerticalPodAutoscalers that Flyball has made: its value is "true". Those without it are somebody else's.
+	// LabelMade with the value "true" marks VerticalPodAutoscalers created by Flyball. All others belong to other
+	// owners.
 	LabelMade = "flyball.dev/made"
 )
 
-// Condition types. Each comes with a reason and a message; polarity is positive unless the comment says otherwise.
+// Types of conditions. Each condition has a reason and a message. True is good, unless the comment says negative.
 const (
-	// ConditionReady: the object is valid and everything it asks for is done or under way without errors.
+	// ConditionReady: the object is valid, and everything it asks for is done or in progress without errors.
 	ConditionReady = "Ready"
-	// ConditionAsleep: the policy's schedule is in its asleep state.
+	// ConditionAsleep: the schedule is in its asleep state.
 	ConditionAsleep = "Asleep"
-	// ConditionActive: a trigger of the policy is in force, by its window or by what it sets afterwards; a freeze denies changes.
+	// ConditionActive: a trigger's during or after values are in force, or a freeze denies changes.
 	ConditionActive = "Active"
-	// ConditionContested (negative): another writer keeps resetting a field that the policy sets.
+	// ConditionContested (negative): another writer keeps overwriting a field that the policy sets.
 	ConditionContested = "Contested"
-	// ConditionConflicting (negative): another policy asks for something else on some target, and no priority decides which of them wins. Where one
-	// decides, the condition is false, with the reason Overruled.
+	// ConditionConflicting (negative): another policy makes a different claim on a target, and no priority decides
+	// between them. If a priority decides, the condition is false with the reason Overruled.
 	ConditionConflicting = "Conflicting"
-	// ConditionAnnotationIgnored (negative): annotations that the policy reads cannot be read, and are left out. It is there only while that is so.
+	// ConditionAnnotationIgnored (negative): annotations for the policy are invalid and ignored. The condition exists
+	// only as long as that is so.
 	ConditionAnnotationIgnored = "AnnotationIgnored"
-	// ConditionSelecting is false where a policy selects nothing, with the term of its target that matches nothing.
+	// ConditionSelecting is false if a policy selects nothing. The message has the selector term without a match.
 	ConditionSelecting = "Selecting"
 
-	// ConditionAccepted: an adapter compiles and is the only one for its kind.
+	// ConditionAccepted: an adapter compiles and is the only adapter of its kind.
 	ConditionAccepted = "Accepted"
-	// ConditionServed: the API server serves the adapter's kind and version, and /scale where it is used.
+	// ConditionServed: the API server serves the adapter's kind and version, and /scale if used.
 	ConditionServed = "Served"
-	// ConditionSchemaMatched: every path of the adapter was found, with its type, in the live OpenAPI schema.
+	// ConditionSchemaMatched: the live OpenAPI schema has every path of the adapter, with its type.
 	ConditionSchemaMatched = "SchemaMatched"
-	// ConditionAuthorized: Flyball holds the RBAC rights the adapter needs.
+	// ConditionAuthorized: Flyball has the RBAC rights that the adapter needs.
 	ConditionAuthorized = "Authorized"
 	// ConditionWatching: the watch of the adapter's kind is in sync.
 	ConditionWatching = "Watching"

@@ -2,20 +2,20 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ExceptionConstraints narrow an exception. All that are given must hold.
+// ExceptionConstraints limit an exception. All given constraints must hold.
 type ExceptionConstraints struct {
-	// RequireLabels must be on the object, before and after the change.
+	// RequireLabels must be on the object before and after the change.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	RequireLabels map[string]string `json:"requireLabels,omitempty"`
-	// AllowedUsers lists user names, one of which must be asking.
+	// AllowedUsers lists the users who may use the exception.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	// +listType=set
 	AllowedUsers []string `json:"allowedUsers,omitempty"`
-	// AllowedGroups lists groups, in one of which whoever is asking must be.
+	// AllowedGroups lists the groups whose members may use the exception.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -24,28 +24,28 @@ type ExceptionConstraints struct {
 	AllowedGroups []string `json:"allowedGroups,omitempty"`
 }
 
-// ExceptionRules is what exceptions of both scopes share.
+// ExceptionRules are the common fields of exceptions of both scopes.
 type ExceptionRules struct {
-	// ActiveFrom is the first instant at which the exception holds.
+	// ActiveFrom is the first instant at which the exception is active.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	ActiveFrom metav1.Time `json:"activeFrom"`
-	// ActiveTo is the first instant after it.
+	// ActiveTo is the first instant after the exception.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	ActiveTo metav1.Time `json:"activeTo"`
-	// Allow lists the actions that are let through.
+	// Allow lists the allowed actions.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Allow []Action `json:"allow"`
-	// Policies names the freezes and maintenance windows that the exception lifts, as Kind/namespace/name, Kind/name or name.
-	// Kind/name of a namespaced kind is in the exception's own namespace, which only a FreezeException has. A bare name is a
-	// freeze or a maintenance window of that name: of the exception's own namespace, or of a ClusterFreezeException a Cluster
-	// kind. Whoever edits the exception needs the verb except on each policy that an entry can stand for, there or not, or on
-	// the exception. Empty: all policies that the exception can lift.
+	// Policies lists the freezes and maintenance windows that the exception lifts, as Kind/namespace/name, Kind/name or
+	// name. Kind/name of a namespaced kind means the exception's own namespace, so only a FreezeException can use it. A
+	// bare name means a freeze or maintenance window with this name: in the exception's own namespace, or for a
+	// ClusterFreezeException of a Cluster kind. The author needs the verb except on the exception, or on each policy
+	// that an entry can mean, whether it exists or not. Empty means all policies that the exception can lift.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -53,27 +53,28 @@ type ExceptionRules struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z]+/([a-z0-9-]+/)?)?[a-z0-9.-]+$`
 	// +listType=set
 	Policies []string `json:"policies,omitempty"`
-	// Constraints narrow the exception.
+	// Constraints limit the exception.
 	// +optional
 	Constraints *ExceptionConstraints `json:"constraints,omitempty"`
-	// Reason says why the exception is made.
+	// Reason explains the exception.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason"`
-	// TicketURL is where the exception was asked for.
+	// TicketURL is the URL of the request for the exception.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	TicketURL string `json:"ticketURL,omitempty"`
-	// ApprovedBy is who agreed. It is a note: who made the exception is in status, taken from the request itself.
+	// ApprovedBy is a note about the approval. The actual creator of the exception is in status, taken from the request
+	// itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 
-// FreezeExceptionSpec lifts namespaced freezes of its own namespace; never a cluster freeze.
+// FreezeExceptionSpec lifts namespaced freezes of its own namespace, but never a cluster freeze.
 // +kubebuilder:validation:XValidation:rule="self.activeTo > self.activeFrom",message="activeTo must be after activeFrom"
 type FreezeExceptionSpec struct {
-	// Target selects the objects. Empty: everything adapted in the namespace.
+	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
 	// +kubebuilder:default={}
 	Target         TargetSelector `json:"target,omitempty"`
@@ -83,17 +84,19 @@ type FreezeExceptionSpec struct {
 // ClusterFreezeExceptionSpec lifts freezes of both scopes.
 // +kubebuilder:validation:XValidation:rule="self.activeTo > self.activeFrom",message="activeTo must be after activeFrom"
 type ClusterFreezeExceptionSpec struct {
-	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
+	// more.
 	Target         ClusterTargetSelector `json:"target"`
 	ExceptionRules `json:",inline"`
 }
 
-// ExceptionStatus is what freeze exceptions report. Instants are fixed: nothing here is rewritten as time goes by.
+// ExceptionStatus is the status of freeze exceptions. Times are absolute, so that the status need not be rewritten as
+// time passes.
 type ExceptionStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions by the Kubernetes API conventions.
+	// Conditions follow the Kubernetes API conventions.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"
@@ -103,19 +106,19 @@ type ExceptionStatus struct {
 	// State is Scheduled, Active, Expired or Invalid.
 	// +optional
 	State string `json:"state,omitempty"`
-	// Active is true while the exception holds.
+	// Active is true while the exception is active.
 	// +optional
 	Active bool `json:"active"`
-	// NextTransitionTime is when the exception begins or ends next; absent once it has ended.
+	// NextTransitionTime is the next time at which the exception begins or ends. Absent after its end.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
-	// CreatedBy is the user who made the exception, as the API server had authenticated them.
+	// CreatedBy is the user who created the exception, as authenticated by the API server.
 	// +optional
 	CreatedBy string `json:"createdBy,omitempty"`
-	// CreatedAt is when.
+	// CreatedAt is the time of the creation.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
@@ -123,7 +126,7 @@ type ExceptionStatus struct {
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 }
 
-// FreezeException lets changes through that namespaced freezes of its own namespace deny.
+// FreezeException allows changes that namespaced freezes of its own namespace deny.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -152,7 +155,7 @@ type FreezeExceptionList struct {
 	Items           []FreezeException `json:"items"`
 }
 
-// ClusterFreezeException lets changes through that freezes of either scope deny.
+// ClusterFreezeException allows changes that freezes of either scope deny.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

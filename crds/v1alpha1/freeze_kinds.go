@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ChangeFreeze denies changes to objects of its own namespace for a while.
+// ChangeFreeze denies changes to objects of its own namespace for a period of time.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -33,7 +33,7 @@ type ChangeFreezeList struct {
 	Items           []ChangeFreeze `json:"items"`
 }
 
-// ClusterChangeFreeze is a ChangeFreeze over many namespaces.
+// ClusterChangeFreeze is a ChangeFreeze for many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -94,7 +94,7 @@ type MaintenanceWindowList struct {
 	Items           []MaintenanceWindow `json:"items"`
 }
 
-// ClusterMaintenanceWindow is a MaintenanceWindow over many namespaces.
+// ClusterMaintenanceWindow is a MaintenanceWindow for many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -2,12 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Action is one thing that a change does to an object. A change is a set of actions: a template edit bundled with another
-// replica count is both RollOut and Scale.
+// Action is one effect of a change on an object. A change is a set of actions: an edit of both the template and the
+// replicas is RollOut and Scale.
 // +kubebuilder:validation:Enum=Create;Delete;RollOut;Scale
 type Action string
 
-// Actions.
+// These are all actions.
 const (
 	ActionCreate  Action = "Create"
 	ActionDelete  Action = "Delete"
@@ -15,89 +15,92 @@ const (
 	ActionScale   Action = "Scale"
 )
 
-// Enforcement is what happens to a change that a policy denies.
+// Enforcement is the response to a change that a policy denies.
 // +kubebuilder:validation:Enum=Deny;Warn;Audit
 type Enforcement string
 
-// Enforcements.
+// These are the responses to a denied change.
 const (
 	// EnforcementDeny refuses the change.
 	EnforcementDeny Enforcement = "Deny"
-	// EnforcementWarn lets it through with a warning, which kubectl shows.
+	// EnforcementWarn admits the change with a warning, which kubectl shows.
 	EnforcementWarn Enforcement = "Warn"
-	// EnforcementAudit lets it through and only writes it down: audit annotation, metric and count.
+	// EnforcementAudit admits the change and only records it: audit annotation, metric and count.
 	EnforcementAudit Enforcement = "Audit"
 )
 
-// LabelChanges is what happens to an edit of labels or annotations by which an object leaves what a policy selects.
+// LabelChanges is the response to an edit of labels or annotations through which an object leaves the selection of a
+// policy.
 // +kubebuilder:validation:Enum=Deny;Warn
 type LabelChanges string
 
-// Answers to an edit of labels.
+// These are the responses to an edit of labels.
 const (
-	// LabelChangesDeny refuses it.
+	// LabelChangesDeny refuses the edit.
 	LabelChangesDeny LabelChanges = "Deny"
-	// LabelChangesWarn lets it through with a warning; the next edit of the object is free of the policy.
+	// LabelChangesWarn admits the edit with a warning. The policy does not apply to the next edit of the object.
 	LabelChangesWarn LabelChanges = "Warn"
 )
 
-// FreezeMessage is what somebody who is refused is told.
+// FreezeMessage is information for users whose change is refused.
 type FreezeMessage struct {
-	// Reason says why changes are frozen.
+	// Reason explains the freeze.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason,omitempty"`
-	// DocsURL is where to read more.
+	// DocsURL is the URL of further information.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	DocsURL string `json:"docsURL,omitempty"`
-	// Contact is whom to ask: a name, a channel or an address.
+	// Contact is the contact for questions: a name, a channel or an address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Contact string `json:"contact,omitempty"`
 }
 
-// FreezeRules is what change freezes and maintenance windows of both scopes share.
+// FreezeRules are the common fields of change freezes and maintenance windows of both scopes.
 type FreezeRules struct {
-	// TimeZone is an IANA name, for example Europe/Berlin. A freeze uses it for messages, a maintenance window also for its
-	// windows. Default: UTC.
+	// TimeZone is an IANA name, for example Europe/Berlin. A freeze uses it for messages, a maintenance window also for
+	// its windows. Default: UTC.
 	// +optional
 	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// Deny lists the actions that are denied. Default: all of them.
+	// Deny lists the denied actions. Default: all actions.
 	// +optional
 	// +kubebuilder:default={Create,Delete,RollOut,Scale}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Deny []Action `json:"deny,omitempty"`
-	// Enforcement says what happens to a denied change.
+	// Enforcement is the response to a denied change.
 	// +optional
 	// +kubebuilder:default=Deny
 	Enforcement Enforcement `json:"enforcement,omitempty"`
-	// LabelChanges says what happens, while changes are denied, to an edit of labels or annotations by which an object leaves
-	// the selection of target. Only enforcement Deny refuses such an edit. Default: Deny for Cluster kinds whose target selects
-	// by the labels or annotations of objects, Warn for all others.
+	// LabelChanges is the response, while changes are denied, to an edit of labels or annotations through which an
+	// object leaves the selection of target. Only enforcement Deny refuses such an edit. Default: Deny for Cluster
+	// kinds whose target selects by labels or annotations of objects, Warn for all others.
 	// +optional
 	LabelChanges LabelChanges `json:"labelChanges,omitempty"`
-	// GuardAhead is how long before it begins to deny, at startTime or when a window closes, the policy is guarded already: from
-	// then on whoever deletes or weakens it needs the verb override on it, as while it denies. 0s: not before.
+	// GuardAhead is how long before the policy begins to deny changes (at startTime, or when a window closes) it is
+	// guarded. Deleting or weakening a guarded policy needs the verb override on it, as while it denies changes. 0s
+	// means not before.
 	// +optional
 	// +kubebuilder:default="24h"
 	GuardAhead Duration `json:"guardAhead,omitempty"`
-	// Message is told to whoever is refused.
+	// Message is shown to users whose change is refused.
 	// +optional
 	Message *FreezeMessage `json:"message,omitempty"`
-	// Suspend lists kinds whose objects, selected as by target, are put to sleep while changes are frozen: any adapted kind
-	// with a suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are restored exactly.
+	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
+	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
+	// restored exactly.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Suspend []KindRef `json:"suspend,omitempty"`
 }
 
-// FreezePeriod is the time of a change freeze: from startTime until just before endTime.
+// FreezePeriod is the time of a change freeze, from startTime until just before endTime.
 type FreezePeriod struct {
 	// StartTime is the first frozen instant.
 	// +kubebuilder:validation:Type=string
@@ -114,7 +117,7 @@ type FreezePeriod struct {
 // ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.
 // +kubebuilder:validation:XValidation:rule="self.endTime > self.startTime",message="endTime must be after startTime"
 type ChangeFreezeSpec struct {
-	// Target selects the objects. Empty: everything adapted in the namespace.
+	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
 	// +kubebuilder:default={}
 	Target       TargetSelector `json:"target,omitempty"`
@@ -125,7 +128,8 @@ type ChangeFreezeSpec struct {
 // ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime.
 // +kubebuilder:validation:XValidation:rule="self.endTime > self.startTime",message="endTime must be after startTime"
 type ClusterChangeFreezeSpec struct {
-	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
+	// more.
 	Target       ClusterTargetSelector `json:"target"`
 	FreezePeriod `json:",inline"`
 	FreezeRules  `json:",inline"`
@@ -133,11 +137,11 @@ type ClusterChangeFreezeSpec struct {
 
 // MaintenanceWindowSpec denies changes to the selected objects of its own namespace outside its windows.
 type MaintenanceWindowSpec struct {
-	// Target selects the objects. Empty: everything adapted in the namespace.
+	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
 	// +kubebuilder:default={}
 	Target TargetSelector `json:"target,omitempty"`
-	// Windows are when changes are allowed; outside all of them they are denied.
+	// Windows are the times at which changes are allowed. Outside all windows they are denied.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -147,9 +151,10 @@ type MaintenanceWindowSpec struct {
 
 // ClusterMaintenanceWindowSpec denies changes to the selected objects of many namespaces outside its windows.
 type ClusterMaintenanceWindowSpec struct {
-	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
+	// more.
 	Target ClusterTargetSelector `json:"target"`
-	// Windows are when changes are allowed; outside all of them they are denied.
+	// Windows are the times at which changes are allowed. Outside all windows they are denied.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -173,51 +178,54 @@ type DeniedCounts struct {
 	Scale int64 `json:"scale,omitempty"`
 }
 
-// LastDenial is the last request that a policy refused, or would have refused if it were enforced.
+// LastDenial is the last request that a policy refused, or would have refused if enforced.
 type LastDenial struct {
 	// Time of the request.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	Time metav1.Time `json:"time"`
-	// User who asked.
+	// User who made the request.
 	User string `json:"user"`
 	// Kind and group of the object, for example Deployment.apps.
 	Kind string `json:"kind"`
-	// Namespace of the object; empty for cluster-scoped kinds.
+	// Namespace of the object. Empty for cluster-scoped kinds.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Actions that were denied. None: it was an edit of labels by which the object would have left the policy.
+	// Actions that were denied. None means that the request was an edit of labels through which the object would have
+	// left the policy.
 	// +optional
 	// +listType=atomic
 	Actions []Action `json:"actions,omitempty"`
 }
 
-// FreezeStatus is what change freezes and maintenance windows report. Its state is one of Frozen, Open, Scheduled (a freeze
-// to come), Ended, Invalid and Restoring. Instants are fixed: nothing here is rewritten as time goes by.
+// FreezeStatus is the status of change freezes and maintenance windows. Its state is one of Frozen, Open, Scheduled (a
+// freeze in the future), Ended, Invalid and Restoring. Times are absolute, so that the status need not be rewritten as
+// time passes.
 type FreezeStatus struct {
 	PolicyStatus `json:",inline"`
 	// Active is true while changes are denied.
 	// +optional
 	Active bool `json:"active"`
-	// NextFreezeTime is when changes are denied next; absent when they are denied now or never again.
+	// NextFreezeTime is the next time at which changes are denied. Absent if they are denied now or never again.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	NextFreezeTime *metav1.Time `json:"nextFreezeTime,omitempty"`
-	// NextOpenTime is when changes are allowed next by this policy; absent when they are allowed now or never again.
+	// NextOpenTime is the next time at which this policy allows changes. Absent if it allows them now or never again.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	NextOpenTime *metav1.Time `json:"nextOpenTime,omitempty"`
-	// Denied counts the requests refused, or that would have been refused if the policy were enforced. Dry runs do not count.
+	// Denied counts the requests that were refused, or would have been refused if the policy were enforced. Dry runs do
+	// not count.
 	// +optional
 	Denied *DeniedCounts `json:"denied,omitempty"`
-	// LastDenial is the last of them.
+	// LastDenial is the last denied request.
 	// +optional
 	LastDenial *LastDenial `json:"lastDenial,omitempty"`
 }

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TunedTarget names the object that something was learnt of, and the policy that asked for it.
+// TunedTarget names a tuned object.
 type TunedTarget struct {
-	// Group of the object; empty for the core group.
+	// Group of the object. Empty for the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
@@ -22,16 +22,16 @@ type TunedTarget struct {
 	Name string `json:"name"`
 }
 
-// GroupKind is the kind of the object as API machinery has it.
+// GroupKind returns the kind of the object as a schema.GroupKind.
 func (t TunedTarget) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
 }
 
-// RecommendationSpec says what a Recommendation is about. Flyball writes it.
+// RecommendationSpec identifies the subject of a Recommendation. Flyball writes it.
 type RecommendationSpec struct {
-	// Target is the object that the numbers are for.
+	// Target is the object of the recommendation.
 	Target TunedTarget `json:"target"`
-	// Policy is the one that recommends, as Kind/namespace/name or Kind/name.
+	// Policy is the recommending policy, as Kind/namespace/name or Kind/name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=600
 	Policy string `json:"policy"`
@@ -39,21 +39,22 @@ type RecommendationSpec struct {
 
 // RecommendedRequest is one request.
 type RecommendedRequest struct {
-	// Own is what the owner of the target asks for; absent where that is nothing.
+	// Own is the owner's value. Absent if the owner has set none.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Own *resource.Quantity `json:"own,omitempty"`
-	// Recommended is what should be asked for.
+	// Recommended is the recommended value.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Recommended resource.Quantity `json:"recommended"`
-	// Applied is true where every pod of the target has the recommended value, not only its template. Without pods, the next ones will. Of
-	// a component that is no container of a pod, it is true once the target has it and its adapter says that it has settled.
+	// Applied is true if every pod of the target has the recommended value, not only its template. Without pods, it is
+	// true if new pods will get the value. For a component other than a container, it is true if the target has the
+	// value and its adapter reports that it has settled.
 	Applied bool `json:"applied"`
-	// Reason says why it is that.
+	// Reason explains the recommended value.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
@@ -72,40 +73,40 @@ type RecommendedContainer struct {
 
 // ResizedPods counts pods whose requests are changed in place.
 type ResizedPods struct {
-	// Total is how many pods there are.
+	// Total is the number of pods.
 	Total int32 `json:"total"`
-	// Resized pods have what is recommended.
+	// Resized pods have the recommended requests.
 	// +optional
 	Resized int32 `json:"resized,omitempty"`
-	// Waiting pods have still to be changed.
+	// Waiting pods have not been changed yet.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
 	// InProgress pods are being changed by their node.
 	// +optional
 	InProgress int32 `json:"inProgress,omitempty"`
-	// Deferred pods have to wait for room on their node.
+	// Deferred pods wait for room on their node.
 	// +optional
 	Deferred int32 `json:"deferred,omitempty"`
 	// Infeasible pods cannot be changed in place.
 	// +optional
 	Infeasible int32 `json:"infeasible,omitempty"`
-	// Message says of the first pod that is not through why.
+	// Message explains the state of the first unfinished pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// NewContainer is what a container of a pod gets as the pod is created.
+// NewContainer has the requests of one container of new pods.
 type NewContainer struct {
 	// Name of the container.
 	Name string `json:"name"`
-	// CPU is the request in cores; absent: it stays as it is.
+	// CPU is the request in cores. Absent means unchanged.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// Memory is the request in bytes; absent: it stays as it is.
+	// Memory is the request in bytes. Absent means unchanged.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
@@ -113,9 +114,9 @@ type NewContainer struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// NewPods is what pods get as they are created.
+// NewPods has the changes of new pods.
 type NewPods struct {
-	// Containers that are changed.
+	// Containers to change.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -123,117 +124,120 @@ type NewPods struct {
 	// Limits says what becomes of the limits beside these requests: see vertical.limits of the policy. Absent: Ratio.
 	// +optional
 	Limits VerticalLimits `json:"limits,omitempty"`
-	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has.
+	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has set it.
 	// +optional
 	GoMaxProcs bool `json:"goMaxProcs,omitempty"`
-	// GoMemLimit sets GOMEMLIMIT in these containers, unless the owner has.
+	// GoMemLimit sets GOMEMLIMIT in these containers, unless the owner has set it.
 	// +optional
 	GoMemLimit bool `json:"goMemLimit,omitempty"`
 }
 
 // RecommendedNumber is one number of an autoscaler.
 type RecommendedNumber struct {
-	// Own is what the owner of the autoscaler asks for; absent where that is nothing.
+	// Own is the value of the autoscaler's owner. Absent if the owner has set none.
 	// +optional
 	Own *int32 `json:"own,omitempty"`
-	// Recommended is what should be asked for.
+	// Recommended is the recommended value.
 	Recommended int32 `json:"recommended"`
-	// Applied is true where the autoscaler has the recommended value.
+	// Applied is true if the autoscaler has the recommended value.
 	Applied bool `json:"applied"`
-	// Reason says why it is that.
+	// Reason explains the recommended value.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
 
 // RecommendedAutoscaler has the numbers of the autoscaler that governs the target.
 type RecommendedAutoscaler struct {
-	// Kind and group of the autoscaler, for example HorizontalPodAutoscaler.autoscaling; empty: there is none.
+	// Kind and group of the autoscaler, for example HorizontalPodAutoscaler.autoscaling. Empty means that there is no
+	// autoscaler.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// Name of the autoscaler, in the same namespace; empty: there is none.
+	// Name of the autoscaler, in the same namespace. Empty means that there is no autoscaler.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Min is the minimum now.
+	// Min is the current minimum.
 	Min RecommendedNumber `json:"min"`
 	// Max is the maximum.
 	Max RecommendedNumber `json:"max"`
-	// MinByHour are the minima of the next 24 hours as far as they can be told, from the current hour on.
+	// MinByHour are the predictable minima of the next 24 hours, from the current hour on.
 	// +optional
 	// +kubebuilder:validation:MaxItems=24
 	// +listType=atomic
 	MinByHour []int32 `json:"minByHour,omitempty"`
-	// TimeZone is the one whose hours those are.
+	// TimeZone is the time zone of the hours in minByHour.
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
-	// Utilisation is the target for CPU, in percent of the request.
+	// Utilisation is the target utilisation of CPU, in percent of the request.
 	// +optional
 	Utilisation *RecommendedNumber `json:"utilisation,omitempty"`
 }
 
-// RecommendedDemand is what the numbers are for: the CPU demand over all pods of the container that is scaled by replicas.
+// RecommendedDemand is the demand behind the numbers: the CPU demand over all pods of the container that is scaled by
+// replicas.
 type RecommendedDemand struct {
 	// Container that is scaled.
 	Container string `json:"container"`
-	// Expected demand now.
+	// Expected is the current expected demand.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Expected resource.Quantity `json:"expected"`
-	// Upper is what demand is not above until a pod that starts now serves.
+	// Upper is the upper bound of the demand until a pod that starts now serves requests.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Upper resource.Quantity `json:"upper"`
-	// Loss is how far the forecast misses, in thousandths (the mean pinball loss of logarithms): the lower, the surer.
+	// Loss is the error of the forecast in thousandths (the mean pinball loss of logarithms). Lower is better.
 	Loss int64 `json:"lossPerMille"`
 }
 
-// RecommendationStatus has the numbers. Those that were not found yet are absent.
+// RecommendationStatus has the recommended numbers. Numbers not known yet are absent.
 type RecommendationStatus struct {
 	// Phase of the target: Initializing, GatheringData, PartlyWorking, Working, Emergency or BackToNormal.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// PhaseReason says what led there, or what is waited for.
+	// PhaseReason explains the phase, or has the reason for waiting.
 	// +optional
 	PhaseReason string `json:"phaseReason,omitempty"`
-	// Mode of the policy: with Off nothing is applied.
+	// Mode of the policy. With Off nothing is applied.
 	// +optional
 	Mode TortoiseMode `json:"mode,omitempty"`
-	// DecidedTime is when the numbers became what they are.
+	// DecidedTime is the time at which the numbers last changed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	DecidedTime *metav1.Time `json:"decidedTime,omitempty"`
-	// Waiting says what keeps requests from the pods: a freeze, a PodDisruptionBudget, other targets that restart pods, or that not all pods
-	// have what is in the template; empty: nothing.
+	// Waiting is the reason why pods do not get the requests yet: a freeze, a PodDisruptionBudget, other targets that
+	// restart pods, or pods that differ from the template. Empty means none.
 	// +optional
 	Waiting string `json:"waiting,omitempty"`
-	// Containers have the requests.
+	// Containers have the recommended requests.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Containers []RecommendedContainer `json:"containers,omitempty"`
-	// Autoscaler has bounds and target utilisation. Without an autoscaler they are what one would be given, and nothing is applied.
+	// Autoscaler has bounds and target utilisation. For a target without an autoscaler they are suggestions for a new
+	// one, and nothing is applied.
 	// +optional
 	Autoscaler *RecommendedAutoscaler `json:"autoscaler,omitempty"`
-	// Pods is what has become of the pods that are changed in place; absent where requests change in the template.
+	// Pods is the progress of in-place changes. Absent if requests change in the template.
 	// +optional
 	Pods *ResizedPods `json:"pods,omitempty"`
-	// NewPods is what pods of the target get as they are created; absent: what their template says.
+	// NewPods has the changes of new pods. Absent if new pods are created from their template unchanged.
 	// +optional
 	NewPods *NewPods `json:"newPods,omitempty"`
-	// Demand is what the numbers are for.
+	// Demand is the demand behind the numbers.
 	// +optional
 	Demand *RecommendedDemand `json:"demand,omitempty"`
-	// Reasons are all lines of the last decision that changed something.
+	// Reasons are all lines of the last decision with a change.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Recommendation has what was found for one target. It goes with the target.
+// Recommendation has the recommended numbers of one target. It is deleted with the target.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -266,30 +270,31 @@ type RecommendationList struct {
 	Items           []Recommendation `json:"items"`
 }
 
-// UsageCheckpointSpec is what was learnt of one target.
+// UsageCheckpointSpec is the learnt usage of one target.
 type UsageCheckpointSpec struct {
-	// Target is the object that it was learnt of.
+	// Target is the object whose usage was learnt.
 	Target TunedTarget `json:"target"`
-	// Policy is the one that it was learnt for, as Kind/namespace/name or Kind/name.
+	// Policy is the policy that uses the checkpoint, as Kind/namespace/name or Kind/name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=600
 	Policy string `json:"policy"`
-	// TargetUID is that of the target: an object that was made anew under the same name is another one.
+	// TargetUID is the UID of the target. An object recreated under the same name has no checkpoint.
 	// +kubebuilder:validation:MaxLength=128
 	TargetUID string `json:"targetUID"`
-	// RecalledTime is when the history that Prometheus has of the target was taken over; absent: it was not, and is asked for once the
-	// policy says so.
+	// RecalledTime is the time at which the target's history in Prometheus was read. Absent if it was not read yet; it
+	// is read once the policy asks for it.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	RecalledTime *metav1.Time `json:"recalledTime,omitempty"`
-	// Data is what was learnt, compressed, in base 64: 64 KiB at most before that.
+	// Data is the learnt usage, compressed, in base64: at most 64 KiB before encoding.
 	// +kubebuilder:validation:MaxLength=87384
 	Data string `json:"data"`
 }
 
-// UsageCheckpoint keeps what was learnt of one target over restarts. It goes with the target. Nobody but Flyball writes it.
+// UsageCheckpoint keeps the learnt usage of one target across restarts. It is deleted with the target. Only Flyball
+// writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=fuc,categories=flyball

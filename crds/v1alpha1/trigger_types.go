@@ -5,76 +5,78 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Overlap says which of the triggers count whose windows are open at the same time.
+// Overlap decides which triggers count while several windows are open.
 // +kubebuilder:validation:Enum=Priority;Highest
 type Overlap string
 
-// Rules for overlapping windows.
+// These are the rules for overlapping windows.
 const (
-	// OverlapPriority: those of the highest priority; where several have it, the larger of each value.
+	// OverlapPriority: only triggers of the highest priority count. Among several of them, the larger of each value
+	// wins.
 	OverlapPriority Overlap = "Priority"
-	// OverlapHighest: all of them, the larger of each value.
+	// OverlapHighest: all triggers count, and the larger of each value wins.
 	OverlapHighest Overlap = "Highest"
 )
 
-// TriggerValues are what a trigger sets; what is left out stays as its owner has it.
+// TriggerValues are the values of a trigger. Missing values stay as the owner has them.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max) || has(self.replicas)",message="give min, max, replicas or several of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
 type TriggerValues struct {
-	// Min is the lower bound, where the kind has bounds.
+	// Min is the minimum, for kinds with bounds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Min *int64 `json:"min,omitempty"`
-	// Max is the upper bound, where the kind has bounds.
+	// Max is the maximum, for kinds with bounds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Max *int64 `json:"max,omitempty"`
-	// Replicas is the size. It is held where nothing else governs the object's replicas. Where an autoscaler does, it is set
-	// once, when the values come into force, inside the autoscaler's bounds, and the autoscaler goes on from there.
+	// Replicas is the size. It is enforced, unless an autoscaler governs the object: then it is set once when the
+	// values come into force, within the autoscaler's bounds, and the autoscaler continues from there.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
-// TimeTrigger is one window with the values that hold in it.
+// TimeTrigger is one window with its values.
 type TimeTrigger struct {
-	// Name is unique in its policy; status, events and messages use it.
+	// Name is unique in its policy, and appears in status, events and messages.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Priority decides between triggers of this policy, by spec.overlap, and between policies on one target: the higher wins;
-	// at equal priority more capacity wins.
+	// Priority decides between triggers of this policy, by spec.overlap, and between policies on one target: the higher
+	// wins, and at equal priority more capacity.
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
-	// Window says when.
+	// Window is the time of the trigger.
 	Window Window `json:"window"`
 	// During are the values inside the window.
 	During TriggerValues `json:"during"`
-	// After are the values from the window's end until the next window of any trigger of this policy starts. Without it the
-	// target's own values come back at the end.
+	// After are the values from the window's end until the next window of any trigger of this policy. Without them the
+	// originals are restored at the window's end.
 	// +optional
 	After *TriggerValues `json:"after,omitempty"`
-	// Suspend takes the trigger out, as if it were not listed.
+	// Suspend disables the trigger, as if it were not listed.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// TriggerRules are what a Trigger and a ClusterTrigger share.
+// TriggerRules are the common fields of Trigger and ClusterTrigger.
 type TriggerRules struct {
 	// TimeZone of the windows is an IANA name, for example America/New_York. Default: UTC.
 	// +optional
 	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// Overlap says which triggers count while several windows are open: those of the highest priority, or all of them.
+	// Overlap decides which triggers count while several windows are open: only triggers of the highest priority, or
+	// all.
 	// +optional
 	// +kubebuilder:default=Priority
 	Overlap Overlap `json:"overlap,omitempty"`
-	// Triggers by name.
+	// Triggers are the triggers, by name.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -84,13 +86,14 @@ type TriggerRules struct {
 
 // TriggerSpec sets bounds and sizes of the selected objects of its own namespace in windows of time.
 type TriggerSpec struct {
-	// Target selects the objects. Empty: everything in the namespace that has what the triggers set.
+	// Target selects the objects. Empty means everything in the namespace that has the fields the triggers set.
 	// +optional
 	// +kubebuilder:default={}
 	Target       TargetSelector `json:"target,omitempty"`
 	TriggerRules `json:",inline"`
-	// Template is the object to create if it is missing: a whole manifest of the one kind that the target lists. It belongs
-	// to the Trigger and goes with it. An object of that name that somebody else made is used as it is.
+	// Template is a complete manifest of the object to create if it is missing. Its kind must be the only kind in
+	// target. The created object belongs to the Trigger and is deleted with it. An existing object of the same name
+	// with another creator is used unchanged.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:Schemaless
@@ -100,45 +103,46 @@ type TriggerSpec struct {
 
 // ClusterTriggerSpec sets bounds and sizes of the selected objects of many namespaces in windows of time.
 type ClusterTriggerSpec struct {
-	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
+	// more.
 	Target       ClusterTargetSelector `json:"target"`
 	TriggerRules `json:",inline"`
 }
 
-// AppliedValues are the values that a target has on behalf of a policy.
+// AppliedValues are the values of a policy on one target.
 type AppliedValues struct {
 	// Kind and group of the object, for example HorizontalPodAutoscaler.autoscaling.
 	Kind string `json:"kind"`
-	// Namespace of the object; empty for cluster-scoped kinds.
+	// Namespace of the object. Empty for cluster-scoped kinds.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Min is the lower bound set.
+	// Min is the minimum set by the policy.
 	// +optional
 	Min *int64 `json:"min,omitempty"`
-	// Max is the upper bound set.
+	// Max is the maximum set by the policy.
 	// +optional
 	Max *int64 `json:"max,omitempty"`
-	// Replicas is the size set; for an autoscaler that of the object it governs.
+	// Replicas is the size set by the policy. For an autoscaler it is the size of the governed object.
 	// +optional
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
-// TriggerStatus is what a Trigger reports.
+// TriggerStatus is the status of a Trigger.
 type TriggerStatus struct {
 	PolicyStatus `json:",inline"`
-	// ActiveTrigger names the trigger whose during or after values are in force; several are joined by commas.
+	// ActiveTrigger is the trigger whose during or after values are in force. Several are joined by commas.
 	// +optional
 	ActiveTrigger string `json:"activeTrigger,omitempty"`
-	// Applied lists the values in place on the first 20 targets, in order of kind, namespace and name.
+	// Applied lists the values on the first 20 targets, sorted by kind, namespace and name.
 	// +optional
 	// +listType=atomic
 	Applied []AppliedValues `json:"applied,omitempty"`
 }
 
-// Trigger sets min, max and size of objects of its own namespace in prioritised windows of time, and gives back what was
-// there before.
+// Trigger sets the minimum, maximum and size of objects of its own namespace in prioritised windows of time, and
+// restores the originals afterwards.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -168,7 +172,7 @@ type TriggerList struct {
 	Items           []Trigger `json:"items"`
 }
 
-// ClusterTrigger is a Trigger over many namespaces.
+// ClusterTrigger is a Trigger for many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
