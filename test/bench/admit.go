@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// reviewers is how many reviews are under way at once, updaters how many updates: no more than API server, storage and
-	// webhook together have cores for, else each waits for the others and not for the webhook.
+	// reviewers is the number of parallel reviews, and updaters of parallel updates. API server, storage and webhook
+	// together must have a core for each; otherwise requests wait for each other and not for the webhook.
 	reviewers, updaters = 4, 2
-	// reviewBlock and updateBlock are how many requests go to one webhook before it is the other one's turn: so few that
-	// whatever else the machine does meets both alike, and so many that each pays for its own garbage.
+	// reviewBlock and updateBlock are the numbers of requests to one webhook before the next webhook's turn: few enough
+	// that other load on the machine affects both equally, and enough that each pays for its own garbage.
 	reviewBlock, updateBlock = 250, 50
 )
 
-// judgeOf makes our webhook, with so many policies. It notes nothing, as metrics would.
+// judgeOf returns our webhook with the given number of policies. It records nothing, as with metrics.
 func (b *bench) judgeOf(policies int) (http.Handler, error) {
 	a, err := compileAdapter()
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bench) judgeOf(policies int) (http.Handler, error) {
 	return &admit.Judge{Freezes: freezes{set, a}, Clock: clocktesting.NewFakePassiveClock(admitNow), Log: logr.Discard()}, nil
 }
 
-// allowing is a webhook that always allows, as controller-runtime makes it.
+// allowing returns a webhook that always allows, made by controller-runtime.
 func allowing() http.Handler {
 	return &admission.Webhook{
 		Handler:        admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }),
@@ -58,22 +58,22 @@ func overTLS(h http.Handler) *httptest.Server {
 	return server
 }
 
-// times are those of many requests.
+// times are the durations of many requests.
 type times struct {
 	each []time.Duration
 	took time.Duration
 }
 
-// p99 is in milliseconds.
+// p99 returns the 99th percentile in milliseconds.
 func (t times) p99() float64 { return t.quantile(99) }
 
-// quantile is the time, in milliseconds, that so many in a hundred are not above.
+// quantile returns a percentile of the durations in milliseconds.
 func (t times) quantile(percent int) float64 {
 	sorted := slices.Sorted(slices.Values(t.each))
 	return sorted[len(sorted)*percent/100].Seconds() * 1000
 }
 
-// add takes in the times of another block.
+// add adds the durations of another block.
 func (t *times) add(block times) {
 	t.each = append(t.each, block.each...)
 	t.took += block.took
@@ -81,7 +81,7 @@ func (t *times) add(block times) {
 
 func (t times) rate() float64 { return float64(len(t.each)) / t.took.Seconds() }
 
-// handling measures our webhook against one that always allows: same machine, same client, in turns.
+// handling measures our webhook against one that always allows, on the same machine and with the same client, in turns.
 func (b *bench) handling(ctx context.Context) error {
 	body, err := b.rollOutReview()
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *bench) handling(ctx context.Context) error {
 	return nil
 }
 
-// inTurns goes through blocks of two kinds, so many of each; which comes first changes each time.
+// inTurns runs equal numbers of blocks of two kinds and alternates which kind comes first.
 func inTurns(blocks int, a, b func() (times, error)) (ofA, ofB times, err error) {
 	kinds := [2]func() (times, error){a, b}
 	var of [2]times
@@ -132,7 +132,7 @@ func inTurns(blocks int, a, b func() (times, error)) (ofA, ofB times, err error)
 	return of[0], of[1], nil
 }
 
-// ask sends one block of reviews, all the same.
+// ask sends one block of equal reviews.
 func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (times, error) {
 	client := server.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = reviewers
@@ -157,7 +157,7 @@ func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (
 
 var errNotAllowed = errors.New("not allowed")
 
-// timed does n things, so many at a time, and takes the time of each.
+// timed runs do n times with some workers, and records each duration.
 func timed(ctx context.Context, workers, n int, do func(context.Context, int) error) (times, error) {
 	var mu sync.Mutex
 	t := times{each: make([]time.Duration, 0, n)}

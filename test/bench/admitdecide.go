@@ -11,17 +11,18 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// decidedAmong are the numbers of policies among which a decision is measured.
+// decidedAmong are the numbers of policies for measuring a decision.
 var decidedAmong = []int{10, 1_000, 10_000}
 
 const (
-	// slices of a round go to each number of policies in turn, so short that whatever else the machine does meets all alike.
+	// A round has several slices per number of policies, in turn. They are so short that other load on the machine
+	// affects all equally.
 	decideSlices = 20
-	// sliceDecisions take some milliseconds.
+	// A slice with this many decisions takes some milliseconds.
 	sliceDecisions = 1000
 )
 
-// deciding measures a decision among ever more policies, of which five concern the change.
+// deciding measures a decision among growing numbers of policies, of which five concern the change.
 func (b *bench) deciding(ctx context.Context) error {
 	req, sets, err := b.decisions()
 	if err != nil {
@@ -52,7 +53,7 @@ func (b *bench) deciding(ctx context.Context) error {
 	return nil
 }
 
-// decisions gives a change that is refused, and by how many policies it is judged each time.
+// decisions returns a refused change, and the sets of policies that judge it.
 func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
 	stage := &stage{sizes: b.sizes}
 	req := freeze.Request{
@@ -75,7 +76,7 @@ func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
 	return req, sets, nil
 }
 
-// decideRound gives, for each set, the nanoseconds of a decision in each slice. Which set begins changes from slice to slice.
+// decideRound returns, for each set, the nanoseconds of a decision in each slice. The order of the sets rotates.
 func decideRound(sets []*freeze.Set, req freeze.Request) [][]float64 {
 	took := make([][]float64, len(sets))
 	for slice := range decideSlices {
@@ -91,7 +92,7 @@ func decideRound(sets []*freeze.Set, req freeze.Request) [][]float64 {
 	return took
 }
 
-// quotients divides one by one.
+// quotients divides element by element.
 func quotients(of, by []float64) []float64 {
 	out := make([]float64, len(of))
 	for i := range of {

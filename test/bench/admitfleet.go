@@ -17,10 +17,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// admitNow is the instant of every judgement here: in the middle of the freezes.
+// admitNow is the instant of every judgement here, during the freezes.
 var admitNow = time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
 
-// freezes are what judgements here are made by: policies, one adapter, one namespace.
+// freezes has the input of judgements: policies, one adapter, one namespace.
 type freezes struct {
 	set     *freeze.Set
 	adapter *adapter.Adapter
@@ -42,8 +42,9 @@ func (f freezes) Namespace(string) ([]workload.Pairs, bool, bool) {
 	return []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})}, false, true
 }
 
-// freezeFleet makes n policies as a large organisation has them: four concern every change of Deployments in the namespace given, with an exception
-// for the roll-outs of some groups; of the others each belongs to another namespace, team, label or name, or is over.
+// freezeFleet returns n policies like those of a large organisation. Four concern every change of Deployments in the
+// given namespace, with an exception for roll-outs by some groups. Each other policy belongs to another namespace,
+// team, label or name, or is over.
 func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 	s := &freeze.Set{}
 	var rules []*freeze.Rule
@@ -107,10 +108,11 @@ func freezePolicy(i int, namespace string) any {
 	return &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: spec, FreezePeriod: during, FreezeRules: rules}}
 }
 
-// reviewSize is how large an object in a review is, in bytes of JSON.
+// reviewSize is the size of an object in a review, in bytes of JSON.
 const reviewSize = 10 << 10
 
-// rollOutReview is the review of a roll-out: a Deployment of an ordinary shape, filled up to its size by its managed fields.
+// rollOutReview returns the review of a roll-out of an ordinary Deployment. managedFields fill it up to the wanted
+// size.
 func (s *sizes) rollOutReview() ([]byte, error) {
 	stage := &stage{sizes: *s}
 	d := stage.deployment(0)

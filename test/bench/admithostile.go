@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// hostilePerSecond is how many hostile bodies come in a second, each of hostileSize bytes.
+	// hostilePerSecond is the number of hostile bodies per second, each of hostileSize bytes.
 	hostilePerSecond, hostileSize = 20, 3_000_000
 )
 
-// hostileBodies are reviews that are made to cost much: nested deep, with many members, too large.
+// hostileBodies returns expensive reviews: nested deeply, with many members, too large.
 func hostileBodies() []string {
 	fill := func(element string) string { return strings.Repeat(element, hostileSize/len(element)) }
 	const user, object = `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","userInfo":{"username":"eve","groups":[`, `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":`
@@ -33,11 +33,11 @@ func hostileBodies() []string {
 	}
 }
 
-// beset has hostile bodies come all the time, until stop is called.
+// beset sends hostile bodies until stop is called.
 func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int)) {
 	ctx, cancel := context.WithCancel(ctx)
 	bodies := hostileBodies()
-	// A client of its own, as hostile reviews come over other connections.
+	// Hostile reviews use connections of their own.
 	client := &http.Client{Transport: server.Client().Transport.(*http.Transport).Clone()}
 	var all sync.WaitGroup
 	asked := 0
@@ -70,7 +70,8 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 	}
 }
 
-// besieging measures what honest reviews wait for while hostile ones come, against a quiet time: same webhook, in turns.
+// besieging measures the latency of honest reviews during hostile ones against a quiet time, with the same webhook, in
+// turns.
 func (b *bench) besieging(ctx context.Context) error {
 	body, err := b.rollOutReview()
 	if err != nil {
@@ -86,7 +87,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	hostile := 0
 	besieged := func() (times, error) {
 		stop := beset(ctx, server)
-		time.Sleep(time.Second / hostilePerSecond) // until the first has come
+		time.Sleep(time.Second / hostilePerSecond) // until the first has arrived
 		t, err := b.ask(ctx, server, body)
 		hostile += stop()
 		return t, err

@@ -20,8 +20,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// updating measures updates of Deployments through the API server, judged by our webhook and by one that always allows. The
-// API server asks one address all the time, behind which the two take turns.
+// updating measures updates of Deployments through the API server, judged by our webhook and by one that always allows.
+// The API server always calls the same address, behind which the two take turns.
 func (b *bench) updating(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *bench) updating(ctx context.Context) (err error) {
 	return nil
 }
 
-// switchboard is a webhook that passes reviews on, and counts them.
+// switchboard is a webhook that forwards reviews and counts them.
 type switchboard struct {
 	handler atomic.Pointer[http.Handler]
 	asked   atomic.Int64
@@ -86,13 +86,13 @@ func (s *switchboard) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (s *stage) update(ctx context.Context, i int) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"bench/turn":"%d-%d"}}}}}`, time.Now().UnixNano(), i)
 	_, err := s.clients.AppsV1().Deployments(s.namespaceOf(0)).Patch(ctx, deploymentName(i%s.perNamespace), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "bench"})
-	if err != nil && !apierrors.IsConflict(err) { // two workers met on one object
+	if err != nil && !apierrors.IsConflict(err) { // two workers used the same object
 		return fmt.Errorf("update a Deployment: %w", err)
 	}
 	return nil
 }
 
-// awaitJudged waits until the API server asks the webhook about updates, or until it does so no more.
+// awaitJudged waits until the API server calls the webhook for updates, or until it no longer does.
 func (s *stage) awaitJudged(ctx context.Context, front *switchboard, judged bool) error {
 	return harness.Poll(ctx, harness.Patience, func() error {
 		before := front.asked.Load()
@@ -106,7 +106,7 @@ func (s *stage) awaitJudged(ctx context.Context, front *switchboard, judged bool
 	})
 }
 
-// judgedBy has the API server send changes of Deployments to a server on this machine.
+// judgedBy makes the API server send changes of Deployments to a server on this machine.
 func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 	url := server.URL + registration.JudgePath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -119,7 +119,7 @@ func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 	return nil
 }
 
-// judgedByNobody takes that back and waits until the API server knows.
+// judgedByNobody removes the webhook configuration and waits until the API server stops calling it.
 func (s *stage) judgedByNobody(ctx context.Context, front *switchboard) error {
 	ctx = context.WithoutCancel(ctx)
 	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, registration.FreezeConfigurationName, metav1.DeleteOptions{})

@@ -16,11 +16,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// deploymentsResource is what is patched and watched.
+// deploymentsResource is the patched and watched resource.
 var deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// loop is the baseline of an edge: the same patches, made beforehand, sent by as many goroutines as the manager has workers,
-// through the same kind of client, by a program that does nothing else.
+// loop is the baseline of a transition. It sends the same patches, prepared beforehand, through the same kind of
+// client, from as many goroutines as the manager has workers, and does nothing else.
 type loop struct {
 	stage  *stage
 	policy *policy.Policy
@@ -40,7 +40,7 @@ func (s *stage) loop() (*loop, error) {
 	return l, nil
 }
 
-// listTargets lists the schedule's targets as the manager's watch has them.
+// listTargets returns the schedule's targets as the manager's watch keeps them.
 func (s *stage) listTargets(ctx context.Context) ([]*workload.Object, error) {
 	var all []*workload.Object
 	for i := 0; i*s.perNamespace < s.targets; i++ {
@@ -65,7 +65,7 @@ func (s *stage) listTargets(ctx context.Context) ([]*workload.Object, error) {
 	return all, nil
 }
 
-// edge sends the patches of an edge and gives the time from the first request to the last answer.
+// edge sends the patches of a transition and returns the time from the first request to the last answer.
 func (l *loop) edge(ctx context.Context, at time.Time, profile string) (timing, error) {
 	objects, err := l.stage.listTargets(ctx)
 	if err != nil {
@@ -103,15 +103,15 @@ func (l *loop) send(ctx context.Context, objects []*workload.Object, patches []*
 	return last.Sub(began), nil
 }
 
-// timing is what an edge took.
+// timing is the cost of a transition.
 type timing struct {
-	// seconds of wall time.
+	// seconds is the wall time.
 	seconds float64
 	effort
 }
 
-// timed measures an edge. With a profile, the processor time of this program and of the API server is written to files whose
-// names begin with it.
+// timed measures a transition. With a profile, it also writes CPU profiles of this program and of the API server to
+// files with that prefix.
 func (s *stage) timed(ctx context.Context, profile string, edge func() (time.Duration, error)) (timing, error) {
 	collect()
 	before, err := s.effort(ctx)
@@ -134,7 +134,7 @@ func (r timing) String() string {
 	return fmt.Sprintf("%.2f s (CPU: API server %.2f s, client %.2f s)", r.seconds, r.server, r.own)
 }
 
-// verify reads the targets once and says whether all are asleep with a ledger, or all are awake without one.
+// verify reads the targets and returns an error unless all are asleep with a ledger, or all are awake without one.
 func (s *stage) verify(ctx context.Context, asleep bool) error {
 	objects, err := s.listTargets(ctx)
 	if err != nil {

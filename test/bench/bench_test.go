@@ -51,7 +51,7 @@ func TestFigureLines(t *testing.T) {
 	}
 }
 
-func TestEveryPartHasFiguresOfItsOwn(t *testing.T) {
+func TestNoFigureIsInTwoParts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range names() {
 		if seen[name] {
@@ -64,7 +64,7 @@ func TestEveryPartHasFiguresOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestRequestsThatDoNotCount(t *testing.T) {
+func TestIgnoredRequests(t *testing.T) {
 	for c, want := range map[call]bool{
 		{verb: "WATCH", resource: "deployments"}:      true,
 		{verb: "PUT", resource: "leases"}:             true,
@@ -86,7 +86,7 @@ func TestRequestsThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestMeterCountsPatchesThatWentThrough(t *testing.T) {
+func TestMeterCountsSuccessfulPatches(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/refused") {
 			w.WriteHeader(http.StatusConflict)
@@ -148,8 +148,8 @@ func TestParallelStopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// The nights of the schedule and the instants at which the manager's clock is put must be the same.
-func TestNightsAreThoseOfTheSchedule(t *testing.T) {
+// The nights of the schedule must equal the instants set on the manager's clock.
+func TestNightsMatchSchedule(t *testing.T) {
 	p, err := compilePolicy(nightly("nights"))
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestInTurnsGivesEachKindItsBlocks(t *testing.T) {
+func TestInTurnsAlternatesKinds(t *testing.T) {
 	var order string
 	block := func(name string, took time.Duration) func() (times, error) {
 		return func() (times, error) {
@@ -198,7 +198,7 @@ func TestInTurnsGivesEachKindItsBlocks(t *testing.T) {
 	}
 }
 
-// A round asks all sets equally often, and each of the sets refuses the change for the same reasons.
+// A round uses all sets equally often, and each set refuses the change for the same reasons.
 func TestDecisionsAmongMorePoliciesAreTheSame(t *testing.T) {
 	b := &bench{sizes: quickSizes()}
 	req, sets, err := b.decisions()
@@ -248,8 +248,8 @@ func TestObserverWaitsForTheLast(t *testing.T) {
 	}
 }
 
-// The windows that are not of a night: one that is on for as long as anybody measures, and one with a single edge.
-func TestWindowsOfTheMachinesClock(t *testing.T) {
+// These windows are not nights: one is open throughout the measurement, and one has a single transition.
+func TestWindowsOnMachineClock(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 7, 0, time.UTC)
 	for _, tc := range []struct {
 		reason        string

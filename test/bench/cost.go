@@ -23,7 +23,7 @@ import (
 
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// costPlans measures the plan for a Deployment of 2,000 pods that have no cost yet, which changes nearly all of them.
+// costPlans measures the plan for a Deployment of 2,000 pods without costs, which changes nearly all of them.
 func (b *bench) costPlans(ctx context.Context) error {
 	now := time.Now()
 	var pods []*fleet.Pod
@@ -56,8 +56,8 @@ func (b *bench) costPlans(ctx context.Context) error {
 	return nil
 }
 
-// costing counts the costs that a manager sets on the pods of one Deployment: at first, while nothing changes, and for each pod that
-// goes and is replaced by another.
+// costing counts the costs that a manager sets on the pods of one Deployment: at first, while nothing changes, and for
+// each replaced pod.
 func (b *bench) costing(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{})
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *bench) costing(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		perChange = append(perChange, (after-before)/2) // one goes, one comes
+		perChange = append(perChange, (after-before)/2) // one pod is deleted and one is created
 		before = after
 	}
 	b.report.rounds("cost_writes_per_pod_change", perChange)
@@ -103,7 +103,7 @@ func (b *bench) costing(ctx context.Context) (err error) {
 	return nil
 }
 
-// steady waits while nothing changes and gives the writes of that time.
+// steady waits while nothing changes and returns the number of writes in that time.
 func (f *podFleet) steady(ctx context.Context, m *harness.Manager, before float64) (float64, error) {
 	select {
 	case <-ctx.Done():
@@ -114,7 +114,7 @@ func (f *podFleet) steady(ctx context.Context, m *harness.Manager, before float6
 	return after - before, err
 }
 
-// costWrites counts the costs that a manager has set or removed.
+// costWrites returns the number of costs that a manager has set or removed.
 func costWrites(m *harness.Manager) (float64, error) {
 	families, err := m.Registry.Gather()
 	if err != nil {
@@ -131,7 +131,8 @@ func costWrites(m *harness.Manager) (float64, error) {
 	return sum, nil
 }
 
-// settledWrites waits until there are so many writes, and no more of them for a while that is longer than a target waits after a change.
+// settledWrites waits until the given number of writes was made, and no more follow for longer than a target waits
+// after a change.
 func settledWrites(ctx context.Context, m *harness.Manager, atLeast float64) (float64, error) {
 	const quiet, patience = 1500 * time.Millisecond, 5 * time.Minute
 	last, since, deadline := -1.0, time.Now(), time.Now().Add(patience)
@@ -157,7 +158,7 @@ func settledWrites(ctx context.Context, m *harness.Manager, atLeast float64) (fl
 
 const podNamespace = "bench-pods"
 
-// podFleet is a Deployment with its ReplicaSet and pods, made without controllers.
+// podFleet is a Deployment with its ReplicaSet and pods, created without controllers.
 type podFleet struct {
 	*stage
 	owner *appsv1.ReplicaSet
@@ -165,7 +166,7 @@ type podFleet struct {
 	made  int
 }
 
-// grow makes nodes in three zones, and the Deployment with its pods.
+// grow creates nodes in three zones, and the Deployment with its pods.
 func (f *podFleet) grow(ctx context.Context, n int) error {
 	f.report.say("making %d pods", n)
 	c := f.env.Client
@@ -204,7 +205,7 @@ func podSpec(node string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}}
 }
 
-// add makes one pod that is ready, on a node of the fleet.
+// add creates one ready pod on a node of the fleet.
 func (f *podFleet) add(ctx context.Context) error {
 	pods := f.clients.CoreV1().Pods(podNamespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-1-", f.made), Labels: map[string]string{"app": "web"},
@@ -223,7 +224,7 @@ func (f *podFleet) add(ctx context.Context) error {
 	return nil
 }
 
-// replaceOne deletes a pod and makes another one somewhere.
+// replaceOne deletes a pod and creates another on some node.
 func (f *podFleet) replaceOne(ctx context.Context) error {
 	i := rand.IntN(len(f.names))
 	err := f.clients.CoreV1().Pods(podNamespace).Delete(ctx, f.names[i], metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})

@@ -27,8 +27,8 @@ func compilePolicy(c *v1alpha1.ClusterSchedule) (*policy.Policy, error) {
 	return p, nil
 }
 
-// decide is the engine's way from one observed object to its patch, without the engine's indexes and locks: select, observe,
-// run the pipelines, merge, render.
+// decide runs the engine's steps from one observed object to its patch, without the engine's indexes and locks: select,
+// observe, run the pipelines, merge, render.
 func decide(policies []*policy.Policy, a *adapter.Adapter, obj *workload.Object, namespace workload.Pairs, now time.Time) (adapter.Result, error) {
 	in := pipeline.Input{Now: now, Target: a.Observe(obj)}
 	in.Target.Ref = workload.Ref{GroupKind: a.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}
@@ -47,7 +47,7 @@ func decide(policies []*policy.Policy, a *adapter.Adapter, obj *workload.Object,
 	return a.Render(obj, plan)
 }
 
-// collect brings the garbage of what went before out of the way of what is measured next.
+// collect collects earlier garbage, so that it does not affect the next measurement.
 func collect() {
 	runtime.GC()
 	runtime.GC()

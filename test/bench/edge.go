@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/watch"
 )
 
-// firstDay is the day of the first edge, at midnight UTC; each round has a day of its own.
+// firstDay is the day of the first transition, at midnight UTC. Each round has a day of its own.
 var firstDay = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
 // night is one night of the schedule.
@@ -22,20 +22,21 @@ func (n night) edge(asleep bool) time.Time {
 	return n.dawn
 }
 
-// nightOf gives the edges of a round's night; the schedule's zone is an hour ahead of UTC in winter, two in summer.
+// nightOf returns the transitions of a round's night. The schedule's zone is an hour ahead of UTC in winter, two in
+// summer.
 func nightOf(round int) night {
 	day := firstDay.AddDate(0, 0, round)
 	return night{dusk: day.Add(19 * time.Hour), dawn: day.Add(31 * time.Hour)}
 }
 
-// edgeTimes are what one edge took each of the three ways.
+// edgeTimes are the costs of one transition in each of the three ways.
 type edgeTimes struct {
 	manager, bare, watched timing
-	// requests is how many the API server counted for the manager's edge.
+	// requests is the number of requests that the API server counted for the manager's transition.
 	requests float64
 }
 
-// edges measures edges of the manager against the same patches from a bare loop, in turns.
+// edges measures transitions by the manager against the same patches from a bare loop, in turns.
 func (b *bench) edges(ctx context.Context) error {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -73,8 +74,8 @@ func (b *bench) edges(ctx context.Context) error {
 	return nil
 }
 
-// edgeRound goes through three nights, so that each way has put the targets to sleep once and woken them once. The order of
-// the ways changes from round to round; everything is awake before and after.
+// edgeRound runs three nights, so that each way puts the targets to sleep once and wakes them once. The order of the
+// ways rotates; all targets are awake before and after.
 func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (times [2]edgeTimes, err error) {
 	n := nightOf(round)
 	manager := func(i int) (err error) {
@@ -113,13 +114,13 @@ func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (ti
 	return times, nil
 }
 
-// profileName is what the profiles of an edge begin with; empty where none are wanted.
+// profileName returns the prefix of a transition's profiles, or "" without profiles.
 func (b *bench) profileName(way string, asleep bool, round int) string {
 	return named(b.opts.profile, fmt.Sprintf("edge-%s-%s-%d", way, stateName(asleep), round))
 }
 
-// managerEdge starts a manager an hour before an edge, lets the edge come, and stops the manager. It gives what the edge took
-// and the requests that the API server counted until all was told.
+// managerEdge starts a manager an hour before a transition, lets the transition come, and stops the manager. It returns
+// the cost and the number of requests that the API server counted until all statuses were written.
 func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool, round int) (took timing, requests float64, err error) {
 	at := n.edge(asleep)
 	o, err := s.operator(ctx, at.Add(-time.Hour), !asleep)
@@ -150,8 +151,8 @@ func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool,
 	return took, made.sum(), nil
 }
 
-// watchedEdge is the bare loop beside one projected watch of all Deployments, such as the manager has: what the loop would
-// take if it knew what it wrote to.
+// watchedEdge runs the bare loop beside one projected watch of all Deployments, as the manager has: the cost of the
+// loop if it knew its objects.
 func (s *stage) watchedEdge(ctx context.Context, l *loop, at time.Time, profile string) (timing, error) {
 	m, err := watch.NewManager(s.env.Config)
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// frozenName is the Deployment that freezes forbid to delete, in the namespace default.
+// frozenName is the Deployment in the namespace default that freezes protect from deletion.
 const frozenName = "web"
 
-// enforcing measures how soon a freeze is enforced after it was created: by each of two replicas, which are asked directly, and
-// by the API server, where it is the first and the webhook configuration has to be made too. It also measures how soon a configuration is
-// back that somebody deletes or edits.
+// enforcing measures how soon a new freeze is enforced: by each of two replicas, called directly, and by the API
+// server, for the first freeze, when the webhook configuration must be created too. It also measures how soon a deleted
+// or edited configuration is restored.
 func (b *bench) enforcing(ctx context.Context) (err error) {
-	s, err := b.start(ctx, local.Options{}) // the webhooks would be in the way of everything else
+	s, err := b.start(ctx, local.Options{}) // the webhooks would affect all other measurements
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *stage) frozenDeployment() *appsv1.Deployment {
 	return d
 }
 
-// freezing is a freeze that forbids to delete anything in a namespace, for decades.
+// freezing returns a freeze that forbids every deletion in a namespace for decades.
 func freezing(namespace, name string) *v1alpha1.ChangeFreeze {
 	f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	f.Spec.StartTime = metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -85,15 +85,16 @@ func freezing(namespace, name string) *v1alpha1.ChangeFreeze {
 	return f
 }
 
-// refusedBy is in the message of whatever the freeze refuses.
+// refusedBy returns the part of the message in every refusal by the freeze.
 func refusedBy(f *v1alpha1.ChangeFreeze) string {
 	return "ChangeFreeze/" + f.Namespace + "/" + f.Name + " denies Delete"
 }
 
-// frozenEverywhere makes one freeze after the other. It gives the milliseconds from each creation's answer to the first refusal
-// on the last replica, and the ratio to what a bare watch takes to see the freeze, both from the request.
+// frozenEverywhere creates freezes one after another. It returns the milliseconds from the answer of each creation to
+// the first refusal on the last replica, and the ratio to the time in which a bare watch sees the freeze, both from the
+// request.
 func (s *stage) frozenEverywhere(ctx context.Context, replicas []*replica) (each, ratios []float64, err error) {
-	// The webhook configuration stays while there is some freeze.
+	// The webhook configuration exists as long as there is a freeze.
 	if err := s.env.Client.Create(ctx, freezing(harness.Namespace, "elsewhere")); err != nil {
 		return nil, nil, fmt.Errorf("create a freeze: %w", err)
 	}
@@ -127,7 +128,7 @@ func (s *stage) frozenEverywhere(ctx context.Context, replicas []*replica) (each
 	return each, ratios, s.thaw(ctx, freezing(harness.Namespace, "elsewhere"), func() error { return nil })
 }
 
-// createWhile creates a freeze while others look out for it, and gives when the answer came.
+// createWhile creates a freeze while lookouts run, and returns the time of the answer.
 func (s *stage) createWhile(ctx context.Context, f *v1alpha1.ChangeFreeze, lookouts ...func(context.Context) error) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, harness.Patience, fmt.Errorf("the freeze is not enforced after %s", harness.Patience))
 	defer cancel()
@@ -147,7 +148,7 @@ func (s *stage) createWhile(ctx context.Context, f *v1alpha1.ChangeFreeze, looko
 	return answered, err
 }
 
-// lastRefusal asks all replicas again and again, and gives when the last of them has refused by a policy for the first time.
+// lastRefusal calls all replicas repeatedly, and returns the time at which the last of them first refused by a policy.
 func lastRefusal(ctx context.Context, replicas []*replica, by string) (time.Time, error) {
 	at := make([]time.Time, len(replicas))
 	err := parallel(ctx, len(replicas), len(replicas), func(ctx context.Context, i int) error {
@@ -159,13 +160,13 @@ func lastRefusal(ctx context.Context, replicas []*replica, by string) (time.Time
 			if at[i] = time.Now(); bytes.Contains(answer, []byte(by)) {
 				return nil
 			}
-			time.Sleep(time.Millisecond) // leave the processor to those who are measured
+			time.Sleep(time.Millisecond) // leave the processor to the measured programs
 		}
 	})
 	return slices.MaxFunc(at, time.Time.Compare), err
 }
 
-// allAllow says which replica does not allow the deletion yet.
+// allAllow returns an error for a replica that still refuses the deletion.
 func allAllow(ctx context.Context, replicas []*replica) error {
 	for i, r := range replicas {
 		answer, err := r.askDeletion(ctx)
@@ -179,7 +180,7 @@ func allAllow(ctx context.Context, replicas []*replica) error {
 	return nil
 }
 
-// watchFreezes is the bare watch: of metadata, as cheap as a watch can be.
+// watchFreezes starts the bare watch of metadata, the cheapest possible watch.
 func (s *stage) watchFreezes(ctx context.Context) (watch.Interface, error) {
 	c, err := metadata.NewForConfig(s.env.Config)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *stage) watchFreezes(ctx context.Context) (watch.Interface, error) {
 	return w, nil
 }
 
-// sight gives when a watch tells of an object that was added.
+// sight returns the time at which a watch reports an added object.
 func sight(ctx context.Context, w watch.Interface, name string) (time.Time, error) {
 	for {
 		select {
@@ -210,7 +211,7 @@ func sight(ctx context.Context, w watch.Interface, name string) (time.Time, erro
 	}
 }
 
-// thaw removes a freeze and waits until it is gone and something else holds.
+// thaw deletes a freeze and waits until it is gone and until returns nil.
 func (s *stage) thaw(ctx context.Context, f *v1alpha1.ChangeFreeze, until func() error) error {
 	if err := s.env.Client.Delete(ctx, f); err != nil {
 		return fmt.Errorf("delete the freeze %s: %w", f.Name, err)
@@ -223,8 +224,8 @@ func (s *stage) thaw(ctx context.Context, f *v1alpha1.ChangeFreeze, until func()
 	})
 }
 
-// firstFrozenTimes makes the only freeze there is, several times, and gives the milliseconds from the answer until the API
-// server refuses by it.
+// firstFrozenTimes creates the only freeze, several times, and returns the milliseconds from each answer to the API
+// server's first refusal.
 func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 	var each []float64
 	for i := range s.firstFrozen {
@@ -249,7 +250,7 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 	return each, nil
 }
 
-// refusal tries a deletion as a dry run, again and again, and gives when the API server has refused it for the first time.
+// refusal tries a deletion as a dry run repeatedly, and returns the time of the API server's first refusal.
 func (s *stage) refusal(ctx context.Context, by string) (time.Time, error) {
 	for {
 		err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Delete(ctx, frozenName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// scheduledLabel is on the namespaces that the schedule selects.
+// scheduledLabel is the label of the namespaces that the schedule selects.
 const scheduledLabel = "bench.flyball.dev/scheduled"
 
-// grow makes Deployments until there are n. Each is created as a package manager does it and given a status as its
-// controller does it, so that it is of an ordinary size and has two owners of fields.
+// grow creates Deployments until there are n. Each is created as by a package manager and gets a status as from its
+// controller, so that it has an ordinary size and two field managers.
 func (s *stage) grow(ctx context.Context, n int) error {
 	if n <= s.grown {
 		return nil
@@ -127,7 +127,7 @@ func container(name string) corev1.Container {
 	}
 }
 
-// available is the status of a Deployment that has rolled out.
+// available returns the status of a Deployment after its roll-out.
 func available(d *appsv1.Deployment) appsv1.DeploymentStatus {
 	n, now := *d.Spec.Replicas, metav1.Now()
 	condition := func(kind appsv1.DeploymentConditionType, reason, message string) appsv1.DeploymentCondition {

@@ -23,8 +23,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// heap measures what a replica of the manager keeps of each policy: the object in the informer's cache, and what the world has
-// compiled of it. The informer that the manager makes lists the objects as JSON from a source in this process.
+// heap measures the memory that a replica of the manager keeps per policy: the object in the informer's cache, and its
+// compiled form in the world. The manager's informer lists the objects as JSON from a source in this process.
 func (b *bench) heap(ctx context.Context) error {
 	var worst float64
 	for _, of := range []struct {
@@ -47,7 +47,7 @@ func (b *bench) heap(ctx context.Context) error {
 	return nil
 }
 
-// heapOf gives the bytes of heap that n policies of a kind keep, divided by n.
+// heapOf returns the bytes of heap per policy for n policies of a kind.
 func heapOf(ctx context.Context, name string, n int, object func(i int) policy.Object) (float64, error) {
 	kind, ok := kinds.Find(name)
 	if !ok {
@@ -79,7 +79,7 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	return float64(after-before) / float64(n), nil
 }
 
-// takeOver has the world take over all policies of a store and checks that it could read each.
+// takeOver adds all policies of a store to the world and checks that each compiled.
 func takeOver(w *world.World, kind policy.Kind, store toolscache.Store, n int) error {
 	change := w.Update(func(tx *world.Tx) {
 		for _, obj := range store.List() {
@@ -97,7 +97,7 @@ func takeOver(w *world.World, kind policy.Kind, store toolscache.Store, n int) e
 	return nil
 }
 
-// alive is the heap in use after everything that can go is gone.
+// alive returns the heap in use after garbage collection.
 func alive() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -106,7 +106,7 @@ func alive() uint64 {
 	return m.HeapAlloc
 }
 
-// source serves n policies as an API server does: a list in JSON, with managed fields, and a watch in which nothing happens.
+// source serves n policies as an API server does: a list in JSON, with managed fields, and a watch without events.
 type source struct {
 	kind   string
 	n      int
@@ -142,7 +142,7 @@ func (s *source) list() (k8sruntime.Object, error) {
 	return list, nil
 }
 
-// stored makes the metadata of an object as kubectl apply and the manager leave it.
+// stored returns the metadata of an object as written by kubectl apply and the manager.
 func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	at := metav1.NewTime(admitNow.Add(time.Duration(i) * time.Second))
 	fields := func(manager, subresource, body string) metav1.ManagedFieldsEntry {
@@ -162,7 +162,7 @@ func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.O
 	}
 }
 
-// storedStatus is the status of a policy that is well.
+// storedStatus returns the status of a healthy policy.
 func storedStatus(i int, state string) v1alpha1.PolicyStatus {
 	at := metav1.NewTime(admitNow)
 	next := metav1.NewTime(admitNow.Add(time.Duration(i%1000) * time.Minute))
@@ -174,7 +174,7 @@ func storedStatus(i int, state string) v1alpha1.PolicyStatus {
 	return s
 }
 
-// storedFreeze is a freeze of one team, with what freezes of an organisation usually say.
+// storedFreeze returns a freeze of one team, with the usual fields of an organisation's freezes.
 func storedFreeze(i int) policy.Object {
 	f := &v1alpha1.ClusterChangeFreeze{}
 	f.TypeMeta, f.ObjectMeta = stored(i, "ClusterChangeFreeze")
@@ -191,7 +191,7 @@ func storedFreeze(i int) policy.Object {
 	return f
 }
 
-// storedSchedule is a schedule of one namespace: nights, weekends and a patching window.
+// storedSchedule returns a schedule of one namespace: nights, weekends and a patching window.
 func storedSchedule(i int) policy.Object {
 	s := &v1alpha1.Schedule{}
 	s.TypeMeta, s.ObjectMeta = stored(i, "Schedule", v1alpha1.FinalizerRestore)

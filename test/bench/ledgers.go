@@ -12,14 +12,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// annotationsSize is what an API server allows the annotations of an object, in bytes; objectSize is a large object.
+// annotationsSize is the API server's limit for the annotations of an object, in bytes. objectSize is the size of a
+// large object.
 const annotationsSize, objectSize = 256 << 10, 1 << 20
 
-// ledgerEntries is how many entries of a ledger Flyball reads; one with more is not read at all.
+// ledgerEntries is the maximum number of entries in a ledger. A ledger with more is not read at all.
 const ledgerEntries = 2048
 
-// filledLedgers measures what it takes to read objects whose ledger somebody has filled, and to say what is to be done, against the same
-// with an annotation of that size that is no ledger.
+// filledLedgers measures reading and deciding objects whose ledger was filled by an attacker, against objects with an
+// ordinary annotation of the same size.
 func (b *bench) filledLedgers(ctx context.Context) error {
 	a, err := compileAdapter()
 	if err != nil {
@@ -73,7 +74,7 @@ func (b *bench) filledLedgers(ctx context.Context) error {
 	return nil
 }
 
-// filledLedger is a ledger that leaves little room to other annotations.
+// filledLedger returns a ledger that leaves little room for other annotations.
 func filledLedger(entry func(i int) workload.Entry) (string, error) {
 	var ledger workload.Ledger
 	for size := 0; size < annotationsSize*9/10; {
@@ -94,7 +95,7 @@ func filledLedger(entry func(i int) workload.Entry) (string, error) {
 	return text, nil
 }
 
-// largeObject is a Deployment of objectSize bytes with an annotation.
+// largeObject returns a Deployment of objectSize bytes with an annotation.
 func largeObject(key, text string) []byte {
 	filling := map[string]string{}
 	for i := range objectSize / 50 {

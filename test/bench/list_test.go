@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets the test binary be the process that only watches, as the command is.
+// TestMain lets the test binary act as the watcher process, as the command does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == watcherCommand {
 		if err := watcher(context.Background(), os.Args[2:]); err != nil {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The whole list is measured in its quick form, so that a figure that cannot be measured any more is noticed.
+// The whole list is measured in its quick form, so that a figure that can no longer be measured is noticed.
 func TestEveryFigureIsMeasured(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), options{quick: true}, &out, t.Output()); err != nil {
@@ -39,7 +39,7 @@ func TestEveryFigureIsMeasured(t *testing.T) {
 	}
 }
 
-func TestAPartThatFailsDoesNotStopTheOthers(t *testing.T) {
+func TestFailedPartDoesNotStopOthers(t *testing.T) {
 	figure := func(name string, value float64) part {
 		return part{[]string{name}, time.Minute, func(b *bench, _ context.Context) error {
 			b.report.figure(name, value, "ratio")
@@ -78,7 +78,7 @@ var (
 	bound     = regexp.MustCompile(`^at most ([0-9.,]+)`)
 )
 
-func TestPromisesAreThoseOfTheDocs(t *testing.T) {
+func TestPromisesMatchDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)

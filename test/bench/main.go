@@ -1,6 +1,6 @@
-// Command bench measures what Flyball promises of its speed, its memory and its traffic, and prints one line a figure on
-// standard output: figure, name, value, unit. Whatever is a ratio has its baseline measured in the same run, on the same
-// API server, in turns with what it is compared to. Progress, rounds and other context go to standard error.
+// Command bench measures Flyball's promises about speed, memory and traffic, and prints one line per figure on standard
+// output: figure, name, value, unit. The baseline of a ratio is measured in the same run, on the same API server, in
+// turns with the measured program. Progress, rounds and other context go to standard error.
 package main
 
 import (
@@ -23,39 +23,41 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// sizes say how much of everything is measured.
+// sizes are the sizes of all measurements.
 type sizes struct {
-	// targets is the number of Deployments under the schedule, perNamespace to a namespace.
+	// targets is the number of Deployments under the schedule, perNamespace the number per namespace.
 	targets, perNamespace int
-	// writers is how many writes are under way at once, in the manager as in the bare loop.
+	// writers is the number of parallel writes, in the manager and in the bare loop.
 	writers    int
 	edgeRounds int
 	idle       time.Duration
-	// watched are the numbers of Deployments to watch, ascending; updates is how many of the last are then updated.
+	// watched are the numbers of Deployments to watch, ascending. updates is the number of updates at the last of them.
 	watched     []int
 	updates     int
 	watchRounds int
 	pureRounds  int
-	// decideRounds are the rounds of decisions among freeze policies.
+	// decideRounds is the number of rounds of decisions among freeze policies.
 	decideRounds int
-	// reviews are judged and updatesJudged made in a round of admission, of each kind.
+	// reviews and updatesJudged are the numbers of judged reviews and updates per round of admission, for each kind.
 	reviews, updatesJudged, admitRounds int
 	// reactObjects Deployments and reactSpaces namespaces are changed while others sleep.
 	reactObjects, reactSpaces int
-	// frozenTimes is how many freezes are made to see how soon each is enforced; firstFrozen of others are the first of all.
+	// frozenTimes is the number of freezes for measuring enforcement. firstFrozen is the number of first freezes.
 	frozenTimes, firstFrozen int
-	// outageRounds outages of the API server are so long each, across an edge of so many targets.
+	// outageRounds is the number of outages of the API server, each of the duration outage, across a transition of
+	// outageTargets targets.
 	outageRounds, outageTargets int
 	outage                      time.Duration
 	// kept are the numbers of policies to keep in memory.
 	kept []int
-	// costed pods of one Deployment get deletion costs, and as many come and go as podChanges says; keptPods are kept in memory.
+	// costed is the number of pods of one Deployment with deletion costs, podChanges the number of replaced pods, and
+	// keptPods the number of pods in memory.
 	costed, podChanges, keptPods int
 	// plannedTargets Deployments are planned planRounds times.
 	plannedTargets, planRounds int
-	// usageTargets tuned targets are kept in memory.
+	// usageTargets is the number of tuned targets in memory.
 	usageTargets int
-	// tuningSeeds and tuningDays are the size of the offline benchmark of tuning; zero days are all of its days.
+	// tuningSeeds and tuningDays are the size of the offline benchmark of tuning. Zero days means all its days.
 	tuningSeeds []uint64
 	tuningDays  int
 }
@@ -72,7 +74,8 @@ func fullSizes() sizes {
 	}
 }
 
-// quickSizes are so small that the whole list takes a minute or two: the figures mean nothing, and every one is still measured.
+// quickSizes returns sizes with which the whole list takes a minute or two. The figures have no meaning, but all are
+// measured.
 func quickSizes() sizes {
 	return sizes{
 		targets: 40, perNamespace: 10, writers: 16, edgeRounds: 2, idle: 3 * time.Second,
@@ -95,7 +98,7 @@ type options struct {
 // part measures some figures together. It returns soon after its context has ended.
 type part struct {
 	figures []string
-	// limit is the longest that the part may take.
+	// limit is the time limit of the part.
 	limit time.Duration
 	run   func(*bench, context.Context) error
 }
@@ -157,14 +160,14 @@ func parseFlags() (options, error) {
 	return o, nil
 }
 
-// selected splits --only; nothing means everything.
+// selected splits --only. Empty means every figure.
 func selected(only string) []string {
 	return strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func main() { os.Exit(command()) }
 
-// command gives the exit code.
+// command returns the exit code.
 func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -192,10 +195,10 @@ type bench struct {
 	sizes
 	opts    options
 	report  *report
-	cluster *stage // made by whoever needs it first
+	cluster *stage // created at first use
 }
 
-// run measures the selected figures. A part that fails is named at the end, and the others go on.
+// run measures the selected figures. Failed parts are named at the end, and do not stop the others.
 func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
 	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log}}
 	if opts.quick {
@@ -205,7 +208,7 @@ func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
 			return err
 		}
 	}
-	ctrl.SetLogger(logr.Discard()) // else controller-runtime complains that nobody has set one
+	ctrl.SetLogger(logr.Discard()) // otherwise controller-runtime warns about a missing logger
 	b.report.machine()
 	defer func() {
 		if b.cluster != nil {
@@ -215,7 +218,7 @@ func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
 	return b.measureAll(ctx, wanted(parts(), selected(opts.only)))
 }
 
-// shortenBenchmarks has Go's own benchmarks run for a moment each, not for a second.
+// shortenBenchmarks makes Go's benchmarks run for a moment instead of a second.
 func shortenBenchmarks() error {
 	testing.Init()
 	if err := flag.Set("test.benchtime", "20ms"); err != nil {
@@ -234,7 +237,7 @@ func wanted(all []part, only []string) []part {
 	})
 }
 
-// measureAll runs the parts one after the other. The error names every part that failed and every promise that does not hold.
+// measureAll runs the parts one after another. The error names every failed part and every broken promise.
 func (b *bench) measureAll(ctx context.Context, all []part) error {
 	var failed []error
 	for i, p := range all {
@@ -261,7 +264,7 @@ func (b *bench) measureAll(ctx context.Context, all []part) error {
 	return errors.Join(failed...)
 }
 
-// progressEvery is the time between two lines about a part that is still being measured.
+// progressEvery is the time between two lines about a running part.
 const progressEvery = 30 * time.Second
 
 // measure runs one part within its limit and checks that it has reported all of its figures.

@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// meter watches the answers on a client's connection. The manager and the bare loop are measured by the same meter, at the
-// same place: when the head of an answer has arrived.
+// meter records the answers on a client's connection. The manager and the bare loop are measured by the same meter at
+// the same point: when the head of an answer has arrived.
 type meter struct {
 	mu sync.Mutex
-	// last is when the latest answer came that was neither to a watch nor about a lease.
+	// last is the time of the latest answer, watches and leases aside.
 	last time.Time
-	// applied counts patches of Deployments that went through, refused those that did not.
+	// applied is the number of successful patches of Deployments, refused the number of failed ones.
 	applied, refused int
 	lastApplied      time.Time
 	want             int
 	reached          chan struct{}
 }
 
-// on gives a configuration like another one, on the meter.
+// on returns a copy of a configuration with the meter.
 func (m *meter) on(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return metered{m, next} })
@@ -67,7 +67,7 @@ func (m *meter) answered(req *http.Request, code int) {
 	}
 }
 
-// expect starts counting patches anew and gives a channel that is closed with the n-th.
+// expect starts counting patches anew and returns a channel that is closed with the n-th.
 func (m *meter) expect(n int) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *meter) expect(n int) <-chan struct{} {
 	return reached
 }
 
-// await waits for the n-th patch since expect and gives the time of it.
+// await waits for the n-th patch since expect and returns its time.
 func (m *meter) await(ctx context.Context, reached <-chan struct{}, limit time.Duration) (time.Time, error) {
 	select {
 	case <-reached:
@@ -92,14 +92,14 @@ func (m *meter) await(ctx context.Context, reached <-chan struct{}, limit time.D
 	return m.lastApplied, nil
 }
 
-// patches gives the patches since expect.
+// patches returns the number of patches since expect.
 func (m *meter) patches() (applied, refused int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.applied, m.refused
 }
 
-// settle waits until nothing was answered for a while.
+// settle waits until no answer has arrived for a while.
 func (m *meter) settle(ctx context.Context, quiet, limit time.Duration) error {
 	began := time.Now()
 	for {

@@ -41,23 +41,23 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// The namespaces in which pods are created: changed by our webhook, changed by one that decides nothing, and as they are.
+// Pods are created in these namespaces: changed by our webhook, changed by a webhook with a fixed answer, and
+// unchanged.
 const (
 	mutated, fixed, unmutated = "bench-mutated", "bench-fixed", "bench-unmutated"
 	mutatedPolicy             = "bench"
 	mutatedToken              = "bench"
-	// deploymentUID is of the Deployment that nobody has made.
+	// deploymentUID is the UID of a Deployment that does not exist.
 	deploymentUID types.UID = "1"
 )
 
-// mutating measures the creation of pods through the API server, in a namespace from which our webhook gets them, in one from which another
-// webhook gets them that has the same answer for all, and in one without. The second tells what any webhook costs that changes a pod: the floor.
-// Pods are created in dry
-// runs: all of admission, and nothing is stored. They are created one at a time, so that none waits for another one, and in turns, so that
-// whatever else the machine does meets all alike. Figures are differences of percentiles, not percentiles of differences: those of
-// neighbours would have the pauses of both in them.
+// mutating measures the creation of pods through the API server in three namespaces: with our webhook, with a webhook
+// that gives the same answer for all pods, and without a webhook. The second shows the minimum cost of any webhook that
+// changes a pod. Pods are created in dry runs, with full admission but no storage. They are created one at a time, so
+// that none waits for another, and in turns, so that other load on the machine affects all equally. The figures are
+// differences of percentiles. Percentiles of differences between neighbours would contain the pauses of both.
 func (b *bench) mutating(ctx context.Context) (err error) {
-	// As in the API server of the benchmark (test/cluster): a heap as small as this one would be collected often.
+	// As in the API server of the benchmark (test/cluster): such a small heap would otherwise be collected often.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -73,10 +73,10 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// As the manager serves it, behind the gate of all admission reviews.
+	// As in the manager, the handler is behind the gate of all admission reviews.
 	gated := &gate.Gate{Tokens: func() []string { return []string{mutatedToken} }, Inner: handler, Bounds: gate.NewBounds(logr.Discard())}
 	for ns, h := range map[string]http.Handler{mutated: gated, fixed: http.HandlerFunc(sameForAll)} {
-		server := httptest.NewTLSServer(h) // HTTP/1.1, which is what API servers speak with Services
+		server := httptest.NewTLSServer(h) // HTTP/1.1, as API servers use with Services
 		defer server.Close()
 		remove, failed := s.mutatedBy(ctx, ns, server)
 		if failed != nil {
@@ -98,7 +98,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	return s.sayMutated(ctx)
 }
 
-// mutations takes the figures.
+// mutations measures the figures.
 func (b *bench) mutations(create func(namespace string) func() error) error {
 	var own, floor, added, ratio []float64
 	for round := range b.admitRounds + 1 {
@@ -126,15 +126,15 @@ func (b *bench) mutations(create func(namespace string) func() error) error {
 	return nil
 }
 
-// fixedPatch is what our webhook answers for the pods of the benchmark: their requests, their limit by its ratio, two variables, and the
-// note of who did it.
+// fixedPatch is our webhook's answer for the pods of the benchmark: their requests, the limit by its ratio, two
+// variables, and the annotation with the policy.
 const fixedPatch = `[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"250m"},` +
 	`{"op":"replace","path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
 	`{"op":"replace","path":"/spec/containers/0/resources/limits/memory","value":"128Mi"},` +
 	`{"op":"add","path":"/spec/containers/0/env","value":[{"name":"GOMAXPROCS","value":"1"},{"name":"GOMEMLIMIT","value":"120795930"}]},` +
 	`{"op":"add","path":"/metadata/annotations","value":{"flyball.dev/tuned-by":"Tortoise/bench-mutated/bench"}}]`
 
-// sameForAll is the cheapest webhook that changes pods: of what it is sent it reads the UID alone.
+// sameForAll is the cheapest webhook that changes pods: it reads only the UID of a review.
 func sameForAll(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -145,7 +145,7 @@ func sameForAll(w http.ResponseWriter, req *http.Request) {
 		gjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
 }
 
-// sayMutated reports what the API server itself has counted of our webhook: sending, waiting, and applying the patch.
+// sayMutated reports the API server's own measurement of our webhook: sending, waiting, and applying the patch.
 func (s *stage) sayMutated(ctx context.Context) error {
 	counted, err := s.metrics(ctx, "apiserver_admission_webhook_admission_duration_seconds")
 	if err != nil {
@@ -163,8 +163,8 @@ func (s *stage) sayMutated(ctx context.Context) error {
 	return nil
 }
 
-// oneByOne does things in turns, each so many times and one at a time, and takes the time of each: whatever else the machine does meets all
-// alike. Which comes first changes each time.
+// oneByOne calls each function n times, one call at a time and in turns, and records each duration. So other load on
+// the machine affects all equally. The order rotates.
 func oneByOne(n int, do ...func() error) ([]times, error) {
 	of := make([]times, len(do))
 	collect()
@@ -182,7 +182,8 @@ func oneByOne(n int, do ...func() error) ([]times, error) {
 	return of, nil
 }
 
-// tune makes the namespaces with a ReplicaSet of a Deployment each, and what is recommended for the one. It gives the ReplicaSets.
+// tune creates the namespaces, each with a ReplicaSet of a Deployment, and the recommendation for the first one. It
+// returns the ReplicaSets.
 func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	sets := map[string]types.UID{}
 	for _, ns := range []string{mutated, fixed, unmutated} {
@@ -217,7 +218,7 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	return sets, nil
 }
 
-// newPods is the webhook with the watches that it answers from.
+// newPods returns the webhook with its watches.
 func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, _ := kinds.Find("Tortoise")
@@ -235,7 +236,7 @@ func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
 	return &admitpods.Handler{Wants: index, Note: func(admitpods.Result) {}, Log: logr.Discard()}, nil
 }
 
-// replicaSets is all that members have to know of the cluster here.
+// replicaSets is the cluster of package members, with ReplicaSets only.
 type replicaSets struct{}
 
 func (replicaSets) OwnerOf(workload.Ref) (*workload.Owner, bool) { return nil, false }
@@ -244,7 +245,7 @@ func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.Grou
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", nil
 }
 
-// mutatedBy has the API server send pods of one namespace to a server on this machine, until remove is called.
+// mutatedBy makes the API server send pods of one namespace to a server on this machine, until remove is called.
 func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptest.Server) (remove func() error, err error) {
 	url := server.URL + "/" + mutatedToken + registration.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -259,7 +260,7 @@ func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptes
 	return func() error { return configs.Delete(context.WithoutCancel(ctx), config.Name, metav1.DeleteOptions{}) }, nil
 }
 
-// createPod creates a pod of a ReplicaSet in a dry run, and looks whether it was changed.
+// createPod creates a pod of a ReplicaSet in a dry run, and checks whether it was changed.
 func (s *stage) createPod(ctx context.Context, namespace string, owner types.UID) error {
 	pod, err := s.clients.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "web-1-", Labels: map[string]string{"app": "web"}, OwnerReferences: []metav1.OwnerReference{
@@ -275,7 +276,7 @@ func (s *stage) createPod(ctx context.Context, namespace string, owner types.UID
 	return nil
 }
 
-// replicaSetOf is one of a Deployment web that nobody has made: no controller runs.
+// replicaSetOf returns a ReplicaSet of a Deployment web that does not exist, because no controller runs.
 func replicaSetOf(namespace string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.ReplicaSet{

@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// edgeLimit is when an edge that does not end is given up.
+// edgeLimit is the time limit of a transition.
 const edgeLimit = 2 * time.Minute
 
-// operator is the real manager, in this process, on a clock that stands until it is moved, or on the machine's.
+// operator is the real manager in this process, on a clock that moves only on command, or on the machine's clock.
 type operator struct {
 	manager *harness.Manager
-	clock   *clocktesting.FakeClock // nil: the machine's
+	clock   *clocktesting.FakeClock // nil means the machine's clock
 	meter   *meter
 }
 
@@ -56,7 +56,7 @@ func (s *stage) live() *operator {
 	return o
 }
 
-// awaitTargets waits until a policy has so many targets in a state.
+// awaitTargets waits until a policy has the given number of targets in a state.
 func (o *operator) awaitTargets(ctx context.Context, policy string, n int, state string) error {
 	return harness.Poll(ctx, edgeLimit, func() error {
 		m, err := o.series("flyball_targets", "policy", policy, "state", state)
@@ -81,7 +81,7 @@ func (o *operator) stop() error {
 	return nil
 }
 
-// edge moves the clock to an edge and gives the time until the answer to the last of n patches.
+// edge moves the clock to a transition and returns the time until the answer to the last of n patches.
 func (o *operator) edge(ctx context.Context, at time.Time, n int) (time.Duration, error) {
 	reached := o.meter.expect(n)
 	began := time.Now()
@@ -90,7 +90,7 @@ func (o *operator) edge(ctx context.Context, at time.Time, n int) (time.Duration
 	return last.Sub(began), err
 }
 
-// gauge reads one series of the manager's metrics, by one of its labels; there must be only one.
+// gauge returns the value of the manager's metric with the given label. There must be only one.
 func (o *operator) gauge(name, label, value string) (float64, error) {
 	m, err := o.series(name, label, value)
 	if err != nil {
@@ -99,7 +99,7 @@ func (o *operator) gauge(name, label, value string) (float64, error) {
 	return m.GetGauge().GetValue(), nil
 }
 
-// decisions is how many times the manager has judged a target.
+// decisions returns how many times the manager has decided a target.
 func (o *operator) decisions() (uint64, error) {
 	m, err := o.series("flyball_decision_seconds")
 	if err != nil {
@@ -108,7 +108,7 @@ func (o *operator) decisions() (uint64, error) {
 	return m.GetHistogram().GetSampleCount(), nil
 }
 
-// series gives the first series of a metric that has the labels given as pairs.
+// series returns the first series of a metric with the given label pairs.
 func (o *operator) series(name string, labels ...string) (*dto.Metric, error) {
 	families, err := o.manager.Registry.Gather()
 	if err != nil {

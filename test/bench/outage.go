@@ -15,12 +15,12 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// outages measures how soon everything is right after an API server has been away across an edge. The manager is on the
-// machine's clock, as everything is that it waits for before it tries again.
+// outages measures the recovery after an API server outage across a transition. The manager uses the machine's clock,
+// because its retries do too.
 func (b *bench) outages(ctx context.Context) (err error) {
 	own := *b
 	own.targets = b.outageTargets
-	s, err := own.start(ctx, local.Options{}) // one that may be stopped
+	s, err := own.start(ctx, local.Options{}) // a cluster that can be stopped
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (b *bench) outages(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, o.stop()) }()
 	var took []float64
 	for i := range s.outageRounds {
-		// Early and in the middle: what has failed for longer waits longer before it tries again.
+		// Early and in the middle: after a longer failure the retries are further apart.
 		lead := []time.Duration{announceLimit, s.outage / 2}[i/2%2]
 		ms, err := s.acrossOutage(ctx, o, c, i%2 == 0, lead)
 		if err != nil {
@@ -50,7 +50,7 @@ func (b *bench) outages(ctx context.Context) (err error) {
 	return nil
 }
 
-// edgeAt is a window whose start, or whose end, is at an instant.
+// edgeAt returns a window whose start, or whose end, is at an instant.
 func edgeAt(at time.Time, start bool) v1alpha1.Window {
 	text := at.UTC().Format(time.RFC3339)
 	if start {
@@ -59,11 +59,11 @@ func edgeAt(at time.Time, start bool) v1alpha1.Window {
 	return v1alpha1.Window{Start: "2020-01-01T00:00:00Z", End: text}
 }
 
-// announceLimit is how long the manager has to take in when the next edge is.
+// announceLimit is the time limit for the manager to learn the next transition.
 const announceLimit = 4 * time.Second
 
-// acrossOutage lets an edge come while the API server is away, and gives the milliseconds from its return, which is when a bare
-// reader gets its first answer, to the answer to the last patch.
+// acrossOutage lets a transition come while the API server is away. It returns the milliseconds from the API server's
+// return, when a bare reader gets its first answer, to the answer to the last patch.
 func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.ClusterSchedule, asleep bool, lead time.Duration) (float64, error) {
 	if err := o.awaitTargets(ctx, c.Name, s.targets, stateName(!asleep)); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.Clust
 	return max(took.Seconds()*1000, 0), s.verify(ctx, asleep)
 }
 
-// announce gives the schedule its next edge, and waits until the manager knows.
+// announce sets the schedule's next transition, and waits until the manager knows it.
 func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1alpha1.Window, edge time.Time) error {
 	body := fmt.Sprintf(`{"spec":{"asleep":[{"start":%q,"end":%q}]}}`, w.Start, w.End)
 	if err := s.env.Patch(ctx, &v1alpha1.ClusterSchedule{ObjectMeta: c.ObjectMeta}, body); err != nil {
@@ -116,7 +116,8 @@ func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1a
 	})
 }
 
-// comeBack starts the API server again, and gives when somebody who asks for a Deployment all the time was answered first.
+// comeBack starts the API server again, and returns the time of the first answer to a client that reads a Deployment
+// continuously.
 func (s *stage) comeBack(ctx context.Context) (answered time.Time, err error) {
 	asked := make(chan error, 1)
 	go func() {

@@ -22,8 +22,8 @@ import (
 // planDays is the length of the plan.
 const planDays = 7
 
-// planning measures a plan of a week over many targets: how long it takes, and how much heap there is at its end with everything
-// that it has made still in use.
+// planning measures a plan of a week over many targets: its duration, and the heap at its end with all results still in
+// use.
 func (b *bench) planning(ctx context.Context) error {
 	w, err := planWorld(b.plannedTargets)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *bench) planning(ctx context.Context) error {
 	return nil
 }
 
-// watchHeap looks at the heap until it is asked for the most that it has seen, in bytes.
+// watchHeap samples the heap until peak is called, which returns the maximum in bytes.
 func watchHeap() (peak func() uint64) {
 	stop, result := make(chan struct{}), make(chan uint64)
 	go func() {
@@ -71,7 +71,8 @@ func watchHeap() (peak func() uint64) {
 	return func() uint64 { close(stop); return <-result }
 }
 
-// planWorld returns n Deployments, 50 to a namespace, under two cluster schedules of which one wakes earlier for some.
+// planWorld returns n Deployments, 50 per namespace, under two cluster schedules, of which one wakes some targets
+// earlier.
 func planWorld(n int) (*planned.World, error) {
 	library, err := adapters.All()
 	if err != nil {

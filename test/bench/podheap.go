@@ -28,8 +28,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// keepingPods measures what is kept of each pod: by the members that the manager keeps, owner and node indexes included, and by a typed
-// informer. Both read the same stream of JSON from a server in this process, in turns.
+// keepingPods measures the memory per pod: in the manager's members, with the indexes of owners and nodes, and in a
+// typed informer. Both read the same stream of JSON from a server in this process, in turns.
 func (b *bench) keepingPods(ctx context.Context) error {
 	server := httptest.NewServer(podServer{n: b.keptPods})
 	defer server.Close()
@@ -71,10 +71,10 @@ func (podCluster) Resource(context.Context, schema.GroupKind) (schema.GroupVersi
 	return schema.GroupVersionResource{}, false, nil
 }
 
-// settled is a members.Listener that hears when everything is known.
+// settled is a members.Listener that signals when all members are known.
 type settled struct {
-	told atomic.Bool
-	done chan struct{}
+	signalled atomic.Bool
+	done      chan struct{}
 }
 
 // MembersChanged implements members.Listener.
@@ -82,7 +82,7 @@ func (*settled) MembersChanged([]workload.Ref) {}
 
 // MembersSettled implements members.Listener.
 func (s *settled) MembersSettled() {
-	if !s.told.Swap(true) {
+	if !s.signalled.Swap(true) {
 		close(s.done)
 	}
 }
@@ -142,7 +142,7 @@ func heapOfInformer(ctx context.Context, config *rest.Config, n int) (float64, e
 	return float64(after-before) / float64(n), nil
 }
 
-// podServer serves the watches of n pods and of the nodes that they run on.
+// podServer serves the watches of n pods and of their nodes.
 type podServer struct{ n int }
 
 const podsPerDeployment = 20
@@ -177,8 +177,8 @@ func storedNode(i int) *corev1.Node {
 			Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%3), "kubernetes.io/hostname": fmt.Sprint("node-", i)}}}
 }
 
-// storedPod is a pod as an API server keeps the pods of a small web service: one container with probes, the usual volume and
-// tolerations, its conditions and who has set what.
+// storedPod returns a pod of a small web service as an API server keeps it: one container with probes, the usual volume
+// and tolerations, conditions and managed fields.
 func storedPod(i int) *corev1.Pod {
 	d := i / podsPerDeployment
 	at := metav1.NewTime(time.Unix(1_770_000_000+int64(i), 0))

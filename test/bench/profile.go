@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// profileCPU writes a CPU profile until stop is called; an empty name writes none.
+// profileCPU writes a CPU profile until stop is called. An empty name writes none.
 func profileCPU(name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil
@@ -29,10 +29,11 @@ func profileCPU(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// serverProfile is how long the API server is looked at: about as long as an edge takes on an idle machine.
+// serverProfile is the duration of the API server's profile: about as long as a transition takes on an idle machine.
 const serverProfile = 3 * time.Second
 
-// profile writes CPU profiles of this program, until stop is called, and of the API server meanwhile. An empty name writes none.
+// profile writes CPU profiles of this program, until stop is called, and of the API server meanwhile. An empty name
+// writes none.
 func (s *stage) profile(ctx context.Context, name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil

@@ -8,13 +8,13 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// promise is the largest value that is promised of a figure.
+// promise is the largest promised value of a figure.
 type promise struct {
 	figure string
 	bound  float64
 }
 
-// promises are those of docs/benchmarks.md, in the order of its table; a test compares the two.
+// promises are the promises of docs/benchmarks.md, in the order of its table; a test compares the two.
 var promises = slices.Concat([]promise{
 	{figure: "edge_ratio", bound: 1.15},
 	{figure: "edge_requests_per_change", bound: 1.1},
@@ -52,13 +52,13 @@ func ofTuning() (all []promise) {
 	return all
 }
 
-// String returns the promise as the table of docs/benchmarks.md has it, without a unit.
+// String returns the promise in the form of the table in docs/benchmarks.md, without a unit.
 func (p promise) String() string { return "at most " + strconv.FormatFloat(p.bound, 'f', -1, 64) }
 
 // holds reports whether a value keeps the promise.
 func (p promise) holds(value float64) bool { return value <= p.bound }
 
-// shortfalls returns a sentence for each measured figure that does not keep its promise.
+// shortfalls returns a sentence for each measured figure with a broken promise.
 func shortfalls(values map[string]float64) []string {
 	var all []string
 	for _, p := range promises {

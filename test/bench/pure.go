@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// pure measures the parts that see neither a client nor a clock.
+// pure measures the parts that use neither a client nor a clock.
 func (b *bench) pure(ctx context.Context) error {
 	d, err := newDecision()
 	if err != nil {
@@ -52,12 +52,12 @@ func (b *bench) pure(ctx context.Context) error {
 	return nil
 }
 
-// decision is one target under ten schedules that all select it, at an instant when they do not agree.
+// decision is one target under ten schedules that all select it, at an instant when they disagree.
 type decision struct {
 	policies []*policy.Policy
 	adapter  *adapter.Adapter
 	now      time.Time
-	// awake has still to be put to sleep; asleep is the same object afterwards.
+	// awake is the object before it is put to sleep, asleep the same object afterwards.
 	awake, asleep *workload.Object
 }
 

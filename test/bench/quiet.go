@@ -14,9 +14,9 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// quiet counts the requests of a manager that has nothing to do: while everything is judged again to no effect, and while
-// nothing happens at all. The API server's own counters do not say who asked, and it asks itself things too; so this is
-// counted in its audit log, on a cluster of its own, since writing that log would slow down what else is measured.
+// quiet counts the requests of an idle manager: while all targets are decided again without effect, and while nothing
+// happens. The API server's metrics do not identify the client, and the API server also calls itself. So the requests
+// are counted in the audit log, on a separate cluster, because writing the log would slow down other measurements.
 func (b *bench) quiet(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{Audit: true})
 	if err != nil {
@@ -51,8 +51,8 @@ func (b *bench) quiet(ctx context.Context) (err error) {
 	return nil
 }
 
-// noop has every target judged again by touching what judging looks at: the schedule, every namespace, every target. None of
-// the touches changes an answer. It gives the requests that the manager made.
+// noop triggers a decision of every target by touching the schedule, every namespace and every target. No touch changes
+// a decision. It returns the number of the manager's requests.
 func (s *stage) noop(ctx context.Context, o *operator) (float64, error) {
 	began := time.Now()
 	for _, touch := range []func(context.Context) error{s.touchSchedule, s.touchNamespaces, s.touchTargets} {
@@ -75,7 +75,7 @@ func (s *stage) noop(ctx context.Context, o *operator) (float64, error) {
 	return made.sum(), err
 }
 
-// idleFor waits while nothing happens and gives the requests that the manager made.
+// idleFor waits while nothing happens and returns the number of the manager's requests.
 func (s *stage) idleFor(ctx context.Context, d time.Duration) (float64, error) {
 	began := time.Now()
 	select {
@@ -88,7 +88,7 @@ func (s *stage) idleFor(ctx context.Context, d time.Duration) (float64, error) {
 	return made.sum(), err
 }
 
-// audited counts what the API server has written down of the manager since an instant, watches and leases apart.
+// audited counts the manager's requests in the audit log since an instant, watches and leases aside.
 func (s *stage) audited(since time.Time) (tally, error) {
 	all, err := s.env.Cluster.Audit()
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *stage) audited(since time.Time) (tally, error) {
 	return made, nil
 }
 
-// judgedAgain waits until so many more targets were judged.
+// judgedAgain waits until n more targets were decided.
 func (o *operator) judgedAgain(ctx context.Context, before uint64, n int) error {
 	deadline := time.Now().Add(time.Minute)
 	for {
@@ -136,7 +136,7 @@ func (o *operator) judgedAgain(ctx context.Context, before uint64, n int) error 
 	}
 }
 
-// touch is a merge patch that changes one label or annotation and nothing that anybody acts upon.
+// touch returns a merge patch that changes one label or annotation without any meaning.
 func touch(kind string) []byte {
 	return []byte(`{"metadata":{"` + kind + `":{"bench.flyball.dev/touched":"` + time.Now().UTC().Format("20060102T150405.000000000") + `"}}}`)
 }
@@ -154,7 +154,7 @@ func (s *stage) touchNamespaces(ctx context.Context) error {
 
 func (s *stage) touchTargets(ctx context.Context) error { return s.touchDeployments(ctx, 0, s.targets) }
 
-// touchDeployments labels the Deployments from one number to before another.
+// touchDeployments labels the Deployments with numbers in [from, to).
 func (s *stage) touchDeployments(ctx context.Context, from, to int) error {
 	return parallel(ctx, s.writers, to-from, func(ctx context.Context, i int) error {
 		_, err := s.clients.AppsV1().Deployments(s.namespaceOf(from+i)).

@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// reactLabel says who has to put a Deployment to sleep, if its namespace says so too: the manager, the bare watcher or nobody.
+	// reactLabel names the program that must put a Deployment to sleep, if its namespace has the same label: the
+	// manager, the bare watcher or nobody.
 	reactLabel = "bench.flyball.dev/react"
 	nobody     = "nobody"
-	// together is how many Deployments there are in a namespace that is relabelled.
+	// together is the number of Deployments in a relabelled namespace.
 	together = 10
 )
 
-// reactors are the two ways to react: Flyball's and the baseline.
+// reactors are the two programs: Flyball and the baseline.
 var reactors = [2]string{"manager", "bare"}
 
-// reactStep is a thing that happens to one or more Deployments while others sleep.
+// reactStep is a change of one or more Deployments while others sleep.
 type reactStep struct {
 	name string
-	// asleep is what they have to be afterwards.
+	// asleep is their expected state afterwards.
 	asleep bool
-	// objects gives those meant, as namespace/name.
+	// objects returns the affected Deployments as namespace/name.
 	objects func(way string, i int) []string
-	// do makes it happen; it returns with the API server's answer.
+	// do makes the change and returns with the API server's answer.
 	do func(ctx context.Context, way string, i int) error
 }
 
-// reactTimes are, by step and way, how long it took in milliseconds from the answer to the last change that was due.
+// reactTimes are the milliseconds from the answer to the last due change, by step and program.
 type reactTimes map[string]*[len(reactors)][]float64
 
-// reacting measures how soon what comes into a schedule's selection sleeps, and what leaves it is awake, while the manager
-// keeps many others asleep; beside a bare watcher that patches what it sees at once.
+// reacting measures how soon Deployments sleep that enter a schedule's selection, and how soon they wake that leave it,
+// while the manager keeps many others asleep. The baseline is a bare watcher that patches at once.
 func (b *bench) reacting(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func (b *bench) reacting(ctx context.Context) (err error) {
 	return nil
 }
 
-// always is a schedule that sleeps for decades.
+// always returns a schedule that sleeps for decades.
 func always(name string) *v1alpha1.ClusterSchedule {
 	c := nightly(name)
 	c.Spec.Downscale, c.Spec.Upscale = "", ""
@@ -83,7 +84,7 @@ func always(name string) *v1alpha1.ClusterSchedule {
 	return c
 }
 
-// react goes through all steps, both ways in turns.
+// react runs all steps with both programs in turns.
 func (s *stage) react(ctx context.Context) (reactTimes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,8 +122,8 @@ func (s *stage) react(ctx context.Context) (reactTimes, error) {
 	return took, nil
 }
 
-// reaction makes one step happen and gives the milliseconds from the answer to the last change that was due. One that came
-// before the answer took no time.
+// reaction runs one step and returns the milliseconds from the answer to the last due change. A change before the
+// answer counts as zero.
 func (o *observer) reaction(ctx context.Context, step reactStep, way string, i int) (float64, error) {
 	due := o.expect(step.asleep, step.objects(way, i)...)
 	if err := step.do(ctx, way, i); err != nil {
@@ -135,7 +136,7 @@ func (o *observer) reaction(ctx context.Context, step reactStep, way string, i i
 
 func reactSpace(way string) string { return "react-" + way }
 
-// relabelled is the namespace that is relabelled, crowd the Deployments in it.
+// relabelled returns the namespace to relabel, crowd the Deployments in it.
 func relabelled(way string) string { return "react-relabelled-" + way }
 
 func crowd(way string, _ int) []string {
@@ -146,7 +147,7 @@ func crowd(way string, _ int) []string {
 	return all
 }
 
-// furnish makes the namespaces of the steps.
+// furnish creates the namespaces of the steps.
 func (s *stage) furnish(ctx context.Context) error {
 	for _, way := range reactors {
 		if err := errors.Join(s.reactNamespace(ctx, reactSpace(way), way), s.reactNamespace(ctx, relabelled(way), nobody)); err != nil {
@@ -178,12 +179,12 @@ func (s *stage) reactDeployment(ctx context.Context, namespace, way string, i in
 	return nil
 }
 
-// reactLabelled is a merge patch of the label.
+// reactLabelled returns a merge patch of the label.
 func reactLabelled(way string) []byte {
 	return []byte(`{"metadata":{"labels":{"` + reactLabel + `":"` + way + `"}}}`)
 }
 
-// objectSteps are what happens to single Deployments.
+// objectSteps are the steps for single Deployments.
 func (s *stage) objectSteps() []reactStep {
 	one := func(way string, i int) []string { return []string{reactSpace(way) + "/" + deploymentName(i)} }
 	label := func(ctx context.Context, way string, i int, value string) error {
@@ -199,7 +200,7 @@ func (s *stage) objectSteps() []reactStep {
 	}
 }
 
-// spaceSteps are what happens to whole namespaces.
+// spaceSteps are the steps for whole namespaces.
 func (s *stage) spaceSteps() []reactStep {
 	label := func(ctx context.Context, way, value string) error {
 		_, err := s.clients.CoreV1().Namespaces().Patch(ctx, relabelled(way), types.MergePatchType, reactLabelled(value), metav1.PatchOptions{})
@@ -220,7 +221,7 @@ func (s *stage) spaceSteps() []reactStep {
 	}
 }
 
-// leave removes what the steps have made, and the schedules, and waits until everything else is awake again.
+// leave deletes the objects of the steps and the schedules, and waits until all other targets are awake.
 func (s *stage) leave(ctx context.Context, schedules ...*v1alpha1.ClusterSchedule) error {
 	for _, c := range schedules {
 		if err := s.env.Client.Delete(ctx, c); err != nil {
@@ -252,7 +253,7 @@ func (s *stage) leave(ctx context.Context, schedules ...*v1alpha1.ClusterSchedul
 	return s.verify(ctx, false)
 }
 
-// reportReact says how long each step took, and gives the figures over all of them.
+// reportReact reports the time of each step, and the figures over all steps.
 func (b *bench) reportReact(took reactTimes) {
 	var all, ratios []float64
 	for _, step := range slices.Concat((&stage{}).objectSteps(), (&stage{}).spaceSteps()) {

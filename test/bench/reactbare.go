@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// reactOptions select what the steps are about, whatever the value of the label.
+// reactOptions select the objects of the steps by the label, with any value.
 var reactOptions = metav1.ListOptions{LabelSelector: reactLabel}
 
 // follow calls a function for every object of a watch, until the context ends.
@@ -35,13 +35,13 @@ func follow[T any](ctx context.Context, w watch.Interface, do func(T)) {
 	}()
 }
 
-// observer watches on its own, and notes when Deployments have become what they have to.
+// observer has a watch of its own and records when Deployments reach their expected state.
 type observer struct {
 	mu  sync.Mutex
 	due *due
 }
 
-// due is what is waited for.
+// due is the expected state.
 type due struct {
 	asleep  bool
 	missing map[string]bool
@@ -78,7 +78,7 @@ func (o *observer) note(d *appsv1.Deployment) {
 	}
 }
 
-// expect says what is waited for from now on: that Deployments, none of which is so yet, are asleep or awake.
+// expect sets the expected state of Deployments: asleep or awake. None may have it yet.
 func (o *observer) expect(asleep bool, objects ...string) *due {
 	d := &due{asleep: asleep, missing: map[string]bool{}, done: make(chan struct{})}
 	for _, key := range objects {
@@ -90,7 +90,7 @@ func (o *observer) expect(asleep bool, objects ...string) *due {
 	return d
 }
 
-// await gives when the last of them was seen.
+// await returns the time at which the last Deployment reached its expected state.
 func (o *observer) await(ctx context.Context, d *due) (time.Time, error) {
 	select {
 	case <-d.done:
@@ -104,13 +104,13 @@ func (o *observer) await(ctx context.Context, d *due) (time.Time, error) {
 	}
 }
 
-// bareReactor is the baseline of the reactions: it watches, and patches as soon as it sees that there is something to patch.
+// bareReactor is the baseline of the reactions: it watches, and patches at once when a patch is due.
 type bareReactor struct {
 	client metadata.Interface
 	mu     sync.Mutex
-	// asleep says by namespace whether its label asks for sleep.
+	// asleep reports, by namespace, whether the label asks for sleep.
 	asleep map[string]bool
-	// objects are by namespace and name as they were seen last; was is their count while they sleep.
+	// objects are the last seen objects, by namespace and name. was is the replicas of sleeping objects.
 	objects map[string]map[string]*appsv1.Deployment
 	was     map[string]int32
 }
@@ -151,8 +151,8 @@ func (r *bareReactor) deployment(ctx context.Context, d *appsv1.Deployment) {
 	r.react(ctx, d)
 }
 
-// react patches a Deployment that is not as it has to be: the count, an annotation as large as the ledger's need, on condition
-// of the resourceVersion.
+// react patches a Deployment in the wrong state: the replicas, and an annotation as large as the ledger, with the
+// resourceVersion as a precondition.
 func (r *bareReactor) react(ctx context.Context, d *appsv1.Deployment) {
 	key, replicas, note := d.Namespace+"/"+d.Name, int32(0), `"replicas were set to 0 by the bare watcher"`
 	was, sleeps := r.was[key]
@@ -167,7 +167,7 @@ func (r *bareReactor) react(ctx context.Context, d *appsv1.Deployment) {
 	}
 	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"bench.flyball.dev/was":%s}},"spec":{"replicas":%d}}`, d.ResourceVersion, note, replicas)
 	go func() {
-		// A patch that fails is missed by the observer.
+		// The observer notices a failed patch.
 		_, _ = r.client.Resource(deploymentsResource).Namespace(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "bench-bare"})
 	}()
 }

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// deletionReview is what the API server asks when somebody deletes the frozen Deployment.
+// deletionReview is the API server's review of a deletion of the frozen Deployment.
 const deletionReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","namespace":"default","name":"` + frozenName + `",
 "resource":{"group":"apps","version":"v1","resource":"deployments"},"userInfo":{"username":"alice"},"dryRun":true,"oldObject":{"metadata":{"name":"` + frozenName + `"}}}}`
 
@@ -35,7 +35,7 @@ type replica struct {
 	done    chan error
 }
 
-// replicas starts two managers and waits until both are ready. The API server asks the first.
+// replicas starts two managers and waits until both are ready. The API server calls the first.
 func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 	all := make([]*replica, 2)
 	ports, err := freePorts(2 * len(all))
@@ -57,7 +57,8 @@ func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 	return all, nil
 }
 
-// replica starts one manager that listens on two ports of this machine. It has an account of its own: its changes are not judged.
+// replica starts one manager that listens on two ports of this machine. Its changes are not judged, because it has an
+// account of its own.
 func (s *stage) replica(port, health, asked int) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &replica{
@@ -75,7 +76,7 @@ func (s *stage) replica(port, health, asked int) *replica {
 	return r
 }
 
-// ready waits until the manager says that it is ready and gives a verdict.
+// ready waits until the manager is ready and returns a verdict.
 func (r *replica) ready(ctx context.Context, health int) error {
 	return harness.Poll(ctx, harness.Patience, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", health), nil)
@@ -97,7 +98,7 @@ func (r *replica) ready(ctx context.Context, health int) error {
 	})
 }
 
-// locate finds the path at which the API server asks, which has a secret part, in what the managers have told the API server.
+// locate reads the path for API servers, which has a secret part, from the webhook configuration.
 func (r *replica) locate(ctx context.Context) error {
 	config, err := r.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
 	if err != nil {
@@ -111,7 +112,7 @@ func (r *replica) locate(ctx context.Context) error {
 	return nil
 }
 
-// askDeletion asks the replica, as the API server does, about the deletion of the frozen Deployment.
+// askDeletion sends the review of a deletion of the frozen Deployment to the replica, as the API server does.
 func (r *replica) askDeletion(ctx context.Context) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(deletionReview))
 	if err != nil {
@@ -134,7 +135,7 @@ func (r *replica) stop() error {
 	return nil
 }
 
-// freePorts are ports of this machine that nobody else gets.
+// freePorts returns reserved ports of this machine.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

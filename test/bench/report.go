@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// report writes figures and what is to be said about them.
+// report writes figures and remarks.
 type report struct {
 	out, log io.Writer
-	// remark follows every figure that is not of a full run.
+	// remark is appended to every figure of a partial run.
 	remark string
 	// values are the figures so far, by name.
 	values map[string]float64
@@ -34,7 +34,7 @@ func (r *report) figure(name string, value float64, unit string) {
 	_, _ = fmt.Fprintln(r.out, strings.Join(line, " "))
 }
 
-// complete returns an error that names the figures that have no value.
+// complete returns an error that names the figures without a value.
 func (r *report) complete(figures []string) error {
 	var missing []string
 	for _, name := range figures {
@@ -48,7 +48,7 @@ func (r *report) complete(figures []string) error {
 	return nil
 }
 
-// decimals are as many as the measurement is good for.
+// decimals returns the number of significant decimals of a measurement.
 func decimals(value float64, unit string) int {
 	if unit == "ratio" || unit == "requests/change" {
 		return 3
@@ -59,7 +59,7 @@ func decimals(value float64, unit string) int {
 	return 1
 }
 
-// rounds says how the rounds behind a figure spread.
+// rounds reports the spread of the rounds behind a figure.
 func (r *report) rounds(name string, values []float64) {
 	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values), values)
 }
@@ -68,7 +68,7 @@ func (r *report) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.log, "bench: "+format+"\n", args...)
 }
 
-// machine says where the figures come from, and how busy it is: a figure of a loaded machine is worth less.
+// machine reports the machine and its load, because load reduces the value of a figure.
 func (r *report) machine() {
 	model := "unknown CPU"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -95,7 +95,7 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// percentile gives the value that so many in a hundred are not above.
+// percentile returns the p-th percentile.
 func percentile(values []float64, p int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)-1)*p/100]

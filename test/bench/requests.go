@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// call is a kind of request as the API server counts them.
+// call is a kind of request as counted by the API server.
 type call struct{ verb, group, resource, subresource string }
 
 func (c call) String() string {
@@ -27,7 +27,7 @@ func (c call) String() string {
 // tally counts requests.
 type tally map[call]float64
 
-// metrics reads the API server's metrics of one name.
+// metrics returns the API server's metrics of one name.
 func (s *stage) metrics(ctx context.Context, name string) ([]*dto.Metric, error) {
 	text, err := s.clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *stage) metrics(ctx context.Context, name string) ([]*dto.Metric, error)
 	return families[name].GetMetric(), nil
 }
 
-// effort is processor time in seconds: the API server's, and this process's.
+// effort is processor time in seconds, of the API server and of this process.
 type effort struct{ server, own float64 }
 
 func (s *stage) effort(ctx context.Context) (effort, error) {
@@ -67,8 +67,8 @@ func (e effort) since(before effort) effort {
 	return effort{e.server - before.server, e.own - before.own}
 }
 
-// requests reads the API server's own count of what it has answered, without watches, leases, and the questions that this
-// program and the cluster's supervisor ask after its health and metrics.
+// requests returns the API server's own count of answered requests, without watches, leases, and the health and metrics
+// requests of this program and the cluster's supervisor.
 func (s *stage) requests(ctx context.Context) (tally, error) {
 	counted, err := s.metrics(ctx, "apiserver_request_total")
 	if err != nil {
@@ -115,7 +115,7 @@ func ignored(c call) bool {
 	return false
 }
 
-// since gives what came after an earlier tally.
+// since returns the difference to an earlier tally.
 func (t tally) since(before tally) tally {
 	out := tally{}
 	for c, n := range t {

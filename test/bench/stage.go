@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// deployments is the adapter that everything here is measured with.
+// deployments is the adapter of all measurements.
 const deployments = "deployments.apps"
 
 // stage is an API server with Flyball's CRDs, the Deployment adapter and a growing number of Deployments.
@@ -30,13 +30,13 @@ type stage struct {
 	env     *harness.Env
 	clients *kubernetes.Clientset
 	adapter *adapter.Adapter
-	// grown is how many Deployments there are.
+	// grown is the number of Deployments.
 	grown int
-	// scheduled is true once the schedule was made.
+	// scheduled is true once the schedule exists.
 	scheduled bool
 }
 
-// stage gives the cluster that most figures share, starting it first if need be.
+// stage returns the cluster that most figures share, and starts it at the first call.
 func (b *bench) stage(ctx context.Context) (*stage, error) {
 	if b.cluster != nil {
 		return b.cluster, nil
@@ -80,7 +80,7 @@ func (s *stage) prepare(ctx context.Context) error {
 
 func (s *stage) stop() error { return s.env.Cluster.Stop() }
 
-// protobuf gives the configuration that typed clients are used with: protobuf on the wire.
+// protobuf returns the usual configuration of typed clients, with protobuf on the wire.
 func protobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -107,7 +107,7 @@ func compileAdapter() (*adapter.Adapter, error) {
 	return nil, fmt.Errorf("there is no adapter %s in the library", deployments)
 }
 
-// parallel does n things, so many at a time, and stops at the first error.
+// parallel runs do n times with some workers, and stops at the first error.
 func parallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -130,7 +130,7 @@ func parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 	return context.Cause(ctx)
 }
 
-// schedule makes the ClusterSchedule over the first targets; it is made once and stays.
+// schedule creates the ClusterSchedule over the first targets. It is created once and stays.
 func (s *stage) schedule(ctx context.Context) error {
 	if s.scheduled {
 		return nil
@@ -142,10 +142,10 @@ func (s *stage) schedule(ctx context.Context) error {
 	return nil
 }
 
-// zone is where the schedules are; it has daylight saving time.
+// zone is the time zone of the schedules, with daylight saving time.
 const zone = "Europe/Skopje"
 
-// nightly is a ClusterSchedule of the Deployments of the labelled namespaces, asleep from 20:00 to 08:00.
+// nightly returns a ClusterSchedule of the Deployments in the labelled namespaces, asleep from 20:00 to 08:00.
 func nightly(name string) *v1alpha1.ClusterSchedule {
 	c := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}

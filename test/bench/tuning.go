@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// usageHeap measures what is kept of targets that are tuned: what was learnt, the forecasts, and what was found last.
+// usageHeap measures the memory of tuned targets: learnt usage, forecasts, and the last recommendation.
 func (b *bench) usageHeap(context.Context) error {
 	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
 	if len(errs) > 0 {
@@ -37,7 +37,7 @@ func (b *bench) usageHeap(context.Context) error {
 		if all[i].mind, err = tuner.NewMind(history); err != nil {
 			return err
 		}
-		for minute := range 3 { // until it is working, and has all to report
+		for minute := range 3 { // until it works and has a complete report
 			all[i].found = all[i].mind.Decide(filled(end.Add(time.Duration(minute) * time.Minute)))
 		}
 	}
@@ -57,7 +57,7 @@ func heapInUse() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fill shows a mind five weeks of samples that fill every bucket there is, and gives the last instant.
+// fill feeds five weeks of samples to a mind, so that every bucket is filled, and returns the last instant.
 func fill(m policy.Mind) time.Time {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
@@ -70,7 +70,7 @@ func fill(m policy.Mind) time.Time {
 	return at
 }
 
-// filled is the workload that fill is of.
+// filled returns the workload of fill.
 func filled(at time.Time) policy.Seen {
 	low, top := int64(3), int64(20)
 	return policy.Seen{
@@ -88,7 +88,7 @@ func filled(at time.Time) policy.Seen {
 
 const synthetic = "synthetic"
 
-// tuningFigures are those of the offline benchmark.
+// tuningFigures are the figures of the offline benchmark.
 var tuningFigures = func() []string {
 	var names []string
 	for _, f := range tortoise.Promises(synthetic) {

@@ -25,24 +25,24 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// watcherCommand is the hidden first argument of a process that watches and nothing else.
+// watcherCommand is the hidden first argument of the watcher process.
 const watcherCommand = "watcher"
 
-// The two ways to watch.
+// These are the two kinds of watches.
 const (
 	projected = "projected"
 	typed     = "typed"
 )
 
-// intake is what taking in objects or updates has cost a process.
+// intake is the cost of reading objects or updates for a process.
 type intake struct {
-	// Objects is how many are kept.
+	// Objects is the number of kept objects.
 	Objects int `json:"objects"`
-	// Heap is the live heap after garbage collection that came on top of what there was before the watch, in bytes.
+	// Heap is the growth of the live heap since before the watch, after garbage collection, in bytes.
 	Heap int64 `json:"heap"`
 	// CPU is the processor time in seconds, user and system, garbage collection included.
 	CPU float64 `json:"cpu"`
-	// PeakRSS is the most memory that the process has ever had from the system, in bytes.
+	// PeakRSS is the peak memory of the process, in bytes.
 	PeakRSS int64 `json:"peakRSS"`
 	// Took is the wall time in seconds.
 	Took float64 `json:"took"`
@@ -50,12 +50,12 @@ type intake struct {
 
 // watched is a running watch.
 type watched interface {
-	// sync waits until everything was read once.
+	// sync waits until all objects were read once.
 	sync(ctx context.Context) error
 	len() int
 }
 
-// watcher watches all Deployments, writes what that has cost as a line of JSON, waits for updates and writes the same of them.
+// watcher watches all Deployments, writes the cost as a line of JSON, waits for updates and writes their cost.
 func watcher(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(watcherCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "")
@@ -136,7 +136,7 @@ func (i intake) print(w watched, before int64, profile string) error {
 		return fmt.Errorf("read the resource usage: %w", err)
 	}
 	i.PeakRSS = usage.Maxrss
-	if runtime.GOOS != "darwin" { // where it is in bytes, not in kibibytes
+	if runtime.GOOS != "darwin" { // there it is in bytes, elsewhere in kibibytes
 		i.PeakRSS *= 1024
 	}
 	return json.NewEncoder(os.Stdout).Encode(i)
@@ -157,7 +157,7 @@ func cpuSeconds() float64 {
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
-// counter closes a channel once it has seen enough updates.
+// counter closes a channel when it has seen enough updates.
 type counter struct {
 	seen    atomic.Int64
 	want    int64
@@ -207,8 +207,8 @@ func (w typedWatch) sync(ctx context.Context) error {
 
 func (w typedWatch) len() int { return len(w.informer.GetStore().ListKeys()) }
 
-// startTyped watches as a controller with a typed client does: a shared informer that reads protobuf. Like the projected
-// watch it asks for no compression, so that neither process pays for what the other one does not.
+// startTyped watches as a controller with a typed client does: a shared informer that reads protobuf. Like the
+// projected watch it requests no compression, so that the costs are comparable.
 func startTyped(ctx context.Context, config *rest.Config, seen *counter) (watched, error) {
 	config = protobuf(config)
 	config.DisableCompression = true

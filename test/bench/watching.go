@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// watching compares a projected watch with a typed informer over the same objects, each in a fresh process of its own.
+// watching compares a projected watch with a typed informer over the same objects, each in a new process.
 func (b *bench) watching(ctx context.Context) error {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -36,7 +36,8 @@ func (b *bench) watching(ctx context.Context) error {
 	return nil
 }
 
-// watchingAt compares at one number of objects and gives the ratio of the heaps. With updates it compares the processor time too.
+// watchingAt compares both at one number of objects and returns the ratio of the heaps. With updates it also compares
+// the processor time.
 func (b *bench) watchingAt(ctx context.Context, s *stage, n, updates int) (float64, error) {
 	var heaps, cpus []float64
 	for round := range b.watchRounds {
@@ -65,10 +66,10 @@ func (b *bench) watchingAt(ctx context.Context, s *stage, n, updates int) (float
 	return median(heaps), nil
 }
 
-// costs are what one process has told: of the objects, and of the updates.
+// costs are the two reports of a process: for the objects, and for the updates.
 type costs struct{ first, second intake }
 
-// watchRound has each process take in all objects while the other one is idle or not there yet, and then both see the same
+// watchRound lets each process read all objects while the other is idle or not yet started. Then both see the same
 // updates.
 func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds []string) (map[string]costs, error) {
 	of := map[string]costs{}
@@ -109,7 +110,7 @@ func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds 
 	return of, nil
 }
 
-// child is a process that watches.
+// child is a watcher process.
 type child struct {
 	kind    string
 	command *exec.Cmd
@@ -143,7 +144,7 @@ func (c *child) read() (intake, error) {
 	return i, nil
 }
 
-// end stops the process, if it has not ended by itself.
+// end stops the process if it still runs.
 func (c *child) end() {
 	_ = c.command.Process.Kill()
 	_ = c.command.Wait()
