@@ -197,6 +197,20 @@ func TestNobodyBelowImportsTheControllers(t *testing.T) {
 	}
 }
 
+// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package reads them from a cluster.
+func TestMigrationReadsJSONOnly(t *testing.T) {
+	for _, l := range list(t) {
+		if l.ImportPath != module+"cmd/kubectl-flyball/migrate" && !strings.HasPrefix(l.ImportPath, module+"cmd/kubectl-flyball/migrate/") {
+			continue
+		}
+		for _, imp := range l.Imports {
+			if strings.HasPrefix(imp, "k8s.io/client-go") || strings.HasPrefix(imp, "sigs.k8s.io/controller-runtime") || imp == module+"cmd/kubectl-flyball/source" {
+				t.Errorf("%s imports %s", l.ImportPath, imp)
+			}
+		}
+	}
+}
+
 func sameRoot(a, b string) bool {
 	root := func(p string) string { return strings.Join(strings.Split(strings.TrimPrefix(p, module), "/")[:2], "/") }
 	return root(a) == root(b)
