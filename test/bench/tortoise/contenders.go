@@ -69,7 +69,7 @@ var grid = func() []contender {
 }()
 
 // fixed returns the setting of somebody who chooses other pods and another target: the sidecar is as large as it must be, and the maximum
-// has the reach that the owner's has.
+// reaches as far as the owner's.
 func (w *world) fixed(app, memory float64, target int) setting {
 	s := w.owner
 	s.target = target

@@ -2,6 +2,7 @@ package tortoise
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -30,28 +31,39 @@ func Promises(kind string) []Figure {
 	}
 }
 
-// Figures returns the figures of the results of Flyball, the baseline, the original and the fixed settings; none where one of those is
-// missing.
+// Figures returns the figures of the results, without those for which a contender did not run.
 func Figures(kind string, results []Result) []Figure {
 	all := runs(results)
-	if len(all) == 0 || slices.ContainsFunc([]string{Flyball, Baseline, Original, grid[0].name}, func(who string) bool { return !all[0].has(who) }) {
+	if len(all) == 0 || !all[0].has(Flyball) {
 		return nil
 	}
 	figures := Promises(kind)
-	judged := slices.DeleteFunc(slices.Clone(all), func(r run) bool { return r.apart })
-	if len(judged) > 0 {
-		d, m := frontierOf(judged).distance(sum(judged, Flyball)), medians(judged, Flyball)
-		figures[0].Value, figures[1].Value, figures[2].Value, figures[3].Value = d.violations, m.violations, d.cost, m.cost
+	set := func(first int, who string, values ...float64) {
+		for i, v := range values {
+			if !all[0].has(who) {
+				v = math.NaN()
+			}
+			figures[first+i].Value = v
+		}
 	}
-	figures[4].Value = float64(len(worse(all)))
+	judged := slices.DeleteFunc(slices.Clone(all), func(r run) bool { return r.apart })
+	if len(judged) > 0 && judged[0].has(grid[0].name) {
+		d, m := frontierOf(judged).distance(sum(judged, Flyball)), medians(judged, Flyball)
+		set(0, Flyball, d.violations, m.violations, d.cost, m.cost)
+	} else {
+		set(0, Flyball, math.NaN(), math.NaN(), math.NaN(), math.NaN())
+	}
 	lost, changes, restarts, theirs := 0.0, 0.0, 0, 0
 	for _, r := range all {
 		f := r.by[Flyball]
 		lost, changes = max(lost, f.CeilingLost), max(changes, float64(f.Changes)/f.Days)
 		restarts, theirs = restarts+f.Restarts, theirs+r.by[Original].Restarts
 	}
-	figures[5].Value, figures[6].Value, figures[7].Value = lost, float64(restarts)/float64(max(theirs, 1)), changes
-	return figures
+	set(4, Baseline, float64(len(worse(all))))
+	set(5, Flyball, lost)
+	set(6, Original, float64(restarts)/float64(max(theirs, 1)))
+	set(7, Flyball, changes)
+	return slices.DeleteFunc(figures, func(f Figure) bool { return math.IsNaN(f.Value) })
 }
 
 // run is one world, with what each contender did.

@@ -40,8 +40,8 @@ func convex(a, b, c outcome) bool {
 	return (b.violations-a.violations)*(c.cost-a.cost) < (c.violations-a.violations)*(b.cost-a.cost)
 }
 
-// violationsAt returns the violations of the best fixed setting of a cost. Cheaper than the cheapest setting, it is that one's; dearer
-// than the last, the last one's.
+// violationsAt returns the violations of the best fixed setting of a cost. Below the cost of the cheapest setting those of the cheapest
+// count, above the cost of the last those of the last.
 func (f frontier) violationsAt(cost float64) float64 {
 	i, found := slices.BinarySearchFunc(f, cost, func(o outcome, cost float64) int { return cmp.Compare(o.cost, cost) })
 	switch {
@@ -53,8 +53,8 @@ func (f frontier) violationsAt(cost float64) float64 {
 	return between(cost, f[i-1].cost, f[i].cost, f[i-1].violations, f[i].violations)
 }
 
-// costAt returns the cost of the best fixed setting of some violations. With more of them than the cheapest setting has, it is that one's;
-// with fewer than the last, the last one's.
+// costAt returns the cost of the best fixed setting of some violations. Above the violations of the cheapest setting the cost of the
+// cheapest counts, below those of the last the cost of the last.
 func (f frontier) costAt(violations float64) float64 {
 	i, found := slices.BinarySearchFunc(f, violations, func(o outcome, violations float64) int { return cmp.Compare(violations, o.violations) })
 	switch {

@@ -80,7 +80,7 @@ func (c contender) group() string {
 	return c.name
 }
 
-// planned is a world that is made once its turn has come.
+// planned is a world before its turn.
 type planned struct {
 	ticks int
 	make  func() *world
@@ -106,7 +106,7 @@ func (o Options) worlds() ([]planned, error) {
 	return all, nil
 }
 
-// longestFirst orders worlds so that no long one is left for the end.
+// longestFirst returns the indices of worlds, the longest world first.
 func longestFirst(worlds []planned) []int {
 	order := make([]int, len(worlds))
 	for i := range order {

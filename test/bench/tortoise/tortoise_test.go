@@ -165,6 +165,12 @@ func TestRunsAreDeterministic(t *testing.T) {
 	if got := Figures("real", first); len(got) != len(Promises("real")) {
 		t.Errorf("there are %d figures", len(got))
 	}
+	for missing, figures := range map[string]int{grid[0].name: 4, Baseline: 7, Original: 7, Flyball: 0} {
+		some := slices.DeleteFunc(slices.Clone(first), func(r Result) bool { return r.Contender == missing })
+		if got := Figures("real", some); len(got) != figures {
+			t.Errorf("without %s there are %d figures", missing, len(got))
+		}
+	}
 }
 
 // TestCosts: three pods of a core and a tenth for a day without load, and for one with too much.
