@@ -76,7 +76,7 @@ func (a *Authors) ask(ctx context.Context, req Request, row policy.Kind) (warnin
 	select {
 	case <-a.Loaded:
 	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("ask what user %q may do: the adapters have not been read yet", req.User.Username)
+		return nil, nil, fmt.Errorf("check the rights of user %q: the adapters have not been read yet", req.User.Username)
 	}
 	compiled, errs := row.Compile(req.New.(policy.Object), a.Context)
 	if len(errs) > 0 {
@@ -91,7 +91,7 @@ func (a *Authors) ask(ctx context.Context, req Request, row policy.Kind) (warnin
 	}
 	lacking, err := a.lacking(ctx, req.User, claims)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask what user %q may do, before Flyball does it for them: %w; nothing is changed, try again", req.User.Username, err)
+		return nil, nil, fmt.Errorf("check the rights of user %q: %w; nothing is changed, try again", req.User.Username, err)
 	}
 	if len(lacking) > 0 {
 		return nil, nil, refuseLacking(req, row, compiled.ID, lacking)

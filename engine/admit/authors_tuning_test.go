@@ -59,7 +59,7 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
 		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"}, []string{"horizontalpodautoscalers.autoscaling"}, ""},
 		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}, ""},
-		{"only what is listed", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
+		{"only the listed kinds", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
 		{"to scale is not to change requests", v1alpha1.TortoiseEmergency, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
 			[]string{"patch deployments.apps/scale", "patch horizontalpodautoscalers.autoscaling"}, []string{"deployments.apps"}, ""},
 		{"to make an autoscaler", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},

@@ -215,7 +215,7 @@ func (g *Guard) creator(req Request) error {
 		return nil
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, req.Name,
-		errors.New("status.createdBy and status.createdAt are what Flyball has seen; nobody else writes them"))
+		errors.New("status.createdBy and status.createdAt can be written only by Flyball, which records the creator"))
 }
 
 // lacking returns the reason for a refusal if the user may not make an exception, or "" otherwise. The user needs the

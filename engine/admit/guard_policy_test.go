@@ -98,6 +98,6 @@ func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 		}
 	}
 	if err := meddler("somebody-elses", ""); err != nil && !apierrors.IsNotFound(err) {
-		t.Errorf("a configuration of somebody else's: %v", err)
+		t.Errorf("an unrelated configuration: %v", err)
 	}
 }

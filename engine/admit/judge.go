@@ -76,7 +76,7 @@ type Judge struct {
 	// Served returns the served resource of a kind without an adapter. If nil, owner references of pods are not
 	// followed through such kinds.
 	Served func(schema.GroupKind) (schema.GroupVersionResource, bool)
-	// Rights checks who may override. If nil, no rights are checked and namespaces are not guarded.
+	// Rights checks the right to override. If nil, no rights are checked and namespaces are not guarded.
 	Rights AccessReviewer
 	Clock  clock.PassiveClock
 	// Ready returns the reason why no change can be judged yet. It may be nil.

@@ -194,7 +194,7 @@ func TestJudge(t *testing.T) {
 		{"more memory in place", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "resize", pod(""), pod(`,"containers":[{"resources":{"limits":{"memory":"1Gi"}}}]`))), "denies RollOut"},
 		{"the deletion of a pod alone", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
 		{"the deletion of a pod that is controlled", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`, `"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
-		{"a deletion that does not say of what", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
+		{"a deletion without an old object", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
 		{"an autoscaler made for a frozen target", namedFreeze, scaler(review("CREATE", "shop", "scaler", "", none, hpa("web", 2))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
 		{"one edited", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
 		{"one deleted", namedFreeze, scaler(review("DELETE", "shop", "scaler", "", hpa("web", 2), none)), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},

@@ -28,7 +28,7 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 		}
 		gv, err := schema.ParseGroupVersion(owner.APIVersion)
 		if err != nil {
-			return refs, nil //nolint:nilerr // somebody has made it up: it leads nowhere
+			return refs, nil //nolint:nilerr // an invented owner leads nowhere
 		}
 		ref := workload.Ref{GroupKind: gv.WithKind(owner.Kind).GroupKind(), Namespace: r.namespace, Name: owner.Name}
 		resource, found := j.Freezes.Resource(ref.GroupKind)

@@ -43,8 +43,8 @@ func TestInPlaceResizeScalesOwners(t *testing.T) {
 		{"a pod of the Deployment", "Scale", "ReplicaSet", "web-1", false, http.StatusForbidden},
 		{"only other actions are denied", "Create, Delete, RollOut", "ReplicaSet", "web-1", false, 0},
 		{"a pod of another Deployment", "Scale", "ReplicaSet", "other-1", false, 0},
-		{"a pod whose owner has gone", "Scale", "ReplicaSet", "absent", false, 0},
-		{"a pod of a kind that nobody knows", "Scale", "Made", "up", false, 0},
+		{"a pod without its owner", "Scale", "ReplicaSet", "absent", false, 0},
+		{"a pod with an owner of an unknown kind", "Scale", "Made", "up", false, 0},
 		{"ReplicaSets have no adapter", "Scale", "ReplicaSet", "web-1", true, http.StatusForbidden},
 	} {
 		all := freezes(t, denying(test.deny))

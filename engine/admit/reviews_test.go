@@ -118,7 +118,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := reviews.Create(ended, mayPatch("late", "deployments", ""), metav1.CreateOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("whose request has ended: %v", err)
+		t.Errorf("a check after the end of its request: %v", err)
 	}
 	close(open)
 	if err := all.Wait(); err != nil {

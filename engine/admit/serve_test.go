@@ -31,11 +31,11 @@ func TestShutdownLosesNoRequest(t *testing.T) {
 				<-release
 				_, _ = fmt.Fprintf(w, "done, %v", req.Context().Err())
 			}))
-			told, tell := context.WithCancel(context.Background())
-			ctx, end := context.WithCancel(server.Drained(told))
+			running, stop := context.WithCancel(context.Background())
+			ctx, end := context.WithCancel(server.Drained(running))
 			ended := make(chan error, 1)
 			go func() { ended <- server.Start(ctx) }()
-			t.Cleanup(func() { end(); tell(); removeConfigurations(t, opts) })
+			t.Cleanup(func() { end(); stop(); removeConfigurations(t, opts) })
 			eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 
 			browser := speaking(server, protocol)
@@ -64,7 +64,7 @@ func TestShutdownLosesNoRequest(t *testing.T) {
 			}()
 			<-arrived
 
-			tell()
+			stop()
 			eventually(t, "not ready", func() error {
 				if server.Ready(&http.Request{}) == nil {
 					return fmt.Errorf("ready")
@@ -74,7 +74,7 @@ func TestShutdownLosesNoRequest(t *testing.T) {
 			for range 3 {
 				// HTTP/2 announces it by a frame that the client does not expose.
 				if answer, last := ask("/quick"); answer != "done" || last != (protocol == "HTTP/1.1") {
-					t.Errorf("told to stop: %s, the last on its connection: %t", answer, last)
+					t.Errorf("stopping: %s, the last on its connection: %t", answer, last)
 				}
 			}
 			end()
@@ -118,16 +118,16 @@ func TestDrained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, tell := context.WithCancel(t.Context())
-		ctx := server.Drained(told)
+		running, stop := context.WithCancel(t.Context())
+		ctx := server.Drained(running)
 		if ctx.Err() != nil {
-			t.Error("ended before it was told to")
+			t.Error("ended before the stop")
 		}
 		begin := time.Now()
-		tell()
+		stop()
 		<-ctx.Done()
 		if took := time.Since(begin); took < drain {
-			t.Errorf("ended %v after it was told to, want at least %v", took, drain)
+			t.Errorf("ended %v after the stop, want at least %v", took, drain)
 		}
 	}
 }

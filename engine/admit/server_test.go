@@ -126,7 +126,7 @@ func TestOwnConfigurationIsKept(t *testing.T) {
 		return nil
 	}
 	if err := kept(); err != nil {
-		t.Errorf("what the API server made of it: %v", err)
+		t.Errorf("the stored configuration: %v", err)
 	}
 	for reason, edit := range map[string]func(*admissionregistrationv1.ValidatingWebhookConfiguration){
 		"it fails open": func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {

@@ -44,18 +44,18 @@ func TestAdapters(t *testing.T) {
 		fields                   []string
 		want                     string // part of the message; empty means allowed
 	}{
-		{reason: "who may patch the kind everywhere", user: "sre", name: "deployments.apps", spec: goodSpec},
-		{reason: "who may do all", user: "admin", name: "deployments.apps", spec: scaled},
+		{reason: "a user with patch on the kind everywhere", user: "sre", name: "deployments.apps", spec: goodSpec},
+		{reason: "a user with all rights", user: "admin", name: "deployments.apps", spec: scaled},
 		{
-			reason: "who may not patch the kind", user: "alice", name: "deployments.apps", spec: goodSpec,
+			reason: "a user without patch on the kind", user: "alice", name: "deployments.apps", spec: goodSpec,
 			want: `adapters.flyball.dev "deployments.apps" is forbidden: user "alice" must be allowed to patch deployments.apps in all namespaces`,
 		},
 		{
-			reason: "who may patch the kind in one namespace", user: "bob", name: "deployments.apps", spec: goodSpec,
+			reason: "a user with patch on the kind in one namespace", user: "bob", name: "deployments.apps", spec: goodSpec,
 			want: `user "bob" must be allowed to patch deployments.apps in all namespaces`,
 		},
 		{
-			reason: "through /scale, who may only patch the object", user: "sre", name: "deployments.apps", spec: scaled,
+			reason: "via /scale, a user with patch on the object only", user: "sre", name: "deployments.apps", spec: scaled,
 			want: `must be allowed to patch deployments/scale.apps in all namespaces`,
 		},
 		{
@@ -67,9 +67,9 @@ func TestAdapters(t *testing.T) {
 			spec:   `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: main, replicas: spec.replicas}, {name: main, replicas: .spec.other}]}`,
 			fields: []string{"spec.scale[0].replicas", "spec.scale[1].name"}, want: "a path starts with . or [",
 		},
-		{reason: "a kind that is not served yet, by who may patch what the name says", user: "sre", name: "rollouts.argoproj.io", spec: rollout},
+		{reason: "a kind not served yet, a user with patch on the resource in the name", user: "sre", name: "rollouts.argoproj.io", spec: rollout},
 		{
-			reason: "a kind that is not served yet, by who may not", user: "alice", name: "rollouts.argoproj.io", spec: rollout,
+			reason: "a kind not served yet, a user without that right", user: "alice", name: "rollouts.argoproj.io", spec: rollout,
 			want: `user "alice" must be allowed to patch rollouts.argoproj.io in all namespaces`,
 		},
 		{
@@ -179,7 +179,7 @@ func TestValidatorContract(t *testing.T) {
 	told := seen.Load()
 	got := fmt.Sprintf("%s %s %s by %s, old %v, spec changed %v", told.Operation, told.Kind.Kind, told.New.(*v1alpha1.Calendar).Name, told.User.Username, told.Old, told.SpecChanged)
 	if want := "CREATE Calendar holidays by alice, old <nil>, spec changed true"; got != want {
-		t.Errorf("told %s, want %s", got, want)
+		t.Errorf("the request is %s, want %s", got, want)
 	}
 
 	at := field.NewPath("spec", "dates").Index(0)

@@ -75,7 +75,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 		{"a third of its life is left", r, first, 60 * day, true},
 		{"a host was added", moved, first, time.Hour, true},
 		{"it expired while nothing ran", r, first, 91 * day, true},
-		{"the authority's key was lost: what is served stays until the new one is announced", r, broken, time.Hour, false},
+		{"the authority's key was lost: the serving certificate stays until the new authority is announced", r, broken, time.Hour, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -188,10 +188,10 @@ func noneRefused(t *rapid.T, r Rotation, history []moment) {
 	for i := len(history) - 1; i >= 0; i-- {
 		past := history[i]
 		if !accepted(t, past.trusted, current.served, r.Hosts, now) {
-			t.Fatalf("at %v: an API server that trusts what was trusted from %v on refuses what is served", now, past.from)
+			t.Fatalf("at %v: an API server with the authorities from %v on refuses the serving certificate", now, past.from)
 		}
 		if !accepted(t, current.trusted, past.served, r.Hosts, now) && now.Before(past.served.Serving.Leaf.NotAfter) {
-			t.Fatalf("at %v: what a replica serves since %v is refused", now, past.from)
+			t.Fatalf("at %v: the certificate served by a replica since %v is refused", now, past.from)
 		}
 		if !past.from.After(now.Add(-r.Overlap)) {
 			return // older states were replaced at least an overlap ago
@@ -212,7 +212,7 @@ func TestMaterialSurvivesTheSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := mustNext(t, r, back, now, now); again.Changed {
-		t.Errorf("what was read back: %v, want nothing to do", again.Did)
+		t.Errorf("the material read back: %v, want no change", again.Did)
 	}
 	for _, key := range []string{bundleKey, signerKey, servingCertKey, servingKeyKey} {
 		t.Run("without a usable "+key, func(t *testing.T) {

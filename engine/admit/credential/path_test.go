@@ -42,7 +42,7 @@ func TestPathsOverlap(t *testing.T) {
 			}
 			stored, err := ReadPaths(PathsText(p.Held))
 			if err != nil || !slices.EqualFunc(stored, p.Held, func(a, b Path) bool { return a.Token == b.Token && a.Made.Equal(b.Made) }) {
-				t.Fatalf("what is stored is read as %v, %v", stored, err)
+				t.Fatalf("the stored paths are read as %v, %v", stored, err)
 			}
 			if !p.Wake.After(now) && !p.Changed {
 				if r.Current(p.Held, now) == live {

@@ -86,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") { // API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
-			turnAway(w, req, gate.Faultf(http.StatusBadRequest, "the header %s means nothing here: spec.user and spec.groups say who makes the change", workload.OneLine(name, gate.MaxRefusal)))
+			turnAway(w, req, gate.Faultf(http.StatusBadRequest, "the header %s is not supported: name the author of the change in spec.user and spec.groups", workload.OneLine(name, gate.MaxRefusal)))
 			return
 		}
 	}

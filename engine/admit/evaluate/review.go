@@ -65,11 +65,11 @@ func decode(body []byte) (*Review, error) {
 	s := &r.Spec
 	switch {
 	case r.Status != nil:
-		return nil, errors.New("status: is what is answered, and not asked")
+		return nil, errors.New("status: must be empty in a request; the answer sets it")
 	case len(s.Groups) > maxGroups:
 		return nil, fmt.Errorf("spec.groups: there are %d, more than %d", len(s.Groups), maxGroups)
 	case len(s.Groups) > 0 && s.User == "":
-		return nil, errors.New("spec.groups: are those of spec.user, which is missing")
+		return nil, errors.New("spec.groups: needs spec.user, which is missing")
 	}
 	return r, s.checkSubject()
 }
@@ -81,9 +81,9 @@ func (s *Spec) checkSubject() error {
 	case (s.Object == nil) == (s.Manifest == nil):
 		return errors.New("spec: give exactly one of object and manifest")
 	case s.Manifest != nil && s.Action != "":
-		return errors.New("spec.action: goes with object; with manifest, what applying it would be is worked out")
+		return errors.New("spec.action: goes with object; with manifest, the actions follow from applying it")
 	case s.Manifest != nil && manifest[0] != '{':
-		return errors.New("spec.manifest: is one object")
+		return errors.New("spec.manifest: must be an object")
 	case s.Object != nil && s.Object.Kind == "":
 		return errors.New("spec.object.kind: required")
 	case s.Object != nil && s.Object.Name == "":
@@ -113,16 +113,16 @@ func (s *Spec) question(kindOf func(schema.GroupKind) (freezecheck.Kind, bool)) 
 	kind, adapted := kindOf(q.Target.GroupKind)
 	switch {
 	case !adapted && s.Object != nil:
-		return q, fmt.Errorf("no adapter speaks of the kind %s: nothing judges it, or its name is misspelt", q.Target.GroupKind)
+		return q, fmt.Errorf("there is no adapter for the kind %s: nothing judges it, or its name is misspelt", q.Target.GroupKind)
 	case !adapted:
 		return q, nil
 	}
 	q.Target.Resource = kind.Resource
 	switch {
 	case kind.Namespaced && q.Target.Namespace == "":
-		return q, fmt.Errorf("%s lives in a namespace, and none is given", q.Target.Ref)
+		return q, fmt.Errorf("%s needs a namespace", q.Target.Ref)
 	case !kind.Namespaced && q.Target.Namespace != "":
-		return q, fmt.Errorf("%s lives outside namespaces, and one is given", q.Target.Ref)
+		return q, fmt.Errorf("%s is cluster-scoped and has no namespace", q.Target.Ref)
 	}
 	return q, nil
 }

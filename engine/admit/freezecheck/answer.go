@@ -83,7 +83,7 @@ func unopposed(set *freeze.Set, req freeze.Request) string {
 	whatever.Actions = ^workload.Change(0)
 	switch {
 	case freeze.ControlPlane(req.User):
-		return "what the control plane itself does is never judged"
+		return "changes by the control plane are never judged"
 	case req.Terminating:
 		return "its namespace is being deleted, so nothing in it is judged"
 	case req.Deleting && req.Actions == workload.ChangeDelete:
@@ -99,5 +99,5 @@ func unopposed(set *freeze.Set, req freeze.Request) string {
 // unjudged returns the answer to a change of a kind without an adapter.
 func unjudged(req Request) Answer {
 	return Answer{Allowed: true, Target: req.Target.String(), Actions: []string{}, User: req.User, At: req.At,
-		Note: "no adapter speaks of " + req.Target.GroupKind.String() + ", so no freeze judges it"}
+		Note: "there is no adapter for " + req.Target.GroupKind.String() + ", so no freeze judges it"}
 }

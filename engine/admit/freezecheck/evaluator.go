@@ -120,7 +120,7 @@ func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
 	}
 	after, err := applied(live, req.Manifest)
 	if err != nil {
-		return nil, unanswerable("work out what applying %s changes: %v", req.Target.Ref, err)
+		return nil, unanswerable("compute the effect of applying %s: %v", req.Target.Ref, err)
 	}
 	return after, nil
 }

@@ -278,7 +278,7 @@ func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 		t.Errorf("the oldest: %v, want its end", err)
 	}
 	if answer := ask(honest); !strings.Contains(answer, "200") {
-		t.Errorf("who knew the path: %s", answer)
+		t.Errorf("a client with the path: %s", answer)
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -42,7 +42,7 @@ func TestPlacesOfKnownUsersAreShared(t *testing.T) {
 		<-inside
 	}
 	if code := ask("mallory", ""); code != http.StatusTooManyRequests {
-		t.Errorf("whoever has half of the places gets %d", code)
+		t.Errorf("a user with half of the places gets %d", code)
 	}
 	for _, user := range []string{"alice", "bob"} {
 		if code := ask(user, ""); code != http.StatusOK {

@@ -72,7 +72,7 @@ func TestUnusedConnections(t *testing.T) {
 		for name, conn := range map[string]net.Conn{"silent": silent, "slow": slow} {
 			text, err := io.ReadAll(conn)
 			if left := string(text); err != nil || left != "" && !strings.HasPrefix(left, "HTTP/1.1 4") {
-				t.Errorf("who is %s reads %q, %v", name, left, err)
+				t.Errorf("a client that is %s reads %q, %v", name, left, err)
 			}
 		}
 		if took := time.Since(began); took > 2*keptByAPIServers+time.Second {
