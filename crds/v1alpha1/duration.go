@@ -15,7 +15,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	var text *string
 	if err := json.Unmarshal(raw, &text); err != nil {
 		*d = Duration(raw)
-		return nil //nolint:nilerr // what is no text is kept as it is, and refused where it is read
+		return nil //nolint:nilerr // a value other than text is kept and refused when it is parsed
 	}
 	if text != nil {
 		*d = Duration(*text)

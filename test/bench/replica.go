@@ -104,11 +104,11 @@ func (r *replica) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told, err := url.Parse(*config.Webhooks[0].ClientConfig.URL)
+	configured, err := url.Parse(*config.Webhooks[0].ClientConfig.URL)
 	if err != nil {
 		return err
 	}
-	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(told.Path, registration.ValidatePath), registration.JudgePath)
+	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(configured.Path, registration.ValidatePath), registration.JudgePath)
 	return nil
 }
 

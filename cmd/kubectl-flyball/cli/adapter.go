@@ -102,7 +102,7 @@ func newAdapterCheck(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check an adapter: its spec, and against a cluster its paths, their types, /scale and your own rights",
-		Long: `Checks an adapter: that its spec compiles, with the line of what does not; and against a cluster that its kind is served, that each path
+		Long: `Checks an adapter: that its spec compiles, with the line of each fault; and against a cluster that its kind is served, that each path
 is in the schema with its type, that /scale exists where it is used, and that you hold the rights that writing the adapter takes.
 
 Exit codes: 0 nothing is wrong, 1 something is.`,
@@ -133,7 +133,7 @@ func newAdapterTry(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "try FILE KIND/NAME",
 		Short:   "Put one object to sleep and wake it, in memory, and show both patches",
-		Long:    "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit codes: 0 waking gives back what was there, 1 it does not, or an error.",
+		Long:    "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit codes: 0 waking restores the object, 1 it does not, or an error.",
 		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo --offline -f object.yaml",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -39,14 +39,14 @@ func newCanI(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
 		Short: "Say whether freezes let you make a change, now or at another time",
-		Long: `Says whether freezes let a change through: for you, or for whom --as and --as-group name, now or --at another time. The verdict is
+		Long: `Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at another time. The verdict is
 that of the admission webhook, by its own code. Policies and objects are read with your own rights, also with --as. Where they do not
-suffice, what could be read is judged, and a change that this allows ends with exit code 2.
+suffice, the readable part is judged, and an allowed change ends with exit code 2.
 
-ACTION is one or more of create, delete, rollout and scale, with commas between. Each is asked of each object. With -f, what applying the manifests would change is worked out and judged.
+ACTION is one or more of create, delete, rollout and scale, with commas between. Each action is judged for each object. With -f, the changes that applying the manifests would make are judged.
 Offline, --world has the manifests of policies and objects.
 
-Rights are not looked at: kubectl auth can-i answers that.
+RBAC rights are not checked: kubectl auth can-i answers that.
 
 Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
 		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
@@ -67,7 +67,7 @@ Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decid
 
 func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if (len(v.world) > 0) != v.offline {
-		return errors.New("give both --offline and --world DIR, the manifests to judge by, or neither: then the cluster is what is judged by")
+		return errors.New("give both --offline and --world DIR (the manifests to judge by), or neither to judge by the cluster")
 	}
 	at, err := v.at("at", v.when)
 	if err != nil {

@@ -27,8 +27,8 @@ func newExcept(s *session) *cobra.Command {
 	v := &exceptVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "except KIND/NAME... --allow ACTION --for 1h --reason WHY [--cluster]",
-		Short: "Make a freeze exception for some objects and actions, and show what it lifts and what it does not",
-		Long: `Makes a FreezeException for the objects and actions named, and shows what it lifts and what it does not. An exception of a
+		Short: "Make a freeze exception for some objects and actions, and show its effect",
+		Long: `Makes a FreezeException for the given objects and actions, and shows which changes it lifts. An exception of a
 namespace never lifts a policy of the cluster; --cluster makes a ClusterFreezeException, which lifts both. With --dry-run nothing is
 written; -o yaml prints the manifest. An exception that would lift nothing is an error, and is not written.
 
@@ -40,7 +40,7 @@ To make an exception takes the verb except on it besides the right to create it.
 	}
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
 	flags := cmd.Flags()
-	flags.StringSliceVar(&v.allow, "allow", nil, "Actions to let through: create, delete, rollout, scale")
+	flags.StringSliceVar(&v.allow, "allow", nil, "Actions to allow: create, delete, rollout, scale")
 	flags.StringVar(&v.from, "from", "now", "Instant at which it begins")
 	flags.StringVar(&v.span, "for", "", "How long: a span such as 1h")
 	flags.StringVar(&v.spec.Reason, "reason", "", "Why")
@@ -51,7 +51,7 @@ To make an exception takes the verb except on it besides the right to create it.
 	flags.StringSliceVar(&v.spec.Users, "for-user", nil, "Only these users")
 	flags.StringSliceVar(&v.spec.Groups, "for-group", nil, "Only these groups")
 	flags.BoolVar(&v.spec.Cluster, "cluster", false, "Make a ClusterFreezeException, which lifts policies of the cluster too")
-	flags.BoolVar(&v.dryRun, "dry-run", false, "Show what it would lift, and write nothing")
+	flags.BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 	return cmd
 }
 
@@ -71,7 +71,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 			return err
 		}
 		if target.Namespace == "" && !v.spec.Cluster {
-			return fmt.Errorf("%s lives outside namespaces: add --cluster", target.Ref)
+			return fmt.Errorf("%s is cluster-scoped: add --cluster", target.Ref)
 		}
 		v.spec.Targets = append(v.spec.Targets, target)
 	}
@@ -114,7 +114,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 func (v *exceptVerb) readSpec() error {
 	switch {
 	case len(v.allow) == 0:
-		return errors.New("say what is let through: give --allow with one or more of create, delete, rollout, scale")
+		return errors.New("give the allowed actions: --allow with one or more of create, delete, rollout, scale")
 	case v.span == "":
 		return errors.New("say how long: give --for, such as --for 1h")
 	case v.spec.Reason == "":

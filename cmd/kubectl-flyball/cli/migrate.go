@@ -63,7 +63,7 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	var err error
 	switch {
 	case v.apply && !v.takeOver:
-		return errors.New("--apply goes with --take-over; what is printed without it is applied with kubectl apply -f -")
+		return errors.New("--apply goes with --take-over; without it, apply the printed objects with kubectl apply -f -")
 	case v.apply && v.dryRun:
 		return errors.New("--apply writes and --dry-run does not: give one of them")
 	case v.apply && v.offline:

@@ -84,7 +84,7 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 		files, edits = nil, v.paths
 	}
 	if v.remove && len(edits) == 0 {
-		return errors.New("--delete needs the manifests of what is deleted")
+		return errors.New("--delete needs the manifests of the objects to delete")
 	}
 	namespace := v.namespace()
 	edit, err := v.files(edits, namespace).Read()

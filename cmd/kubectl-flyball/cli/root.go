@@ -85,7 +85,7 @@ func New(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-flyball",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flyball"},
-		Short:         "Explain, foresee and steer what Flyball does",
+		Short:         "Explain, foresee and steer Flyball's actions",
 		Long:          longRoot,
 		SilenceUsage:  true,
 		SilenceErrors: true,

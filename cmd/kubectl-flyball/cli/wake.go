@@ -52,7 +52,7 @@ Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
 	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for; 22:00 alone is the next time that it is that late")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
-	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the objects named, and those that a namespace or a schedule wakes at once or keeps awake, are ready, as their adapters say")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the named objects, and the objects that the namespace or schedule wakes at once or keeps awake, are ready according to their adapters")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
 	return cmd
 }
@@ -61,8 +61,8 @@ func newSleep(s *session) *cobra.Command {
 	v := &wakeVerb{session: s, asleep: true}
 	cmd := &cobra.Command{
 		Use:   "sleep {TARGET... | -l LABELS}",
-		Short: "Take away what wake has set, so that schedules decide again",
-		Long: `Takes the annotation flyball.dev/awake-until from objects, a namespace or a schedule, and says what follows. It puts nothing to sleep
+		Short: "Undo wake, so that schedules decide again",
+		Long: `Removes the annotation flyball.dev/awake-until from objects, a namespace or a schedule, and shows the effect. It puts nothing to sleep
 that no schedule puts to sleep.`,
 		Example:           "  kubectl flyball sleep deployment/web\n  kubectl flyball sleep namespace/shop --dry-run",
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
@@ -75,7 +75,7 @@ that no schedule puts to sleep.`,
 func (v *wakeVerb) flags(cmd *cobra.Command) {
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "In place of TARGETs: the objects of the namespace with these labels that schedules select")
-	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Say what would change, and write nothing")
+	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 }
 
 func (v *wakeVerb) run(ctx context.Context, args []string) error {

@@ -129,8 +129,8 @@ func (t *Trial) Text(w *report.Writer) {
 	w.Line("sleep: %s", t.Sleep)
 	w.Line("wake:  %s", t.Wake)
 	if t.Restored {
-		w.Line("%s", w.Styled("waking gives back exactly what was there", report.Good))
+		w.Line("%s", w.Styled("waking restores the object exactly", report.Good))
 	} else {
-		w.Line("%s", w.Styled("waking does not give back what was there", report.Bad))
+		w.Line("%s", w.Styled("waking does not restore the object", report.Bad))
 	}
 }

@@ -244,7 +244,7 @@ func (v Overview) Text(w *report.Writer) {
 		w.Grid("", heads, rows)
 	}
 	for _, k := range v.KeptAwake {
-		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: what sleeps there by schedules is awake until then", k.Namespace, k.Until), report.Warn))
+		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: targets of schedules in it stay awake until then", k.Namespace, k.Until), report.Warn))
 	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {

@@ -38,7 +38,7 @@ type verb struct {
 func New(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s, paused: true}).command(&cobra.Command{
 		Use:   "pause POLICY...",
-		Short: "Suspend schedules or deletion costs, and say what that leaves as it is",
+		Short: "Suspend schedules or deletion costs, and show the effect",
 		Long: `Sets spec.suspend on policies (KIND/NAME, such as schedule/nights). A schedule that is paused leaves everything as it is: what sleeps stays
 asleep, and what is awake stays awake. The costs that a paused DeletionCost has set are removed.
 
@@ -51,7 +51,7 @@ Where a policy comes from Git, pause it there: the next synchronisation would un
 func NewResume(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s}).command(&cobra.Command{
 		Use:     "resume POLICY...",
-		Short:   "Take back what pause has set, so that the policies act again",
+		Short:   "Undo pause, so that the policies act again",
 		Long:    `Removes spec.suspend from policies (KIND/NAME, such as schedule/nights). A schedule then does at once what its window says.`,
 		Example: "  kubectl flyball resume schedule/nights",
 	})

@@ -46,6 +46,6 @@ func TestProgress(t *testing.T) {
 	quiet.Doing("reading")
 	quiet.Done()
 	if quiet.timer != nil || pipe.String() != "" {
-		t.Errorf("nobody reads standard error, and it has %q", pipe.String())
+		t.Errorf("no person reads standard error, but it has %q", pipe.String())
 	}
 }

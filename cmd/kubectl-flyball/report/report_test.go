@@ -61,7 +61,7 @@ func TestTextIsEscaped(t *testing.T) {
 				}
 			}
 			if !strings.Contains(out.String(), `a\x1b[2Jb`) || !strings.Contains(out.String(), `c\nd`) {
-				t.Errorf("as %s: %q does not show what was there", format, out.String())
+				t.Errorf("as %s: %q does not show the escaped text", format, out.String())
 			}
 		}
 	}

@@ -224,7 +224,7 @@ func (w *World) unknownKind(name string) error {
 	if len(listed) > 0 {
 		there = "adapters of " + strings.Join(listed, ", ")
 	}
-	return fmt.Errorf("no adapter speaks of a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
+	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
 }
 
 // Served returns an error if a kind has an adapter but the API server does not serve the kind, because its objects are

@@ -19,7 +19,7 @@ func (e *Effect) Text(w *report.Writer) {
 	}
 	w.Line("")
 	if e.Plan == nil {
-		w.Line("What follows is not shown, because it may not be read.")
+		w.Line("The effect is not shown, because you have no right to read the policies.")
 		return
 	}
 	if len(e.Plan.Changes) == 0 {

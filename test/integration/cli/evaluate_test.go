@@ -62,7 +62,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(p.ask(rollout(ns, "free")).Review.Status.Allowed).To(BeTrue())
 		other := p.ask("{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: " + ns + ", name: a}}}").Review.Status
 		Expect(other.Allowed).To(BeTrue())
-		Expect(other.Note).To(ContainSubstring("no adapter speaks of ConfigMap"))
+		Expect(other.Note).To(ContainSubstring("there is no adapter for ConfigMap"))
 	})
 
 	It("gives no verdict to who is not known, or lacks a right", func() {
@@ -130,7 +130,7 @@ var _ = Describe("The evaluate API", func() {
 		}
 		unknown := p.ask("{action: Scale, object: {group: apps, kind: Deploymint, namespace: " + ns + ", name: a}}")
 		Expect(unknown.Code).To(Equal(http.StatusUnprocessableEntity))
-		Expect(unknown.Text).To(ContainSubstring("no adapter speaks of the kind Deploymint.apps"))
+		Expect(unknown.Text).To(ContainSubstring("there is no adapter for the kind Deploymint.apps"))
 		Expect(p.ask(rollout(ns, "nothing")).Text).To(ContainSubstring("there is no Deployment.apps/" + ns + "/nothing: only its creation can be judged"))
 		Expect(p.ask("{manifest: {apiVersion: apps/v1beta1, kind: Deployment, metadata: {namespace: " + ns + ", name: a}}}").Text).To(ContainSubstring("write the manifest in that version"))
 

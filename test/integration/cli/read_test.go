@@ -145,7 +145,7 @@ var _ = Describe("Verbs that read", func() {
 		for _, name := range []string{"deployment/web", "deploy/web"} {
 			got = run("viewer", "", "adapter", "try", file, name, "-n", ns)
 			Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
-			Expect(got.Out).To(ContainSubstring("waking gives back exactly what was there"))
+			Expect(got.Out).To(ContainSubstring("waking restores the object exactly"))
 		}
 		Expect(run("viewer", "", "adapter", "try", file, "sts/web", "-n", ns).ErrOut).To(ContainSubstring("give deployment/NAME"))
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")

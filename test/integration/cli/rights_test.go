@@ -141,7 +141,7 @@ var _ = Describe("People with a role in one namespace", func() {
 			return obj.GetAnnotations()[v1alpha1.AnnotationAwakeUntil]
 		}
 		got := run(ns+"/annotator", "", "wake", "deploy/web", "--until", "22:00", "-n", ns)
-		Expect(got).To(answered(0, "deployment/web: awake until Mon 2026-03-02 22:00 UTC", "What follows is not shown", "schedules.flyball.dev"))
+		Expect(got).To(answered(0, "deployment/web: awake until Mon 2026-03-02 22:00 UTC", "The effect is not shown", "schedules.flyball.dev"))
 		Expect(strings.Count(got.ErrOut, "\n")).To(Equal(1), got.ErrOut)
 		Expect(until()).To(Equal("2026-03-02T22:00:00Z"))
 		Expect(run(ns+"/annotator", "", "sleep", "deploy/web", "-n", ns)).To(answered(0, "deployment/web: no longer kept awake"))

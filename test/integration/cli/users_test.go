@@ -52,7 +52,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"except", "deployment/web", "--allow", "rollout", "--for", "1h", "--reason", "fix", "--dry-run"}, refused(1, "the exception would lift nothing, so it is not made: no freeze denies this"), refused(1, lists)},
 		{[]string{"adapter", "new", "adapters.flyball.dev"}, refused(1, "list customresourcedefinitions.apiextensions.k8s.io in all namespaces"), refused(1, "list customresourcedefinitions.apiextensions.k8s.io in all namespaces")},
 		{[]string{"adapter", "check", file}, answered(1, "problem: you may not patch deployments.apps"), answered(1, "problem: you may not")},
-		{[]string{"adapter", "try", file, "deployment/web"}, answered(0, "waking gives back exactly what was there"), refused(1, `deployments.apps "web" is forbidden`)},
+		{[]string{"adapter", "try", file, "deployment/web"}, answered(0, "waking restores the object exactly"), refused(1, `deployments.apps "web" is forbidden`)},
 		{[]string{"adapter", "test", cases}, answered(0), answered(0)},
 		{[]string{"adapter", "rbac", file}, answered(0, "kind: ClusterRole"), answered(0, "kind: ClusterRole")},
 		{[]string{"migrate", "kube-downscaler"}, answered(0), refused(1, "list deployments.apps in namespace "+ns)},

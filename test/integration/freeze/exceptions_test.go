@@ -89,7 +89,7 @@ spec:
 		report := func(body string) error {
 			return dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)))
 		}
-		forged := MatchError(ContainSubstring("status.createdBy and status.createdAt are what Flyball has seen"))
+		forged := MatchError(ContainSubstring("status.createdBy and status.createdAt can be written only by Flyball"))
 		forge := func() {
 			GinkgoHelper()
 			Expect(report(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
